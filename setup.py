@@ -1,0 +1,31 @@
+"""Builds the native core; everything else about the package is in setup.cfg.
+
+The core is optional: without a C++20 compiler the install succeeds and the readable Python search takes over.
+`T2T_REQUIRE_NATIVE=1` turns that into an error (CI sets it), because an optional extension hides real C++ errors too.
+"""
+import os
+from glob import glob
+
+from pybind11.setup_helpers import ParallelCompile, Pybind11Extension, build_ext, naive_recompile
+from setuptools import setup
+
+NATIVE = "envs/t2t_envs/frozen_lake/native"
+SANITIZE = ["-fsanitize=address,undefined", "-fno-omit-frame-pointer"] if os.environ.get("T2T_SANITIZE") else []
+
+ParallelCompile("T2T_BUILD_JOBS", needs_recompile=naive_recompile, default=2).install()
+
+setup(
+    ext_modules=[
+        Pybind11Extension(
+            "t2t_envs.frozen_lake._native",
+            sorted(glob(f"{NATIVE}/*.cpp")),
+            depends=sorted(glob(f"{NATIVE}/*.hpp")),
+            include_dirs=[NATIVE],
+            cxx_std=20,
+            extra_compile_args=["-O3", "-pthread", *SANITIZE],
+            extra_link_args=["-pthread", *SANITIZE],
+            optional=os.environ.get("T2T_REQUIRE_NATIVE") != "1",
+        )
+    ],
+    cmdclass={"build_ext": build_ext},
+)

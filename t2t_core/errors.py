@@ -1,0 +1,25 @@
+"""The one error a user's mistake raises. It says what, where, the probable cause and the next command."""
+
+from __future__ import annotations
+
+
+class T2TError(Exception):
+    """A mistake the user can mend. The command line prints it without a traceback and exits with status 2.
+
+    Args:
+        what: one sentence: what went wrong.
+        where: the file, line, field, option or address concerned.
+        cause: the probable cause.
+        next: the next command or edit that mends it.
+    """
+
+    def __init__(self, what: str, *, where: str = "", cause: str = "", next: str = "") -> None:
+        super().__init__(what)
+        self.what, self.where, self.cause, self.next = what, where, cause, next
+
+    def __str__(self) -> str:
+        parts = [self.what]
+        for label, text in (("where", self.where), ("cause", self.cause), ("next", self.next)):
+            if text:
+                parts.append(f"  {label}: {text}")
+        return "\n".join(parts)
