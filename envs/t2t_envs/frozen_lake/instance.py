@@ -1,0 +1,184 @@
+"""One MAPF-FrozenLake instance: a grid with holes, and k agents with starts and goals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from t2t_core.errors import T2TError
+
+Cell = tuple[int, int]
+OBJECTIVES = ("makespan", "sum_of_costs")
+MIN_SIZE, MAX_SIZE = 3, 32
+MAX_AGENTS = 16
+MAX_COST = 1_000_000  # no optimum of a 32x32 grid with 16 agents comes near; a larger stored one is nonsense
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+-]{0,199}|")
+# How the 8 symmetries of the square map (row, column) of an n x n grid.
+_SYMMETRIES = (
+    lambda r, c, m: (r, c),
+    lambda r, c, m: (r, m - c),
+    lambda r, c, m: (m - r, c),
+    lambda r, c, m: (m - r, m - c),
+    lambda r, c, m: (c, r),
+    lambda r, c, m: (c, m - r),
+    lambda r, c, m: (m - c, r),
+    lambda r, c, m: (m - c, m - r),
+)
+
+
+def _integer(value: object, what: str, low: int, high: int, where: str) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise T2TError(f"{what} must be an integer, not {_show(value)}", where=where)
+    number = int(value.__index__())
+    if not low <= number <= high:
+        raise T2TError(f"{what} must lie in {low}..{high}, not {_show(number)}", where=where)
+    return number
+
+
+def _show(value: object) -> str:
+    """A short, printable form of a hostile value; billion-digit integers are never turned into text."""
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 128:
+        return "an integer of " + str(value.bit_length()) + " bits"
+    text = ascii(value) if not isinstance(value, (list, tuple, dict, set)) else type(value).__name__
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _cells(value: object, what: str, size: int, where: str) -> tuple[Cell, ...]:
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise T2TError(f"{what} must be a list of (row, column) cells, not {_show(value)}", where=where)
+    cells: list[Cell] = []
+    for item in value:
+        if isinstance(item, (str, bytes, Mapping)) or not isinstance(item, Iterable):
+            raise T2TError(f"{what} holds {_show(item)}, not a (row, column) cell", where=where)
+        pair = list(item)
+        if len(pair) != 2:
+            raise T2TError(f"{what} holds a cell of {len(pair)} numbers; a cell is (row, column)", where=where)
+        row, column = (_integer(x, f"a coordinate of {what}", 0, size - 1, where) for x in pair)
+        cells.append((row, column))
+    if len(set(cells)) != len(cells):
+        twice = next(c for c in cells if cells.count(c) > 1)
+        raise T2TError(f"{what} holds the cell {twice} twice", where=where, cause="all cells of a list are distinct")
+    return tuple(cells)
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A MAPF-FrozenLake instance, checked when it is made.
+
+    Args:
+        size: N, the grid has N x N cells, 3..32 (the paper uses 3..10).
+        holes, starts, goals: cells (row, column), zero-based from the top left. Starts are distinct, goals are distinct,
+            both lie on free cells; an agent may start on its own goal (generated ones never do, our choice).
+        objective: "makespan" (default) or "sum_of_costs"; what `optimal` and the reward refer to.
+        id: as on the paper's project page, e.g. "2agents_3x3_0236"; letters, digits and `_.:+-`.
+        optimal_makespan, optimal_sum_of_costs: exact optima in steps, None where not known.
+        requires_wait: whether every optimal solution (of `objective`) contains a wait; None where not known.
+
+    Raises:
+        T2TError: what is wrong with which field.
+    """
+
+    size: int
+    holes: Sequence[Cell]
+    starts: Sequence[Cell]
+    goals: Sequence[Cell]
+    objective: str = "makespan"
+    id: str = ""
+    optimal_makespan: int | None = None
+    optimal_sum_of_costs: int | None = None
+    requires_wait: bool | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.id, str) or not _ID.fullmatch(self.id):
+            raise T2TError(
+                f"the instance id {_show(self.id)} is not usable",
+                cause="an id has at most 200 letters, digits and _ . : + - and starts with a letter or digit",
+            )
+        where = f"instance {self.id}" if self.id else ""
+        size = _integer(self.size, "size", MIN_SIZE, MAX_SIZE, where)
+        put = object.__setattr__
+        put(self, "size", size)
+        put(self, "holes", tuple(sorted(_cells(self.holes, "holes", size, where))))
+        put(self, "starts", _cells(self.starts, "starts", size, where))
+        put(self, "goals", _cells(self.goals, "goals", size, where))
+        self._check_agents(where)
+        if self.objective not in OBJECTIVES:
+            raise T2TError(f"unknown objective {_show(self.objective)}", where=where, next='use "makespan" or "sum_of_costs"')
+        for name in ("optimal_makespan", "optimal_sum_of_costs"):
+            value = getattr(self, name)
+            if value is not None:
+                put(self, name, _integer(value, name, 0, MAX_COST, where))
+        if self.requires_wait is not None and not isinstance(self.requires_wait, bool):
+            raise T2TError(f"requires_wait must be true, false or null, not {_show(self.requires_wait)}", where=where)
+
+    def _check_agents(self, where: str) -> None:
+        if len(self.starts) != len(self.goals):
+            raise T2TError(f"{len(self.starts)} starts but {len(self.goals)} goals; every agent has one of each", where=where)
+        if not 1 <= len(self.starts) <= MAX_AGENTS:
+            raise T2TError(f"an instance has 1..{MAX_AGENTS} agents, not {len(self.starts)}", where=where)
+        holes = set(self.holes)
+        for name, cells in (("start", self.starts), ("goal", self.goals)):
+            for agent, cell in enumerate(cells):
+                if cell in holes:
+                    raise T2TError(f"agent {agent}'s {name} {cell} is a hole", where=where)
+
+    @property
+    def num_agents(self) -> int:
+        return len(self.starts)
+
+    @property
+    def optimum(self) -> int | None:
+        """The stored optimum of the instance's own objective, in steps."""
+        return self.optimal_makespan if self.objective == "makespan" else self.optimal_sum_of_costs
+
+    def unlabelled(self) -> Instance:
+        """The same instance as a policy may see it: no optima, no wait flag."""
+        return replace(self, optimal_makespan=None, optimal_sum_of_costs=None, requires_wait=None)
+
+    def canonical(self) -> bytes:
+        """The instance up to relabelling its agents and the 8 grid symmetries, as bytes to compare and store.
+
+        Big-endian 16-bit numbers: size, number of holes, number of agents, the holes' cells (row * size + column) in
+        rising order, then each agent's start and goal cell in rising order; the smallest of the 8 symmetric forms.
+        Labels, objective and id play no part. (Our choice; the native core computes the same bytes.)
+        """
+        n, m = self.size, self.size - 1
+        forms = []
+        for move in _SYMMETRIES:
+            index = {(r, c): row * n + column for r in range(n) for c in range(n) for row, column in [move(r, c, m)]}
+            holes = sorted(index[cell] for cell in self.holes)
+            agents = sorted((index[s], index[g]) for s, g in zip(self.starts, self.goals, strict=True))
+            forms.append([n, len(holes), len(agents), *holes, *(x for pair in agents for x in pair)])
+        return b"".join(x.to_bytes(2, "big") for x in min(forms))
+
+    def to_dict(self) -> dict[str, Any]:
+        """One JSON line. It holds no solution paths: a better solver must not change frozen files."""
+        return {
+            "id": self.id,
+            "size": self.size,
+            "holes": [list(c) for c in self.holes],
+            "starts": [list(c) for c in self.starts],
+            "goals": [list(c) for c in self.goals],
+            "objective": self.objective,
+            "optimal_makespan": self.optimal_makespan,
+            "optimal_sum_of_costs": self.optimal_sum_of_costs,
+            "requires_wait": self.requires_wait,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Instance:
+        """The inverse of `to_dict`; T2TError on a missing, unknown or nonsensical field."""
+        if not isinstance(data, Mapping):
+            raise T2TError(f"an instance is a JSON object, not {_show(data)}")
+        known = {f.name for f in fields(cls)}
+        missing = [name for name in ("size", "holes", "starts", "goals") if name not in data]
+        unknown = [name for name in data if name not in known]
+        if missing or unknown:
+            raise T2TError(
+                f"the instance has no field {missing[0]!r}" if missing else f"unknown field {_show(unknown[0])}",
+                where=f"instance {_show(data.get('id', ''))}",
+                cause="its fields are " + ", ".join(sorted(known)),
+            )
+        return cls(**data)

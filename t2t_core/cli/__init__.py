@@ -1,0 +1,51 @@
+"""The command `t2t`: one file per command, each found in the registry and imported only when typed."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from t2t_core._version import __version__
+from t2t_core.errors import T2TError
+from t2t_core.plugins import installed
+
+
+class Commands(click.Group):
+    """Commands come from the registry, so `t2t --help` imports none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [entry.name for entry in installed().commands]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        command: click.Command = installed().commands.find(name).load()
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(entry.name, entry.summary) for entry in installed().commands])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="t2t")
+def cli() -> None:
+    """Environments that a model redesigns for its own training: testbed, exact solver, closed loop, leaderboard."""
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Run the command line. A user's mistake is printed without a traceback (status 2); Ctrl-C ends with status 130."""
+    try:
+        for refusal in installed().refused:
+            click.echo(f"warning: refused {refusal}", err=True)
+        status = cli.main(args=arguments, prog_name="t2t", standalone_mode=False)
+        sys.exit(status if isinstance(status, int) else 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except T2TError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted; what was finished is kept, the same command goes on", err=True)
+        sys.exit(130)

@@ -1,0 +1,32 @@
+"""`t2t plugins`: what is loaded, from which distribution, and what was refused."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from t2t_core.plugins import KINDS, installed
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def plugins(as_json: bool) -> None:
+    """What is loaded, from which distribution, and what was refused."""
+    found = installed()
+    if as_json:
+        names = {
+            kind: [{"name": e.name, "summary": e.summary, "distribution": e.distribution} for e in found.registries[kind]]
+            for kind in KINDS
+        }
+        click.echo(json.dumps({"loaded": found.loaded, "refused": found.refused, **names}, indent=2))
+        return
+    for kind in KINDS:
+        entries = list(found.registries[kind])
+        click.echo(f"\n{kind}")
+        width = max((len(e.name) for e in entries), default=0)
+        for e in entries:
+            click.echo(f"  {e.name:<{width}}  {e.summary}  [{e.distribution}]")
+    click.echo("\nrefused" if found.refused else "\nnothing was refused")
+    for refusal in found.refused:
+        click.echo(f"  {refusal}")

@@ -1,0 +1,112 @@
+"""Names of one kind (policies, designers, ...) and who brought them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from t2t_core.errors import T2TError
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_SETTING = re.compile(r"([a-z][a-z0-9_]*)=(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """`name:argument,key=value,...` taken apart. Commas before the first setting belong to the argument."""
+
+    name: str
+    argument: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> Spec:
+        name, _, rest = text.strip().partition(":")
+        argument: list[str] = []
+        settings: dict[str, str] = {}
+        for piece in rest.split(",") if rest else []:
+            match = _SETTING.fullmatch(piece.strip())
+            if match:
+                settings[match[1]] = match[2]
+            elif settings:  # a comma inside the last setting's value
+                last = next(reversed(settings))
+                settings[last] += "," + piece
+            else:
+                argument.append(piece)
+        return cls(name, ",".join(argument), settings)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered name. `target` is a callable or "module:attribute"."""
+
+    name: str
+    target: Callable[..., Any] | str
+    summary: str
+    distribution: str
+    plugin: str
+
+    def load(self) -> Any:
+        """The target itself, imported if need be; T2TError where that fails."""
+        if not isinstance(self.target, str):
+            return self.target
+        module, _, attribute = self.target.partition(":")
+        try:
+            return getattr(import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise T2TError(
+                f"{self.name!r} could not be loaded: {error}",
+                where=f"{self.target} of {self.distribution}",
+                cause="an optional dependency is missing, or the plugin is broken",
+                next="pip install 't2t-core[train]' for local models and trainers; t2t plugins lists what is loaded",
+            ) from error
+
+
+class Registry:
+    """The names of one kind. While a plugin's hook runs, `plugin` and `distribution` say whose hook it is."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.entries: dict[str, Entry] = {}
+        self.refused: list[str] = []
+        self.plugin = self.distribution = "?"
+
+    def add(self, name: str, target: Callable[..., Any] | str, summary: str = "") -> None:
+        """Register `name`. A name that is taken is refused, and the refusal names both distributions."""
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            self.refused.append(f"{self.kind} {ascii(name)[:80]} of {self.distribution}: not a usable name")
+        elif not (callable(target) or (isinstance(target, str) and target.count(":") == 1)):
+            self.refused.append(f"{self.kind} {name} of {self.distribution}: the target is neither callable nor module:attribute")
+        elif name in self.entries:
+            self.refused.append(
+                f"{self.kind} {name} of {self.distribution}: the name is taken by {self.entries[name].distribution}"
+            )
+        else:
+            self.entries[name] = Entry(name, target, str(summary), self.distribution, self.plugin)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(sorted(self.entries.values(), key=lambda e: e.name))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.entries
+
+    def find(self, name: str) -> Entry:
+        """The entry of that name; T2TError with the nearest names where there is none."""
+        if name in self.entries:
+            return self.entries[name]
+        near = difflib.get_close_matches(name, self.entries, n=3, cutoff=0.5)
+        shown = ascii(name)[:80]
+        raise T2TError(
+            f"there is no {self.kind} called {shown}",
+            cause=f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(self.entries)) or 'none'}",
+            next="t2t plugins lists every name and what was refused",
+        )
+
+    def make(self, spec: str | Spec, **extra: str) -> Any:
+        """Build what `name:argument,key=value` names; `extra` settings give way to those in the spec."""
+        spec = Spec.parse(spec) if isinstance(spec, str) else spec
+        return self.find(spec.name).load()(spec.argument, {**extra, **spec.settings})
