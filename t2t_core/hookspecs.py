@@ -163,7 +163,13 @@ class Testbed(Protocol):
         ...
 
     def breakdown(self, scored: Sequence[Scored]) -> Mapping[str, Any]:
-        """How an evaluation failed, as JSON facts (counts, never interpretations)."""
+        """How an evaluation failed, as JSON facts (counts, never interpretations):
+
+        {"total": counts, "groups": {group: counts}, "cells": {cell: counts}} with counts = {"answers": n, "valid": n,
+        "optimal": n, "first_failures": {check: n}, "failures": {check: n}, ...}. A group is what the knobs of a
+        configuration are set for (map size "3".."10"; the keys of `Configuration.to_dict()`), a cell is `place(...).cell`;
+        an answer counts under its first failed check in `first_failures` (checks in the testbed's order, zeros kept) and
+        under every failed one in `failures`. More keys may stand beside these."""
         ...
 
 
