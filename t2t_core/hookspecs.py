@@ -83,6 +83,10 @@ class Designer(Protocol):
 class ContextModule(Protocol):
     """The state of the rounds in, a section of the designer's context out, or None where it has nothing to say.
 
+    With `compact` the section is a few lines of plain words and whole percents, for a policy too small to read prose. A
+    factory may also return text such as "F,G,H:no_round_0": its name then stands for those modules (V1..V6 are made so).
+    A module that wants something of the answer has an attribute `request`, one sentence added to the answer's format.
+
     registry.add("W", lambda argument, settings: Weather(), "the weather")
     class Weather:
         title = "Weather"

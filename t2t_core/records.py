@@ -187,7 +187,8 @@ class Scored:
 
 @dataclass(frozen=True)
 class Round:
-    """What happened in one finished round, as facts: configurations and breakdowns are JSON (the testbed's `to_dict`)."""
+    """What happened in one finished round, as facts: configurations and breakdowns are JSON (the testbed's `to_dict`).
+    `summary` is the designer's own explanation of this round's configuration, None where it gave none."""
 
     index: int
     configuration: Mapping[str, Json]
@@ -209,7 +210,12 @@ class RoundState:
 
 @dataclass(frozen=True)
 class Brief:
-    """What a designer gets: the context as text and the same facts as records."""
+    """What a designer gets: the whole prompt as text (task statement and context) and the same facts as records.
+
+    `compact` are the context's sections in their compact form, for policies too small to read prose. `policy` makes the
+    run's own policy with a checkpoint: `brief.policy(brief.checkpoint)` is the current one, `brief.policy(brief.base)` the
+    untrained one; None outside a run.
+    """
 
     text: str
     state: RoundState
@@ -218,6 +224,8 @@ class Brief:
     seed: int
     checkpoint: Path | None = None
     base: Path | None = None
+    compact: Sequence[str] = ()
+    policy: Callable[[Path | None], Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -2,3 +2,27 @@
 
 from __future__ import annotations
 
+from t2t_core.hookspecs import hookimpl
+from t2t_core.registry import Registry
+from t2t_plugins.contexts.variants import VARIANTS, variant
+
+
+@hookimpl
+def register_designers(registry: Registry) -> None:
+    registry.add("random", "t2t_plugins.designers.simple:Random", "a fresh random configuration every round")
+    registry.add("fixed", "t2t_plugins.designers.simple:Fixed", "keeps the configuration of round 0 (the control)")
+    registry.add("rule", "t2t_plugins.designers.rule:Rule", "a transparent heuristic that follows the latest breakdown")
+    registry.add("checkpoint", "t2t_plugins.designers.llm:checkpoint", "the current policy designs (the paper's method)")
+    registry.add("base", "t2t_plugins.designers.llm:base", "the untrained policy designs")
+    registry.add("llm", "t2t_plugins.designers.llm:llm", "any policy that can talk: llm:openai:gpt-5.4, llm:hf:FOLDER")
+
+
+@hookimpl
+def register_contexts(registry: Registry) -> None:
+    registry.add("F", "t2t_plugins.contexts.failures:Failures", "failure breakdown of the latest validation (examples=2)")
+    registry.add("G", "t2t_plugins.contexts.guideline:Guideline", "the testbed's design guideline")
+    registry.add("H", "t2t_plugins.contexts.history:History", "earlier rounds (H:no_round_0, last=3)")
+    registry.add("S", "t2t_plugins.contexts.summary:Summary", "the designer's own explanation, carried on")
+    registry.add("T", "t2t_plugins.contexts.training:Training", "facts about the training (T:bookkeeping, T:full)")
+    for name, modules in VARIANTS.items():
+        registry.add(name, variant(name), f"the paper's variant {modules}")

@@ -1,0 +1,52 @@
+"""H: a short list of earlier (failure, configuration) pairs (paper section "context modules", letter H)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from t2t_core.errors import T2TError
+from t2t_core.records import Round, RoundState
+from t2t_core.settings import integer, read_settings
+from t2t_plugins.contexts.compact import configuration_lines, failure_lines
+from t2t_plugins.contexts.failures import counts_line
+
+
+class History:
+    """The rounds before the latest, newest last, at most `last` of them (default 3, our choice): what each was trained with
+    and how it failed. The latest round is not repeated: F and the task statement have it.
+
+    `no_round_0` leaves the random configuration of round 0 out and keeps its failures (the paper's V4 on; that the failures
+    stay is our reading of it: with three rounds there would be no history otherwise).
+    """
+
+    title = "Earlier rounds"
+
+    def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
+        if argument not in ("", "no_round_0"):
+            raise T2TError(f"context H knows no option {argument[:60]!r}", next="H, H:no_round_0 or H:no_round_0,last=3")
+        self.no_round_0 = argument == "no_round_0"
+        self.last = read_settings(settings or {}, "context H", {"last": integer(1, 100)}).get("last", 3)
+
+    def render(self, state: RoundState, compact: bool) -> str | None:
+        earlier = list(state.rounds[:-1])[-self.last :]
+        lines = [self._compact(r) if compact else self._prose(r) for r in earlier]
+        if compact and lines:
+            lines.insert(0, "history")
+        return "\n".join(lines) or None
+
+    def _hidden(self, earlier: Round) -> bool:
+        return self.no_round_0 and earlier.index == 0
+
+    def _prose(self, earlier: Round) -> str:
+        parts = [f"Round {earlier.index}"]
+        if not self._hidden(earlier):
+            parts.append(f"trained with {json.dumps(earlier.configuration)}")
+        parts.append("validated afterwards:")
+        return "\n".join([*parts, *(counts_line(g, c) for g, c in earlier.breakdown["groups"].items())])
+
+    def _compact(self, earlier: Round) -> str:
+        parts = [str(earlier.index), failure_lines(earlier.breakdown)]
+        if not self._hidden(earlier):
+            parts.insert(1, configuration_lines(earlier.configuration))
+        return "\n".join(parts)

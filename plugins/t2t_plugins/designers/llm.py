@@ -1,0 +1,111 @@
+"""Designers that ask a language model: any policy (`llm:openai:gpt-5.4`), the untrained one (`base`), the current one
+(`checkpoint`, the paper's method).
+
+The model gets one prompt, may think, and ends in one JSON object. A policy whose `describe()` has `"brief": "compact"` gets
+the compact form instead (t2t_plugins.contexts.compact). A call that fails is made again; a reply that cannot be read is a
+proposal without a configuration, and the loop keeps the previous one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.plugins import installed
+from t2t_core.records import Brief, Proposal, Response, Sampling, Task
+from t2t_core.registry import Spec
+from t2t_core.settings import integer, no_argument, number, one_of, read_settings
+from t2t_plugins.contexts.compact import brief_text, read_proposal
+from t2t_plugins.designers.reader import read_reply, take_summary
+
+_READERS = {
+    "attempts": integer(1, 20),
+    "brief": one_of(("auto", "prose", "compact")),
+    "temperature": number(0, 10),
+    "max_tokens": integer(1, 1_000_000),
+    "thinking": one_of(("yes", "no")),
+}
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a designer asks. attempts: calls made before it gives up. brief: the form of the prompt; "auto" asks the policy."""
+
+    sampling: Sampling
+    attempts: int = 3
+    brief: str = "auto"
+
+    @classmethod
+    def read(cls, settings: Mapping[str, str], where: str) -> Manner:
+        values = read_settings(settings, where, _READERS)
+        thinking = {"yes": True, "no": False}.get(values.get("thinking", ""))
+        sampling = Sampling(values.get("temperature", 0.0), values.get("max_tokens", 4096), thinking)
+        return cls(sampling, values.get("attempts", 3), values.get("brief", "auto"))
+
+
+class LanguageModelDesigner:
+    """Asks the policy that `policy` makes from the brief, and reads its reply."""
+
+    def __init__(self, policy: Callable[[Brief], Any], manner: Manner) -> None:
+        self._policy, self._manner = policy, manner
+
+    def propose(self, brief: Brief) -> Proposal:
+        policy = self._policy(brief)
+        prompt = self._prompt(brief, policy)
+        responses: list[Response] = []
+        while len(responses) < self._manner.attempts and (not responses or responses[-1].error):
+            task = Task(f"design-{brief.seed}", len(responses), prompt, None, brief.seed)
+            responses.append(next(response for _, response in policy.respond([task], self._manner.sampling)))
+        reply = responses[-1]
+        if reply.error:
+            notes = (f"the call failed {len(responses)} times; the last time: {reply.error}",)
+            return Proposal(reply.text, None, notes=notes, prompt=prompt, responses=responses)
+        return read(reply.text, prompt, responses, brief)
+
+    def _prompt(self, brief: Brief, policy: Any) -> str:
+        form = self._manner.brief if self._manner.brief != "auto" else policy.describe().get("brief", "prose")
+        return brief_text(brief.previous.to_dict(), brief.compact) if form == "compact" else brief.text
+
+
+def read(text: str, prompt: str, responses: list[Response], brief: Brief) -> Proposal:
+    """A reply as a proposal: the last JSON object, without its summary, in prose or compact form."""
+    reading = read_reply(text)
+    if reading.data is None:
+        return Proposal(text, None, notes=reading.notes, prompt=prompt, responses=responses)
+    parsed, summary = take_summary(reading.data)
+    current = brief.previous.to_dict()
+    knobs = next((tuple(v) for v in current.values() if isinstance(v, Mapping)), ())
+    parsed = read_proposal(parsed, knobs) or parsed
+    return Proposal(text, parsed, summary, reading.notes, prompt, responses)
+
+
+def llm(argument: str, settings: Mapping[str, str]) -> LanguageModelDesigner:
+    """`llm:<policy>`: settings that are about asking (attempts, brief, temperature, max_tokens, thinking) stay here, the
+    others go to the policy."""
+    own = {key: value for key, value in settings.items() if key in _READERS}
+    rest = {key: value for key, value in settings.items() if key not in _READERS}
+    spec = Spec.parse(argument)
+    if not spec.name:
+        raise T2TError("the designer llm needs a policy", next="write llm:<policy>, for example llm:openai:gpt-5.4")
+    policy = installed().policies.make(Spec(spec.name, spec.argument, {**spec.settings, **rest}))
+    return LanguageModelDesigner(lambda brief: policy, Manner.read(own, "designer llm"))
+
+
+def checkpoint(argument: str, settings: Mapping[str, str]) -> LanguageModelDesigner:
+    """The current policy designs its own environment (the paper's method)."""
+    no_argument(argument, "designer checkpoint")
+    return LanguageModelDesigner(lambda brief: _own(brief)(brief.checkpoint), Manner.read(settings, "designer checkpoint"))
+
+
+def base(argument: str, settings: Mapping[str, str]) -> LanguageModelDesigner:
+    """The untrained policy designs (the paper's designer ablation)."""
+    no_argument(argument, "designer base")
+    return LanguageModelDesigner(lambda brief: _own(brief)(brief.base), Manner.read(settings, "designer base"))
+
+
+def _own(brief: Brief) -> Callable[[Any], Any]:
+    if brief.policy is None:
+        raise T2TError("there is no run whose policy could design", next="use llm:<policy>, or give a run with --run DIR")
+    return brief.policy
