@@ -1,0 +1,224 @@
+"""JSON Lines that grow by whole lines and are read with suspicion.
+
+Lines are plain ASCII (`ensure_ascii`), so control characters, lone surrogates and line separators inside a model's answer
+survive word for word. A file's last line may be torn (the process died while it was written): `read` reports it and goes on.
+Any other unreadable line is an error that names file and line; nothing is skipped in silence.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from t2t_core.errors import T2TError
+
+MAX_LINE = 256 << 20  # bytes; no honest record comes near
+MAX_DIGITS = 100  # of one integer; the cheapest bomb is a billion digits
+MAX_FILE = 64 << 20  # bytes of a whole JSON document that is not JSON Lines
+_SYNC_SECONDS = 2.0
+
+
+class Unreadable(ValueError):
+    """Why a text is not acceptable JSON."""
+
+
+def dumps(value: Any) -> str:
+    """One line of JSON, without the newline. NaN and infinities are refused (ValueError)."""
+    return json.dumps(value, allow_nan=False, separators=(", ", ": "))
+
+
+def canonical(value: Any) -> bytes:
+    """The one spelling of a JSON value that is hashed: sorted keys, no spaces, ASCII."""
+    return json.dumps(value, allow_nan=False, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _integer(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise Unreadable(f"an integer of {len(text)} digits")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise Unreadable("a number too large for a float")
+    return value
+
+
+def _constant(text: str) -> float:
+    raise Unreadable(f"{text} is not JSON")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise Unreadable("one key twice in an object")
+    return result
+
+
+_decoder = json.JSONDecoder(
+    parse_int=_integer, parse_float=_number, parse_constant=_constant, object_pairs_hook=_object
+)
+
+
+def loads(text: str | bytes) -> Any:
+    """Read hostile JSON: `Unreadable` for bad UTF-8, NaN, doubled keys, huge numbers and deep nesting, never a crash."""
+    try:
+        return _decoder.decode(text if isinstance(text, str) else text.decode())
+    except RecursionError:
+        raise Unreadable("nested too deeply") from None
+    except Unreadable:
+        raise
+    except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
+        raise Unreadable(str(error)[:200]) from None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a file: its number from 1, the byte offset where it begins, and its value."""
+
+    number: int
+    offset: int
+    value: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Torn:
+    """A last line that was cut off while it was written."""
+
+    path: Path
+    number: int
+    offset: int
+    length: int
+
+    def __str__(self) -> str:
+        return f"{self.path}, line {self.number}: the last line was cut off ({self.length} bytes) and is dropped"
+
+
+def read(path: Path, torn: list[Torn] | None = None) -> Iterator[Line]:
+    """The objects of a JSON Lines file, one by one; blank lines are allowed.
+
+    A last line that lacks its newline and does not parse is put into `torn` and skipped; without a list for it, it is an
+    error like every other unreadable line. T2TError names file and line.
+    """
+    try:
+        with open_plain(path) as file:
+            number = offset = 0
+            while raw := file.readline(MAX_LINE + 1):
+                number += 1
+                if len(raw) > MAX_LINE:
+                    raise _bad(path, number, f"longer than {MAX_LINE} bytes")
+                if raw.strip():
+                    line = _line(path, number, offset, raw, torn)
+                    if line:
+                        yield line
+                offset += len(raw)
+    except OSError as error:
+        raise T2TError("the file cannot be read", where=str(path), cause=error.strerror or str(error)) from None
+
+
+def _line(path: Path, number: int, offset: int, raw: bytes, torn: list[Torn] | None) -> Line | None:
+    try:
+        value = loads(raw)
+    except Unreadable as error:
+        if torn is not None and not raw.endswith(b"\n"):
+            torn.append(Torn(path, number, offset, len(raw)))
+            return None
+        raise _bad(path, number, str(error)) from None
+    if not isinstance(value, dict):
+        raise _bad(path, number, f"a JSON object is expected, not {type(value).__name__}")
+    return Line(number, offset, value)
+
+
+def _bad(path: Path, number: int, cause: str) -> T2TError:
+    return T2TError(
+        f"line {number} cannot be read",
+        where=f"{path}, line {number}",
+        cause=f"{cause}; the file was damaged or edited by hand",
+        next="mend or delete that line; nothing else of the file is touched",
+    )
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """Open a regular file for reading bytes; a pipe, folder or device is refused (OSError), never waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(0, "not a regular file")
+    return os.fdopen(descriptor, "rb")
+
+
+class Appender:
+    """Appends whole lines to a file; each reaches the kernel before `append` returns, and the disk every two seconds.
+
+    A torn last line is cut off first (give its `Torn` from `read`). Where a write fails (disk full), the file ends with the
+    last whole line again and T2TError says what is kept.
+    """
+
+    def __init__(self, path: Path, torn: Torn | None = None) -> None:
+        self.path = path
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            size = os.fstat(self._descriptor).st_size
+            if torn:
+                os.ftruncate(self._descriptor, torn.offset)
+                size = torn.offset
+            self.size = size
+            if size and os.pread(self._descriptor, 1, size - 1) != b"\n":  # whole, but its newline was cut off
+                self._write(b"\n")
+        except OSError as error:
+            raise self._error(error) from None
+        self._synced = time.monotonic()
+
+    def append(self, value: dict[str, Any]) -> int:
+        """Write one line; returns the byte offset where it begins."""
+        start = self.size
+        try:
+            self._write(dumps(value).encode() + b"\n")
+            now = time.monotonic()
+            if now - self._synced > _SYNC_SECONDS:
+                os.fsync(self._descriptor)
+                self._synced = now
+        except OSError as error:
+            raise self._error(error) from None
+        return start
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+        except BaseException:
+            os.ftruncate(self._descriptor, self.size)
+            raise
+        self.size += len(data)
+
+    def _error(self, error: OSError) -> T2TError:
+        return T2TError(
+            "the file cannot be written",
+            where=str(self.path),
+            cause=error.strerror or str(error),
+            next="make room or give another folder; every line written before is kept, and the same command goes on from there",
+        )
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            try:
+                os.fsync(descriptor)
+            except OSError as error:
+                raise self._error(error) from None
+            finally:
+                os.close(descriptor)
+
+    def __enter__(self) -> Appender:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,207 @@
+"""Intervals and tests for rates and paired differences. What they assume stands in docs/statistics.md.
+
+Everything here is pure arithmetic on numbers and numpy arrays; random draws come from the suite's own generator, so a seed
+gives the same interval with every version of numpy. All choices of method are ours; the paper gives no intervals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t2t_core.seeding import key
+
+Z95 = 1.959963984540054  # the 97.5 % quantile of the normal distribution
+RESAMPLES = 10_000
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure with its 95 % interval; all three are shares in [0, 1], or means in the metric's own unit."""
+
+    value: float
+    low: float
+    high: float
+
+
+def wilson(share: float, n: float, z: float = Z95) -> Estimate:
+    """Wilson's score interval of a rate observed as `share` in `n` answers (`n` may be an effective, fractional number).
+
+    n = 0 knows nothing: value NaN, interval 0 to 1.
+    """
+    if n <= 0:
+        return Estimate(math.nan, 0.0, 1.0)
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(max(0.0, share * (1 - share)) / n + z * z / (4 * n * n))
+    low = 0.0 if share <= 0 else max(0.0, centre - half)
+    high = 1.0 if share >= 1 else min(1.0, centre + half)
+    return Estimate(share, low, high)
+
+
+@dataclass
+class Rate:
+    """Adds up a rate over instances with `samples` answers each: one `add` per instance with the share of its answers that
+    succeeded. Holds three numbers, whatever the size of the evaluation."""
+
+    samples: int = 1
+    instances: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    def add(self, share: float) -> None:
+        self.instances += 1
+        self.total += share
+        self.squares += share * share
+
+    @property
+    def share(self) -> float:
+        return self.total / self.instances if self.instances else math.nan
+
+    @property
+    def effective(self) -> float:
+        """How many independent answers these are worth.
+
+        With one answer per instance: as many as there are. With k, answers to one instance resemble each other; the
+        variance between instances says how much (Kish's design effect). At 0 and 1 the data cannot say, and each
+        instance counts once. Between `instances` and `instances * samples` always.
+        """
+        m, share = self.instances, self.share
+        if self.samples == 1 or m < 2:
+            return float(m)
+        between = max(0.0, (self.squares - m * share * share) / (m - 1)) / m  # variance of the mean of the instances
+        single = share * (1 - share)
+        if single <= 0:
+            return float(m)
+        return min(float(m * self.samples), max(float(m), single / between if between > 0 else math.inf))
+
+    def estimate(self) -> Estimate:
+        return wilson(self.share, self.effective)
+
+
+def stratified(rates: Sequence[Rate]) -> Estimate:
+    """The unweighted mean of the strata's rates (as the paper's totals are), with the MOVER interval.
+
+    MOVER (Zou and Donner 2008) recovers variances from the strata's own Wilson limits: with weights w,
+    low = p - sqrt(sum w^2 (p_i - l_i)^2), high likewise. It keeps its coverage near 0 and 100 %, where the normal
+    interval collapses, and errs on the wide side when every stratum is at the edge. Empty strata are left out.
+    """
+    filled = [r.estimate() for r in rates if r.instances]
+    if not filled:
+        return Estimate(math.nan, 0.0, 1.0)
+    weight = 1 / len(filled)
+    value = sum(e.value for e in filled) * weight
+    down = weight * math.sqrt(sum((e.value - e.low) ** 2 for e in filled))
+    up = weight * math.sqrt(sum((e.high - e.value) ** 2 for e in filled))
+    return Estimate(value, max(0.0, value - down), min(1.0, value + up))
+
+
+# --- paired comparison
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A minus B on the same instances: the mean difference (unweighted over strata), its bootstrap interval, how many
+    instances differ in each direction, and the p value of "no difference" by the named test."""
+
+    value: float
+    low: float
+    high: float
+    instances: int
+    better: int
+    worse: int
+    p: float
+    test: str
+
+
+def paired_difference(
+    strata: Sequence[Sequence[float]], seed: int = 0, binary: bool = True, resamples: int = RESAMPLES
+) -> Difference:
+    """Compare two policies from their differences per instance, grouped by stratum (map size).
+
+    Args:
+        strata: for each stratum, A's value minus B's for each instance.
+        seed: of the bootstrap and of the sign flips.
+        binary: every difference is -1, 0 or 1 (one answer per instance, a rate): exact McNemar; otherwise a
+            sign-flip permutation test.
+        resamples: bootstrap resamples, and sign flips.
+    """
+    arrays = [np.asarray(s, dtype=np.float64) for s in strata if len(s)]
+    if not arrays:
+        return Difference(math.nan, math.nan, math.nan, 0, 0, 0, 1.0, "none")
+    value = float(np.mean([a.mean() for a in arrays]))
+    means = np.mean([_resampled_means(a, key(seed, "bootstrap", i), resamples) for i, a in enumerate(arrays)], axis=0)
+    low, high = np.quantile(means, [0.025, 0.975])
+    better = int(sum((a > 0).sum() for a in arrays))
+    worse = int(sum((a < 0).sum() for a in arrays))
+    if binary:
+        p, test = mcnemar(better, worse), "exact McNemar"
+    else:
+        p, test = sign_flip(arrays, key(seed, "flip"), resamples), "sign flips"
+    return Difference(value, float(low), float(high), sum(map(len, arrays)), better, worse, p, test)
+
+
+def _random_words(key: int, start: int, count: int) -> NDArray[np.uint64]:
+    """Words `start`.. of the SplitMix64 stream of `key`, all at once (the same ones `seeding.Stream` draws)."""
+    with np.errstate(over="ignore"):
+        z = np.uint64(key) + _GOLDEN * np.arange(start + 1, start + count + 1, dtype=np.uint64)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))
+
+
+def _resampled_means(values: NDArray[np.float64], key: int, resamples: int) -> NDArray[np.float64]:
+    """Means of `resamples` draws with replacement; drawn in blocks, so memory stays small for any number of instances."""
+    n = len(values)
+    block = max(1, 1_000_000 // n)
+    means = np.empty(resamples)
+    for first in range(0, resamples, block):
+        rows = min(block, resamples - first)
+        words = _random_words(key, first * n, rows * n)
+        index = ((words >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)  # biased by less than n / 2^32
+        means[first : first + rows] = values[index.astype(np.int64)].reshape(rows, n).mean(axis=1)
+    return means
+
+
+def mcnemar(better: int, worse: int) -> float:
+    """Exact two-sided p value: are the instances that only one of the two solved split evenly?"""
+    n = better + worse
+    if n == 0:
+        return 1.0
+    smaller = min(better, worse)
+    log_half = n * math.log(0.5)
+    tail = sum(
+        math.exp(math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) + log_half) for i in range(smaller + 1)
+    )
+    return min(1.0, 2 * tail)
+
+
+def sign_flip(arrays: Sequence[NDArray[np.float64]], key: int, resamples: int) -> float:
+    """Two-sided p value of a permutation test: under "no difference" each instance's difference may have either sign."""
+    weighted = np.concatenate([a / (len(a) * len(arrays)) for a in arrays])
+    weighted = weighted[weighted != 0]
+    if not len(weighted):
+        return 1.0
+    observed = abs(weighted.sum()) * (1 - 1e-12)
+    n = len(weighted)
+    block = max(1, 1_000_000 // n)
+    extreme = 0
+    for first in range(0, resamples, block):
+        rows = min(block, resamples - first)
+        signs = (_random_words(key, first * n, rows * n) >> np.uint64(63)).astype(np.float64) * 2 - 1
+        extreme += int((np.abs(signs.reshape(rows, n) @ weighted) >= observed).sum())
+    return (extreme + 1) / (resamples + 1)
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+    """Holm's step-down correction: adjusted p values that hold for all comparisons together, whatever their dependence."""
+    adjusted: dict[str, float] = {}
+    highest = 0.0
+    for rank, (name, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
+        highest = max(highest, min(1.0, p * (len(p_values) - rank)))
+        adjusted[name] = highest
+    return {name: adjusted[name] for name in p_values}
