@@ -13,36 +13,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from t2t_core.errors import T2TError
+from t2t_core.evaluation import read_sampling
 from t2t_core.plugins import installed
 from t2t_core.records import Brief, Proposal, Response, Sampling, Task
 from t2t_core.registry import Spec
-from t2t_core.settings import integer, no_argument, number, one_of, read_settings
+from t2t_core.settings import integer, no_argument, one_of, read_settings
 from t2t_plugins.contexts.compact import brief_text, read_proposal
 from t2t_plugins.designers.reader import read_reply, take_summary
 
-_READERS = {
-    "attempts": integer(1, 20),
-    "brief": one_of(("auto", "prose", "compact")),
-    "temperature": number(0, 10),
-    "max_tokens": integer(1, 1_000_000),
-    "thinking": one_of(("yes", "no")),
-}
+_READERS = {"attempts": integer(1, 20), "brief": one_of(("auto", "prose", "compact"))}
 
 
 @dataclass(frozen=True)
 class Manner:
-    """How a designer asks. attempts: calls made before it gives up. brief: the form of the prompt; "auto" asks the policy."""
+    """How a designer asks: greedily unless told otherwise (our choice). attempts: calls made before it gives up. brief: the
+    form of the prompt; "auto" asks the policy."""
 
-    sampling: Sampling
+    sampling: Sampling = Sampling()
     attempts: int = 3
     brief: str = "auto"
 
     @classmethod
     def read(cls, settings: Mapping[str, str], where: str) -> Manner:
-        values = read_settings(settings, where, _READERS)
-        thinking = {"yes": True, "no": False}.get(values.get("thinking", ""))
-        sampling = Sampling(values.get("temperature", 0.0), values.get("max_tokens", 4096), thinking)
-        return cls(sampling, values.get("attempts", 3), values.get("brief", "auto"))
+        """From temperature, max_tokens, thinking, top_p, attempts and brief; T2TError for anything else."""
+        spec, sampling = read_sampling(Spec(where, "", settings), Sampling())
+        return cls(sampling, **read_settings(spec.settings, where, _READERS))
 
 
 class LanguageModelDesigner:
@@ -82,15 +77,17 @@ def read(text: str, prompt: str, responses: list[Response], brief: Brief) -> Pro
 
 
 def llm(argument: str, settings: Mapping[str, str]) -> LanguageModelDesigner:
-    """`llm:<policy>`: settings that are about asking (attempts, brief, temperature, max_tokens, thinking) stay here, the
-    others go to the policy."""
-    own = {key: value for key, value in settings.items() if key in _READERS}
-    rest = {key: value for key, value in settings.items() if key not in _READERS}
+    """`llm:<policy>`: settings about asking (attempts, brief, temperature, max_tokens, thinking, top_p) stay here, the others
+    go to the policy."""
     spec = Spec.parse(argument)
     if not spec.name:
         raise T2TError("the designer llm needs a policy", next="write llm:<policy>, for example llm:openai:gpt-5.4")
-    policy = installed().policies.make(Spec(spec.name, spec.argument, {**spec.settings, **rest}))
-    return LanguageModelDesigner(lambda brief: policy, Manner.read(own, "designer llm"))
+    own = {key: value for key, value in settings.items() if key in _READERS}
+    others = {**spec.settings, **{key: value for key, value in settings.items() if key not in _READERS}}
+    to_policy, sampling = read_sampling(Spec(spec.name, spec.argument, others), Sampling())
+    policy = installed().policies.make(to_policy)
+    manner = Manner(sampling, **read_settings(own, "designer llm", _READERS))
+    return LanguageModelDesigner(lambda brief: policy, manner)
 
 
 def checkpoint(argument: str, settings: Mapping[str, str]) -> LanguageModelDesigner:

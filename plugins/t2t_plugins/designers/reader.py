@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-MAX_CHARACTERS = 1_000_000
+MAX_CHARACTERS = 200_000
 MAX_DEPTH = 16
 MAX_VALUES = 20_000
 MAX_DIGITS = 40
@@ -36,7 +36,7 @@ class Reading:
 
 
 def read_reply(text: str) -> Reading:
-    """The last JSON object of a reply. Never raises; of a longer reply the last million characters count."""
+    """The last JSON object of a reply. Never raises; of a longer reply the last 200,000 characters count."""
     text, notes = _answer_part(text)
     best: Reading | None = None
     position, comment_end = 0, text.rfind("*/")

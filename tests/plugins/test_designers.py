@@ -1,0 +1,106 @@
+"""Designers: what they propose from a brief, and how a language model's failures end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import lake
+import pytest
+
+from t2t_core.errors import T2TError
+from t2t_core.plugins import installed
+from t2t_core.records import Brief, Response, Round, RoundState
+from t2t_plugins.designers.llm import LanguageModelDesigner, Manner
+
+CONFIGURATION = {
+    "3": {"data_ratio": 0.25, "hole_ratio": 0.1, "wait_ratio": 0.5},
+    "4": {"data_ratio": 0.75, "hole_ratio": 0.2, "wait_ratio": 0.0},
+}
+
+
+class Talker:
+    """A policy that says these texts in turn; None is a failed call."""
+
+    def __init__(self, texts: Sequence[str | None], form: str = "prose") -> None:
+        self.texts, self.form, self.prompts = list(texts), form, []
+
+    def respond(self, tasks: Sequence[Any], sampling: Any) -> Any:
+        self.prompts += [task.prompt for task in tasks]
+        text = self.texts.pop(0)
+        yield 0, Response(text or "", 100, 20, error=None if text is not None else "503")
+
+    def describe(self) -> Mapping[str, Any]:
+        return {"deterministic": True, "batch_size": 1, "brief": self.form}
+
+
+def brief(**changes: Any) -> Brief:
+    state = RoundState(lake.Lake(), [Round(0, CONFIGURATION, lake.breakdown(9, 1))])
+    made = Brief("the brief", state, lake.Setting(CONFIGURATION), lake.Wanted(10), 7, compact=("failures\n3 90 90 right",))
+    return replace(made, **changes)
+
+
+def ask(talker: Talker, **settings: str) -> Any:
+    return LanguageModelDesigner(lambda brief: talker, Manner.read(settings, "test")).propose(brief())
+
+
+def test_a_reply_is_read_with_its_summary_and_its_mends() -> None:
+    proposal = ask(Talker(['I think.\n```json\n{"3": {"data_ratio": 1,}, "summary": "small first"}\n```']))
+    assert proposal.parsed == {"3": {"data_ratio": 1}}
+    assert proposal.summary == "small first"
+    assert proposal.notes == ("a trailing comma was dropped",)
+    assert proposal.prompt == "the brief" and len(proposal.responses) == 1
+
+
+def test_a_failed_call_is_made_again_and_every_call_is_on_record() -> None:
+    proposal = ask(Talker([None, None, '{"3": {"data_ratio": 1}}']))
+    assert proposal.parsed and [r.error for r in proposal.responses] == ["503", "503", None]
+    given_up = ask(Talker([None, None]), attempts="2")
+    assert given_up.parsed is None and "failed 2 times" in given_up.notes[0]
+
+
+def test_an_unreadable_reply_is_a_proposal_without_a_configuration() -> None:
+    proposal = ask(Talker(["I would rather not."]))
+    assert proposal.parsed is None and proposal.raw == "I would rather not." and proposal.notes
+
+
+def test_a_small_policy_gets_the_compact_brief_and_answers_in_percent() -> None:
+    talker = Talker(['{ "3":[ 40 , 10 , 50 ] , "4":[ 60 , 20 , 5 ] }'], "compact")
+    proposal = ask(talker)
+    assert talker.prompts == ["design\nconfig\n3 25 10 50\n4 75 20 0\nfailures\n3 90 90 right\nanswer"]
+    assert proposal.parsed == {
+        "3": {"data_ratio": 0.4, "hole_ratio": 0.1, "wait_ratio": 0.5},
+        "4": {"data_ratio": 0.6, "hole_ratio": 0.2, "wait_ratio": 0.05},
+    }
+
+
+def test_base_and_checkpoint_ask_the_runs_own_policy() -> None:
+    asked = []
+
+    def policy(checkpoint: Any) -> Talker:
+        asked.append(checkpoint)
+        return Talker(['{"3": {"data_ratio": 1}}'])
+
+    for name in ("base", "checkpoint"):
+        installed().designers.make(name).propose(brief(base="old", checkpoint="new", policy=policy))
+    assert asked == ["old", "new"]
+    with pytest.raises(T2TError, match="no run"):
+        installed().designers.make("checkpoint").propose(brief())
+
+
+def test_random_fixed_and_rule() -> None:
+    make = installed().designers.make
+    assert make("fixed").propose(brief()).parsed == CONFIGURATION
+    first, again, other = (make("random").propose(brief(seed=s)).parsed for s in (1, 1, 2))
+    assert first == again != other
+    proposed = make("rule").propose(brief()).parsed
+    assert proposed["3"]["hole_ratio"] == pytest.approx(0.15) and proposed["4"]["hole_ratio"] == pytest.approx(0.15)
+    assert proposed["4"]["wait_ratio"] == 0
+    assert proposed["3"]["data_ratio"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("spec", ["fixed:now", "rule:step=2", "rule:steps=0.1", "base:gpt", "llm", "llm:nobody", "random:seed=3"])
+def test_a_designer_that_makes_no_sense_is_refused(spec: str) -> None:
+    with pytest.raises(T2TError):
+        installed().designers.make(spec)
