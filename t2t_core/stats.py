@@ -84,20 +84,27 @@ class Rate:
 
 
 def stratified(rates: Sequence[Rate]) -> Estimate:
-    """The unweighted mean of the strata's rates (as the paper's totals are), with the MOVER interval.
+    """The unweighted mean of the strata's rates (as the paper's totals are), with a stratified Wilson interval.
 
-    MOVER (Zou and Donner 2008) recovers variances from the strata's own Wilson limits: with weights w,
-    low = p - sqrt(sum w^2 (p_i - l_i)^2), high likewise. It keeps its coverage near 0 and 100 %, where the normal
-    interval collapses, and errs on the wide side when every stratum is at the edge. Empty strata are left out.
+    The variance of the mean, V = sum w^2 p_i (1 - p_i) / n_i, says how many answers of one common rate p would be worth as
+    much: n = p (1 - p) / V. Wilson's interval for p and that n follows. In V each p_i is drawn towards p by z^2 = 3.84
+    pseudo-answers, as Wilson's own centre is drawn towards a half, so that a stratum at 0 or 100 % does not claim to be
+    known exactly. (MOVER and the normal interval were tried: near 0 and 100 % the truth fell outside them up to 11 % of
+    the time in simulation; tests hold this one to its coverage.) Empty strata are left out.
     """
-    filled = [r.estimate() for r in rates if r.instances]
+    filled = [r for r in rates if r.instances]
     if not filled:
         return Estimate(math.nan, 0.0, 1.0)
-    weight = 1 / len(filled)
-    value = sum(e.value for e in filled) * weight
-    down = weight * math.sqrt(sum((e.value - e.low) ** 2 for e in filled))
-    up = weight * math.sqrt(sum((e.high - e.value) ** 2 for e in filled))
-    return Estimate(value, max(0.0, value - down), min(1.0, value + up))
+    weight, pseudo = 1 / len(filled), Z95 * Z95
+    share = min(1.0, sum(r.share for r in filled) * weight)
+    variance = balanced = 0.0
+    for rate in filled:
+        n = rate.effective
+        drawn = (rate.share * n + share * pseudo) / (n + pseudo)
+        variance += weight * weight * drawn * (1 - drawn) / n
+        balanced += weight * weight / n
+    at_the_edge = share <= 0 or share >= 1
+    return wilson(share, 1 / balanced if at_the_edge else share * (1 - share) / variance)
 
 
 # --- paired comparison

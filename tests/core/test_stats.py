@@ -1,0 +1,124 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from t2t_core.seeding import Stream
+from t2t_core.stats import Rate, _random_words, holm, mcnemar, paired_difference, stratified, wilson
+
+
+def test_wilson_by_hand():
+    e = wilson(0.5, 150)  # 0.5 -+ 1.96 / (1 + 3.8415 / 150) * sqrt(0.25 / 150 + 3.8415 / 90000)
+    assert (round(e.low, 4), round(e.high, 4)) == (0.421, 0.579)
+    assert (wilson(0, 150).low, round(wilson(0, 150).high, 4)) == (0, 0.025)
+    assert wilson(1, 150).high == 1
+    assert math.isnan(wilson(0, 0).value)
+
+
+@given(st.integers(0, 50), st.integers(1, 50))
+def test_wilson_holds_its_value(successes, n):
+    e = wilson(min(successes, n) / n, n)
+    assert 0 <= e.low <= e.value <= e.high <= 1
+
+
+def rate(values, samples=1):
+    r = Rate(samples)
+    for value in values:
+        r.add(value)
+    return r
+
+
+def coverage(draw, truth, times=400):
+    return sum(e.low - 1e-12 <= truth <= e.high + 1e-12 for e in (draw() for _ in range(times))) / times
+
+
+@pytest.mark.parametrize(
+    "rates", [[0.5] * 8, [0.65, 0.5, 0.4, 0.3, 0.25, 0.2, 0.2, 0.1], [0.995] * 6, [0.02, 0.01, 0.005, 0, 0, 0], [1, 1, 1, 0, 0, 0], [0.99, 0.99, 0.5, 0.02, 0.01, 0]]
+)
+def test_coverage_of_totals(rates):
+    """95 % intervals hold the truth at least 93 % of the time, near 0 and 100 % too."""
+    random = np.random.default_rng(1)
+
+    def draw():
+        return stratified([rate((random.random(150) < p).astype(float)) for p in rates])
+
+    assert coverage(draw, np.mean(rates)) >= 0.93
+
+
+@pytest.mark.parametrize("concentration", [0.5, 5.0])
+def test_coverage_with_several_answers_per_instance(concentration):
+    """Answers to one instance resemble each other; intervals that ignored it would hold the truth far too seldom."""
+    random = np.random.default_rng(2)
+    strata = [0.7, 0.4, 0.2]
+
+    def shares(p):
+        own = random.beta(p * concentration, (1 - p) * concentration, 60)
+        return random.binomial(8, own) / 8
+
+    def draw():
+        return stratified([rate(shares(p), 8) for p in strata])
+
+    def naive():
+        return stratified([rate(np.repeat(shares(p), 8)) for p in strata])
+
+    assert coverage(draw, np.mean(strata)) >= 0.92
+    if concentration < 1:
+        assert coverage(naive, np.mean(strata)) < 0.75
+
+
+def test_effective_number_lies_between_instances_and_answers():
+    assert rate([1, 0] * 20, 4).effective == 40  # answers to one instance always agree
+    assert rate([0.5] * 40, 4).effective == 160  # they never resemble each other
+    assert rate([1] * 40, 4).effective == 40
+    assert rate([1, 0, 1]).effective == 3
+
+
+def test_totals_are_unweighted_means_of_the_strata():
+    assert stratified([rate([1] * 10), rate([0] * 90), Rate()]).value == 0.5
+    assert math.isnan(stratified([Rate()]).value)
+
+
+def test_mcnemar_is_exact():
+    for better, worse in itertools.product(range(8), repeat=2):
+        n = better + worse
+        tail = sum(math.comb(n, i) for i in range(min(better, worse) + 1)) / 2**n
+        assert mcnemar(better, worse) == pytest.approx(min(1, 2 * tail))
+
+
+def test_paired_difference_is_seeded_and_covers():
+    random = np.random.default_rng(3)
+
+    def draw():
+        return paired_difference(
+            [random.choice([-1, 0, 1], p=[0.1, 0.6, 0.3], size=60) for _ in range(3)], seed=5, resamples=400
+        )
+
+    assert coverage(draw, 0.2, 200) >= 0.91
+    strata = [[1, 0, 0, 1, -1, 0] * 10]
+    one, two = paired_difference(strata, seed=1), paired_difference(strata, seed=1)
+    assert one == two
+    assert (one.better, one.worse, one.instances, one.test) == (20, 10, 60, "exact McNemar")
+    assert paired_difference([[0.5, 0.25] * 30], binary=False).p < 0.001
+    assert paired_difference([[0.0] * 9], binary=False).p == 1
+    assert paired_difference([]).instances == 0
+
+
+def test_sign_flips_hold_their_level():
+    random = np.random.default_rng(4)
+    small = sum(paired_difference([random.normal(size=30)], binary=False, resamples=200).p < 0.05 for _ in range(200))
+    assert small <= 20
+
+
+def test_holm_by_hand():
+    assert holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06})
+    assert holm({}) == {}
+
+
+def test_draws_in_blocks_are_the_suite_generator():
+    stream = Stream(99)
+    words = [stream.next() for _ in range(10)]
+    assert [int(w) for w in _random_words(99, 0, 10)] == words
+    assert [int(w) for w in _random_words(99, 4, 3)] == words[4:7]
