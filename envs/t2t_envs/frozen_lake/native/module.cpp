@@ -5,6 +5,7 @@ namespace t2t {
 void bind_solver(pybind11::module_& module);
 void bind_generator(pybind11::module_& module);
 void bind_stepper(pybind11::module_& module);
+void bind_demonstrations(pybind11::module_& module);
 }  // namespace t2t
 
 PYBIND11_MODULE(_native, module) {
@@ -12,4 +13,5 @@ PYBIND11_MODULE(_native, module) {
     t2t::bind_solver(module);
     t2t::bind_generator(module);
     t2t::bind_stepper(module);
+    t2t::bind_demonstrations(module);
 }

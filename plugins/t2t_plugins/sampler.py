@@ -1,0 +1,233 @@
+"""Samples answers of a small Qwen3-shaped model, many at once, with one prefill per prompt (our choice).
+
+`transformers.generate` spends most of a small model's time outside its matrix products, and prefills every copy of a prompt.
+This sampler runs the same arithmetic with fused weights over one preallocated key/value cache: a prompt is read once, its
+cache is copied to the `group` answers that continue it, and rows leave the batch when they end. Greedy answers are the same as
+those of `generate` (tests/plugins/test_sampler.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# Rows that have ended are dropped when the others are fewer than this share: copying the cache costs a few steps.
+_COMPACT_BELOW = 0.8
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """One answer: its tokens (the end token included where it came), their log-probabilities at the sampling temperature
+    (at temperature 0: of the plain distribution), and whether it ended."""
+
+    tokens: list[int]
+    logprobs: list[float]
+    ended: bool
+
+
+def supports(model: Any) -> bool:
+    """Whether `model` has the exact architecture this sampler computes, and is small enough to gain by it."""
+    config = model.config
+    rope = getattr(config, "rope_parameters", None) or {}
+    return bool(
+        config.model_type == "qwen3"
+        and not getattr(config, "use_sliding_window", False)
+        and config.hidden_act == "silu"
+        and not config.attention_bias
+        and rope.get("rope_type", "default") == "default"
+        and model.num_parameters() <= 50_000_000
+    )
+
+
+class _Layer:
+    """One decoder layer's weights, with q, k, v and gate, up each fused into one matrix."""
+
+    def __init__(self, layer: Any) -> None:
+        import torch
+
+        attention, mlp = layer.self_attn, layer.mlp
+        self.norm_in, self.norm_mid = layer.input_layernorm.weight, layer.post_attention_layernorm.weight
+        self.q_norm, self.k_norm = attention.q_norm.weight, attention.k_norm.weight
+        self.qkv = torch.cat([attention.q_proj.weight, attention.k_proj.weight, attention.v_proj.weight])
+        self.out = attention.o_proj.weight
+        self.gate_up = torch.cat([mlp.gate_proj.weight, mlp.up_proj.weight])
+        self.down = mlp.down_proj.weight
+
+
+class Sampler:
+    """Holds a fused copy of the weights of `model` (make a new one after they change).
+
+    Args:
+        model: a `Qwen3ForCausalLM` for which `supports` holds.
+        end: ids of the tokens that end an answer.
+        rows: at most so many answers at once.
+    """
+
+    def __init__(self, model: Any, end: Sequence[int], rows: int = 256) -> None:
+        import torch
+
+        config = model.config
+        with torch.no_grad():
+            self.layers = [_Layer(layer) for layer in model.model.layers]
+        self.embed, self.norm, self.head = model.model.embed_tokens.weight, model.model.norm.weight, model.lm_head.weight
+        self.heads, self.kv_heads, self.dim = config.num_attention_heads, config.num_key_value_heads, config.head_dim
+        self.eps, self.rows, self.end = config.rms_norm_eps, rows, torch.tensor(list(end), device=self.embed.device)
+        half = torch.arange(0, self.dim, 2, device=self.embed.device, dtype=torch.float32) / self.dim
+        self.frequencies = 1.0 / float(config.rope_parameters["rope_theta"]) ** half
+
+    def sample(
+        self,
+        prompts: Sequence[Sequence[int]],
+        group: int = 1,
+        max_tokens: int = 256,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        generator: Any = None,
+    ) -> list[list[Sampled]]:
+        """`group` answers to every prompt (token ids), in the prompts' order. Prompts of like length share a batch."""
+        import torch
+
+        order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
+        answers: list[list[Sampled]] = [[] for _ in prompts]
+        width = max(1, self.rows // group)
+        with torch.inference_mode():
+            for at in range(0, len(order), width):
+                chosen = order[at : at + width]
+                batch = self._batch([prompts[i] for i in chosen], group, max_tokens, temperature, top_p, generator)
+                for i, found in zip(chosen, batch, strict=True):
+                    answers[i] = found
+        return answers
+
+    def _batch(
+        self, prompts: list[Sequence[int]], group: int, max_tokens: int, temperature: float, top_p: float, generator: Any
+    ) -> list[list[Sampled]]:
+        import torch
+
+        device = self.embed.device
+        width = max(len(p) for p in prompts)
+        pads = torch.tensor([width - len(p) for p in prompts], device=device)
+        ids = torch.tensor([[0] * (width - len(p)) + list(p) for p in prompts], device=device)
+        cache = torch.zeros(
+            len(self.layers), 2, len(prompts) * group, self.kv_heads, width + max_tokens, self.dim, device=device, dtype=self.embed.dtype
+        )
+        logits = self._prefill(ids, pads, cache, group).repeat_interleave(group, 0)
+        pads = pads.repeat_interleave(group, 0)
+        rows = torch.arange(len(pads), device=device)
+        tokens = torch.zeros(len(pads), max_tokens, dtype=torch.long, device=device)
+        logprobs = torch.zeros(len(pads), max_tokens, device=device)
+        lengths = torch.full((len(pads),), max_tokens, device=device)
+        for step in range(max_tokens):
+            picked, logprob = _pick(logits.float(), temperature, top_p, generator)
+            tokens[rows, step], logprobs[rows, step] = picked, logprob
+            ended = torch.isin(picked, self.end)
+            lengths[rows[ended]] = step + 1
+            # Rows that have ended go on with whatever comes, unseen, until the batch is worth compacting.
+            live = lengths[rows] == max_tokens
+            if not bool(live.any()) or step + 1 == max_tokens:
+                break
+            if int(live.sum()) < _COMPACT_BELOW * len(rows):
+                rows, picked, pads, cache = rows[live], picked[live], pads[live], cache[:, :, live]
+            logits = self._step(picked, pads, cache, width + step)
+        return _collect(tokens, logprobs, lengths, self.end, group)
+
+    def _rotary(self, positions: Any) -> tuple[Any, Any]:
+        """cos and sin of shape (rows, 1, columns, dim) for integer positions (rows, columns)."""
+        import torch
+
+        angles = positions[:, None, :, None].float() * self.frequencies
+        angles = torch.cat([angles, angles], dim=-1)
+        return angles.cos().to(self.embed.dtype), angles.sin().to(self.embed.dtype)
+
+    def _project(self, layer: _Layer, hidden: Any, cos: Any, sin: Any) -> tuple[Any, Any, Any]:
+        """Queries, keys and values of shape (rows, heads, columns, dim), normalised and rotated."""
+        import torch
+        from torch.nn.functional import linear, rms_norm
+
+        rows, columns, _ = hidden.shape
+        fused = linear(rms_norm(hidden, hidden.shape[-1:], layer.norm_in, self.eps), layer.qkv)
+        q, k, v = fused.view(rows, columns, -1, self.dim).split([self.heads, self.kv_heads, self.kv_heads], dim=2)
+        q = rms_norm(q, (self.dim,), layer.q_norm, self.eps).transpose(1, 2)
+        k = rms_norm(k, (self.dim,), layer.k_norm, self.eps).transpose(1, 2)
+        half = self.dim // 2
+
+        def rotate(x: Any) -> Any:
+            return x * cos + torch.cat([-x[..., half:], x[..., :half]], dim=-1) * sin
+
+        return rotate(q), rotate(k), v.transpose(1, 2)
+
+    def _finish(self, layer: _Layer, hidden: Any, attended: Any) -> Any:
+        """The rest of a layer after attention: output projection and MLP, each with its residual."""
+        from torch.nn.functional import linear, rms_norm, silu
+
+        hidden = hidden + linear(attended.transpose(1, 2).flatten(2), layer.out)
+        gate, up = linear(rms_norm(hidden, hidden.shape[-1:], layer.norm_mid, self.eps), layer.gate_up).chunk(2, dim=-1)
+        return hidden + linear(silu(gate) * up, layer.down)
+
+    def _attend(self, q: Any, k: Any, v: Any, mask: Any) -> Any:
+        from torch.nn.functional import scaled_dot_product_attention
+
+        return scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=self.heads != self.kv_heads)
+
+    def _logits(self, hidden: Any) -> Any:
+        from torch.nn.functional import linear, rms_norm
+
+        return linear(rms_norm(hidden, hidden.shape[-1:], self.norm, self.eps), self.head)
+
+    def _prefill(self, ids: Any, pads: Any, cache: Any, group: int) -> Any:
+        """Reads left-padded prompts (rows, columns), writes every copy's cache, returns the last column's logits."""
+        import torch
+
+        columns = torch.arange(ids.shape[1], device=ids.device)
+        cos, sin = self._rotary((columns - pads[:, None]).clamp(min=0))
+        # A padding column attends to itself, so that no row of the softmax is empty.
+        seen = (columns[None, None, :] <= columns[None, :, None]) & (columns[None, None, :] >= pads[:, None, None])
+        mask = (seen | torch.eye(len(columns), dtype=torch.bool, device=ids.device))[:, None]
+        hidden = self.embed[ids]
+        for layer, kv in zip(self.layers, cache, strict=True):
+            q, k, v = self._project(layer, hidden, cos, sin)
+            kv[0, :, :, : ids.shape[1]] = k.repeat_interleave(group, 0)
+            kv[1, :, :, : ids.shape[1]] = v.repeat_interleave(group, 0)
+            hidden = self._finish(layer, hidden, self._attend(q, k, v, mask))
+        return self._logits(hidden[:, -1])
+
+    def _step(self, ids: Any, pads: Any, cache: Any, column: int) -> Any:
+        """One token for every row, written to cache column `column`; returns the logits after it."""
+        import torch
+
+        cos, sin = self._rotary((column - pads)[:, None])
+        mask = (torch.arange(column + 1, device=ids.device)[None] >= pads[:, None])[:, None, None]
+        hidden = self.embed[ids][:, None]
+        for layer, kv in zip(self.layers, cache, strict=True):
+            q, k, v = self._project(layer, hidden, cos, sin)
+            kv[0, :, :, column : column + 1] = k
+            kv[1, :, :, column : column + 1] = v
+            hidden = self._finish(layer, hidden, self._attend(q, kv[0, :, :, : column + 1], kv[1, :, :, : column + 1], mask))
+        return self._logits(hidden[:, 0])
+
+
+def _pick(logits: Any, temperature: float, top_p: float, generator: Any) -> tuple[Any, Any]:
+    """One token per row and its log-probability; temperature 0 takes the largest logit."""
+    import torch
+
+    if temperature == 0:
+        logprobs = logits.log_softmax(-1)
+        picked = logits.argmax(-1)
+    else:
+        logits = logits / temperature
+        logprobs = logits.log_softmax(-1)
+        probabilities = logprobs.exp()
+        if top_p < 1:
+            ranked, index = probabilities.sort(dim=-1, descending=True)
+            ranked[ranked.cumsum(-1) - ranked >= top_p] = 0  # keeps the first token that reaches top_p
+            probabilities = torch.zeros_like(probabilities).scatter(-1, index, ranked)
+        picked = torch.multinomial(probabilities, 1, generator=generator)[:, 0]
+    return picked, logprobs.gather(-1, picked[:, None])[:, 0]
+
+
+def _collect(tokens: Any, logprobs: Any, lengths: Any, end: Any, group: int) -> list[list[Sampled]]:
+    rows = []
+    ends = set(end.tolist())
+    for ids, values, length in zip(tokens.tolist(), logprobs.tolist(), lengths.tolist(), strict=True):
+        rows.append(Sampled(ids[:length], values[:length], ids[length - 1] in ends))
+    return [rows[i : i + group] for i in range(0, len(rows), group)]
