@@ -1,0 +1,192 @@
+"""Exact optimal solutions: the door to the native core, or to the plain-Python search where the core is not built.
+
+A label depends on the instance's geometry and objective alone, never on stored labels. Limits count search nodes, never
+seconds, so a label does not depend on the machine or the number of threads.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+
+import numpy as np
+
+from t2t_core.errors import T2TError
+
+from . import reference_cbs
+from .instance import OBJECTIVES, Cell, Instance
+
+DEFAULT_MAX_NODES = 2_000_000  # our choice: decides every instance we met up to 10x10 with 5 agents
+_STATUS = ("solved", "infeasible", "undecided")
+_ANSWER = (False, True, None)
+
+
+class UnsolvableError(T2TError):
+    """Proven: the agents cannot all reach their goals."""
+
+
+class SearchLimitError(T2TError):
+    """Undecided: the node limit ended the search before an answer was certain."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """One optimal solution.
+
+    Args:
+        cost: the optimum of `objective`, in steps.
+        paths: per agent its cells (row, column) from the start to its final arrival on the goal.
+        objective: "makespan" or "sum_of_costs".
+        nodes: search nodes expanded.
+    """
+
+    cost: int
+    paths: tuple[tuple[Cell, ...], ...]
+    objective: str
+    nodes: int = 0
+
+
+@dataclass(frozen=True)
+class Label:
+    """What `solve_many` says of one instance.
+
+    Args:
+        status: "solved", "infeasible" (proven) or "undecided" (the node limit came first).
+        cost: the optimum in steps, None unless solved.
+        requires_wait: whether every optimal solution waits; None where not asked for or not decided.
+        nodes: search nodes expanded.
+    """
+
+    status: str
+    cost: int | None
+    requires_wait: bool | None
+    nodes: int
+
+
+@cache
+def native_core() -> ModuleType | None:
+    """The native core, or None with one warning where it was not built."""
+    try:
+        return import_module(f"{__package__}._native")
+    except ImportError as error:
+        warnings.warn(
+            f"the native core is not available ({error}); the plain-Python search is used and is far slower. "
+            "Install a C++20 compiler and reinstall to build it.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return None
+
+
+def solve(instance: Instance, objective: str | None = None, max_nodes: int = DEFAULT_MAX_NODES) -> Solution:
+    """The optimum of `objective` (None: the instance's own) and one optimal solution.
+
+    Raises:
+        UnsolvableError: there is provably no solution.
+        SearchLimitError: `max_nodes` search nodes did not decide it.
+        T2TError: unknown objective or a limit that is not a positive integer.
+    """
+    objective, max_nodes = _objective_of(instance, objective), _limit(max_nodes)
+    core = native_core()
+    if core is None:
+        result = reference_cbs.search(instance, objective, max_nodes)
+        status, cost, nodes, paths = result.status, result.cost, result.nodes, result.paths
+    else:
+        _, _, holes, starts, goals = _arrays([instance])
+        code, cost, nodes, cells = core.solve(instance.size, holes, starts, goals, OBJECTIVES.index(objective), max_nodes)
+        status = _STATUS[code]
+        paths = tuple(tuple(divmod(cell, instance.size) for cell in path) for path in cells)
+    _raise_unless_solved(instance, status, max_nodes)
+    return Solution(int(cost or 0), paths, objective, nodes)
+
+
+def requires_wait(instance: Instance, objective: str | None = None, max_nodes: int = DEFAULT_MAX_NODES) -> bool:
+    """Whether every optimal solution contains a wait by some agent before its final arrival. Raises as `solve`."""
+    label = solve_many([instance], objective, max_nodes, wait=True)[0]
+    _raise_unless_solved(instance, label.status, max_nodes)
+    if label.requires_wait is None:
+        _raise_unless_solved(instance, "undecided", max_nodes)
+    return bool(label.requires_wait)
+
+
+def solve_many(
+    instances: Sequence[Instance],
+    objective: str | None = None,
+    max_nodes: int = DEFAULT_MAX_NODES,
+    wait: bool = False,
+    threads: int = 1,
+) -> list[Label]:
+    """Labels of many instances of any mix of sizes and agent counts, by one call into the native core.
+
+    Args:
+        objective: None: each instance's own.
+        max_nodes: the limit of each single search, in nodes.
+        wait: also decide `requires_wait`.
+        threads: worker threads; the labels do not depend on it.
+
+    Raises:
+        T2TError: unknown objective, or a limit or thread count that is not a positive integer.
+    """
+    max_nodes, threads = _limit(max_nodes), _limit(threads, "threads", 1024)
+    objectives = [_objective_of(instance, objective) for instance in instances]
+    core = native_core()
+    if core is None:
+        return [_reference_label(*pair, max_nodes, wait) for pair in zip(instances, objectives, strict=True)]
+    codes = np.array([OBJECTIVES.index(name) for name in objectives], dtype=np.uint8)
+    columns = core.solve_many(*_arrays(instances), codes, max_nodes, wait, threads)
+    return [
+        Label(_STATUS[status], cost if status == 0 else None, _ANSWER[answer] if wait else None, nodes)
+        for status, cost, answer, nodes in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+
+
+def _arrays(instances: Sequence[Instance]) -> tuple[np.ndarray, ...]:
+    """Sizes and agent counts per instance, then holes (one byte per cell), starts and goals of all, end to end."""
+    holes, starts, goals = bytearray(), [], []
+    for instance in instances:
+        size = instance.size
+        cells = bytearray(size * size)
+        for row, column in instance.holes:
+            cells[row * size + column] = 1
+        holes += cells
+        starts += [row * size + column for row, column in instance.starts]
+        goals += [row * size + column for row, column in instance.goals]
+    sizes = np.array([instance.size for instance in instances], dtype=np.int32)
+    agents = np.array([len(instance.starts) for instance in instances], dtype=np.int32)
+    flat = np.frombuffer(bytes(holes), dtype=np.uint8)
+    return sizes, agents, flat, np.array(starts, dtype=np.int16), np.array(goals, dtype=np.int16)
+
+
+def _reference_label(instance: Instance, objective: str, max_nodes: int, wait: bool) -> Label:
+    result = reference_cbs.search(instance, objective, max_nodes)
+    answer = None
+    if wait and result.cost is not None:
+        answer = reference_cbs.requires_wait(instance, objective, result.cost, max_nodes)
+    return Label(result.status, result.cost, answer, result.nodes)
+
+
+def _objective_of(instance: Instance, objective: str | None) -> str:
+    chosen = instance.objective if objective is None else objective
+    if chosen not in OBJECTIVES:
+        raise T2TError(f"unknown objective {ascii(chosen)[:60]}", next='use "makespan" or "sum_of_costs"')
+    return chosen
+
+
+def _limit(value: int, name: str = "max_nodes", high: int = 2**62) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or not 1 <= value.__index__() <= high:
+        raise T2TError(f"{name} must be a positive integer of at most {high}")
+    return value.__index__()
+
+
+def _raise_unless_solved(instance: Instance, status: str, max_nodes: int) -> None:
+    where = f"instance {instance.id}" if instance.id else ""
+    if status == "infeasible":
+        raise UnsolvableError("the agents cannot all reach their goals", where=where, cause="proven by exhausting the search")
+    if status == "undecided":
+        raise SearchLimitError(
+            f"{max_nodes} search nodes did not decide this instance", where=where, next="raise max_nodes, or drop the instance"
+        )
