@@ -21,9 +21,11 @@ std::unique_ptr<Evaluator> make_evaluator(const GridCell& cell) {
 
 namespace {
 
-// What one candidate came to; the instance is there only if its kind was still wanted when its block began.
+// What one candidate came to. The instance is there, and `complete` (the other objective is decided too, where asked for)
+// means something, only if its kind was still wanted when its block began.
 struct Candidate {
     Kind kind = Kind::rejected;
+    bool complete = true;
     LabelledInstance instance;
 };
 
@@ -75,9 +77,7 @@ private:
             Candidate& candidate = block_[i];
             candidate.kind = evaluator.draw(stream_, sample_.drawn + i);
             const int kind = static_cast<int>(candidate.kind);
-            if (kind < 2 && open[kind] && !evaluator.read(candidate.instance, request_.both)) {
-                candidate.kind = Kind::undecided;
-            }
+            if (kind < 2 && open[kind]) candidate.complete = evaluator.read(candidate.instance, request_.both);
         }
     }
 
@@ -114,7 +114,9 @@ private:
             ++sample_.drawn;
             if (candidate.kind == Kind::undecided) ++sample_.undecided;
             const int kind = static_cast<int>(candidate.kind);
-            if (kind >= 2 || !wanted(kind) || !is_new(candidate.instance)) continue;
+            if (kind >= 2 || !wanted(kind)) continue;
+            if (!candidate.complete) ++sample_.undecided;
+            if (!candidate.complete || !is_new(candidate.instance)) continue;
             ++taken_[kind];
             last_ = sample_.drawn;
             sample_.instances.push_back(candidate.instance);
