@@ -82,7 +82,8 @@ class Verdict:
     checks: every strict check by name, in the testbed's order. valid: all of them hold. optimal: valid and at the stored
     optimum; None (not False) where valid but no optimum is stored. cost: of the instance's objective, None unless valid.
     costs: every cost the testbed knows, empty unless valid. gap: cost minus stored optimum, None where either is missing.
-    faults: for failed checks, where they first failed.
+    gaps: the same for each of `costs` whose optimum is stored. faults: for failed checks, where they first failed; also, under a
+    name that is no check, what is wrong with the instance itself.
     """
 
     checks: Mapping[str, bool]
@@ -92,6 +93,7 @@ class Verdict:
     costs: Mapping[str, int] = field(default_factory=dict)
     gap: int | None = None
     faults: Mapping[str, Fault] = field(default_factory=dict)
+    gaps: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def failure(self) -> str | None:

@@ -1,0 +1,93 @@
+"""MAPF-FrozenLake: multi-agent path finding on frozen lakes (see docs, "The task").
+
+The public names are loaded when they are first asked for, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from t2t_core.records import Verdict
+
+    from .configuration import Configuration
+    from .generator import generate
+    from .instance import Instance
+    from .jsonl import read_instances, write_instances
+    from .parser import format_answer, parse_answer
+    from .prompt import make_prompt
+    from .render import render_ansi, render_gif, render_html, render_rgb, render_svg
+    from .reward import AdaptiveWeights, accuracy_reward, length_reward, total_reward
+    from .solver import SearchLimitError, Solution, UnsolvableError, requires_wait, solve
+    from .verifier import CHECKS, verify, verify_paths
+
+_HOME = {
+    "Instance": "instance",
+    "Configuration": "configuration",
+    "generate": "generator",
+    "Solution": "solver",
+    "solve": "solver",
+    "requires_wait": "solver",
+    "UnsolvableError": "solver",
+    "SearchLimitError": "solver",
+    "CHECKS": "verifier",
+    "Verdict": "verifier",
+    "verify": "verifier",
+    "verify_paths": "verifier",
+    "format_answer": "parser",
+    "parse_answer": "parser",
+    "make_prompt": "prompt",
+    "AdaptiveWeights": "reward",
+    "accuracy_reward": "reward",
+    "length_reward": "reward",
+    "total_reward": "reward",
+    "read_instances": "jsonl",
+    "write_instances": "jsonl",
+    "render_ansi": "render",
+    "render_gif": "render",
+    "render_html": "render",
+    "render_rgb": "render",
+    "render_svg": "render",
+}
+
+__all__ = [
+    "CHECKS",
+    "AdaptiveWeights",
+    "Configuration",
+    "Instance",
+    "SearchLimitError",
+    "Solution",
+    "UnsolvableError",
+    "Verdict",
+    "accuracy_reward",
+    "format_answer",
+    "generate",
+    "length_reward",
+    "make_prompt",
+    "parse_answer",
+    "read_instances",
+    "render_ansi",
+    "render_gif",
+    "render_html",
+    "render_rgb",
+    "render_svg",
+    "requires_wait",
+    "solve",
+    "total_reward",
+    "verify",
+    "verify_paths",
+    "write_instances",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

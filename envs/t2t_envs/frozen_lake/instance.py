@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ MAX_AGENTS = 16
 MAX_COST = 1_000_000  # no optimum of a 32x32 grid with 16 agents comes near; a larger stored one is nonsense
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+-]{0,199}|")
 # How the 8 symmetries of the square map (row, column) of an n x n grid.
-_SYMMETRIES = (
+_SYMMETRIES: tuple[Callable[[int, int, int], Cell], ...] = (
     lambda r, c, m: (r, c),
     lambda r, c, m: (r, m - c),
     lambda r, c, m: (m - r, c),

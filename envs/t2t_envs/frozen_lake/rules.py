@@ -56,6 +56,32 @@ def first_conflict(before: Sequence[Cell], after: Sequence[Cell]) -> Conflict | 
     return None
 
 
+def first_path_conflict(paths: Sequence[Sequence[Cell]]) -> tuple[int, Conflict] | None:
+    """The first conflict of whole paths and the step at which it happens (both agents are there, or have swapped, at that
+    step); a shorter path stays on its last cell. None where there is none. Work is linear in the paths' total length, so
+    that one endless path beside many short ones costs no more than its cells."""
+    start = [path[0] for path in paths]
+    if conflict := first_conflict(start, start):
+        return 0, conflict
+    parked: set[Cell] = set()  # cells of the agents whose paths have ended
+    begin = 1
+    for length in sorted({len(path) for path in paths}):  # between two such lengths the same agents move
+        columns = zip(*[path[begin - 1 : length] for path in paths if len(path) >= length], strict=True)
+        before = next(columns)
+        occupied = set(before)
+        for step, after in enumerate(columns, begin):
+            cells = set(after)
+            apart = cells.isdisjoint(occupied) and len(cells) == len(after) or first_conflict(before, after) is None
+            if not (apart and cells.isdisjoint(parked)):
+                joint = [[position_at(path, time) for path in paths] for time in (step - 1, step)]
+                if conflict := first_conflict(*joint):
+                    return step, conflict
+            before, occupied = after, cells
+        parked.update(path[-1] for path in paths if len(path) == length)
+        begin = length
+    return None
+
+
 def conflicting_agents(before: Sequence[Cell], after: Sequence[Cell]) -> set[int]:
     """Every agent that takes part in a conflict of one joint move."""
     agents: set[int] = set()
