@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from t2t_core.hookspecs import hookimpl
 from t2t_core.registry import Registry
 from t2t_plugins.contexts.variants import VARIANTS, variant
+from t2t_plugins.policies.providers import PROVIDERS
+
+
+def _endpoint(provider: str, argument: str, settings: dict[str, str]) -> Any:
+    from t2t_plugins.policies.endpoint import Endpoint
+
+    return Endpoint(provider, argument, settings)
+
+
+@hookimpl
+def register_policies(registry: Registry) -> None:
+    registry.add("answers", "t2t_plugins.policies.answers:StoredAnswers", "stored completions, answers:FILE.jsonl")
+    for provider in PROVIDERS.values():
+        registry.add(provider.name, partial(_endpoint, provider.name), f"{provider.name}:MODEL at {provider.title}")
 
 
 @hookimpl
@@ -26,3 +43,8 @@ def register_contexts(registry: Registry) -> None:
     registry.add("T", "t2t_plugins.contexts.training:Training", "facts about the training (T:bookkeeping, T:full)")
     for name, modules in VARIANTS.items():
         registry.add(name, variant(name), f"the paper's variant {modules}")
+
+
+@hookimpl
+def register_trainers(registry: Registry) -> None:
+    registry.add("none", "t2t_plugins.trainers.none:NoTrainer", "trains nothing: evaluate and design only")

@@ -1,0 +1,198 @@
+"""Any OpenAI-compatible chat endpoint as a policy: `openai:MODEL`, `gemini:MODEL`, `openrouter:MODEL`, `endpoint:MODEL`, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from t2t_core import jsonlines, runs
+from t2t_core.errors import T2TError
+from t2t_core.records import Response, Sampling, Task
+from t2t_core.settings import Reader, integer, number, one_of, read_settings
+from t2t_plugins.policies.client import ChatClient
+from t2t_plugins.policies.exchange import Exchange, Patience
+from t2t_plugins.policies.providers import PROVIDERS, THINKING, check_url, find_key
+from t2t_plugins.policies.reply import Prices, read_reply
+
+_KEYS = ("api_key", "apikey", "key", "token", "api_token", "secret", "password", "authorization")
+_OURS = ("model", "messages", "stream", "n")  # of the request body; extra_body must not change them
+
+
+def _body(text: str) -> dict[str, Any]:
+    try:
+        value = jsonlines.loads(text)
+    except jsonlines.Unreadable as error:
+        raise ValueError(f"it must be a JSON object: {error}") from None
+    if not isinstance(value, dict):
+        raise ValueError("it must be a JSON object")
+    taken = [name for name in _OURS if name in value]
+    if taken:
+        raise ValueError(f"{taken[0]} is not for it to set")
+    return value
+
+
+_PRICE = number(0, 1e6)
+_PATIENCE: dict[str, Reader] = {
+    "concurrency": integer(1, 1000),
+    "attempts": integer(1, 100),
+    "backoff": number(0, 3600),
+    "max_wait": number(0, 86_400),
+    "give_up": integer(0, 10**9),
+}
+_READERS: dict[str, Reader] = {
+    **_PATIENCE,
+    "base_url": check_url,
+    "api_key_env": str,
+    "timeout": number(0.01, 86_400),
+    "max_bytes": integer(1_000, 1 << 30),
+    "temperature": one_of(["none"]),
+    "limit_field": one_of(["max_tokens", "max_completion_tokens", "none"]),
+    "thinking_switch": one_of([*THINKING, "none"]),
+    "reasoning_effort": one_of(["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
+    "price_in": _PRICE,
+    "price_out": _PRICE,
+    "prices": str,
+    "extra_body": _body,
+}
+
+
+class Endpoint:
+    """One model behind one address.
+
+    Args:
+        provider: a name of the table in `providers`.
+        argument: the model, as the service names it.
+        settings: all optional.
+            base_url: another address (for `endpoint`: needed). A provider's own key is never sent to another address:
+                name the variable with api_key_env, or set T2T_API_KEY.
+            api_key_env: the environment variable that holds the key. Keys are read from the environment only.
+            concurrency (8), attempts (6), backoff (1 s), max_wait (120 s), give_up (20): see `exchange.Patience`.
+            timeout (600 s) for one request as a whole, max_bytes (8 MiB) of one reply.
+            temperature=none: do not send a temperature (reasoning models refuse one).
+            limit_field: what the service calls the most response tokens; `none` sends no limit.
+            thinking_switch: how it switches thinking on and off (`template`, `effort`, `reasoning`, `type`, `budget`; `none`:
+                it has no switch, and asking for one is an error); sent only where thinking is asked for.
+            reasoning_effort: sent as it is.
+            price_in, price_out: USD per million tokens; prices: a JSON file {"MODEL or PROVIDER:MODEL": {"in": .., "out": ..}}.
+                Without them the cost the service reports, if any, is recorded.
+            extra_body: a JSON object merged into the request; put it last, it may hold commas.
+
+    Raises:
+        T2TError: no model, no key, a setting that is not usable.
+
+    What is asked again: 429 (honouring Retry-After), 408, 409, 425, 5xx, timeouts, broken connections and replies that are no
+    chat completion. An error of one request, not asked again: 400, 413, 422, too long a reply, one without an answer. The end of
+    the whole evaluation (T2TError): 401, 402, no quota; 403 and 404 while nothing has succeeded yet; `give_up` failed
+    questions in a row. A refused or cut answer is an answer, with finish_reason "refusal" or "length".
+    """
+
+    def __init__(self, provider: str, argument: str, settings: Mapping[str, str]) -> None:
+        self._provider = PROVIDERS[provider]
+        where = f"policy {provider}"
+        for name in settings:
+            if name.lower() in _KEYS:
+                raise T2TError(
+                    f"keys are not accepted as a setting ({name}=...)",
+                    where=where,
+                    cause="command lines end in shell histories, process lists and run folders",
+                    next=f"export {self._provider.key_variable}=..., or name another variable with api_key_env=NAME",
+                )
+        self._settings = values = read_settings(settings, where, _READERS)
+        self._model = argument.strip()
+        if not self._model:
+            raise T2TError(f"which model of {self._provider.title}?", where=where, next=f"write {provider}:MODEL")
+        self._base_url = values.get("base_url") or self._provider.base_url
+        if not self._base_url:
+            raise T2TError(
+                "an endpoint needs its address", where=where, next=f"write {provider}:MODEL,base_url=http://HOST:PORT/v1"
+            )
+        self._key = find_key(self._provider, values.get("api_key_env"), self._base_url != self._provider.base_url)
+        self._patience = Patience(**{name: values[name] for name in _PATIENCE if name in values})
+        self._prices = self._read_prices()
+
+    def _read_prices(self) -> Prices:
+        prices = Prices()
+        if "prices" in self._settings:
+            prices = _prices_of(Path(self._settings["prices"]), f"{self._provider.name}:{self._model}", self._model)
+        return Prices(self._settings.get("price_in", prices.input), self._settings.get("price_out", prices.output))
+
+    def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
+        if not tasks:
+            return
+        body = self._request(sampling)
+        settings = self._settings
+        timeout, max_bytes = settings.get("timeout", 600.0), settings.get("max_bytes", 8 << 20)
+
+        def connect() -> ChatClient:
+            return ChatClient(self._base_url, self._key, timeout, max_bytes, self._provider.name == "openai")
+
+        async def ask(client: ChatClient, task: Task) -> Response:
+            data = await client.complete(self._model, task.prompt, body)
+            return self._without_key(read_reply(data, self._prices))
+
+        yield from Exchange(tasks, connect, ask, self._patience, f"{self._model} at {self._base_url}").answers()
+
+    def _without_key(self, response: Response) -> Response:
+        return replace(response, text=self._key.redact(response.text))
+
+    def _request(self, sampling: Sampling) -> dict[str, Any]:
+        """The request body without model and message."""
+        settings = self._settings
+        body: dict[str, Any] = {}
+        if "temperature" not in settings:
+            body["temperature"] = sampling.temperature
+        if sampling.top_p != 1.0:
+            body["top_p"] = sampling.top_p
+        limit = settings.get("limit_field", self._provider.limit)
+        if limit != "none":
+            body[limit] = sampling.max_tokens
+        if sampling.thinking is not None:
+            body.update(self._thinking(sampling))
+        if "reasoning_effort" in settings:
+            body["reasoning_effort"] = settings["reasoning_effort"]
+        body.update(settings.get("extra_body", {}))
+        return body
+
+    def _thinking(self, sampling: Sampling) -> dict[str, Any]:
+        switch = self._settings.get("thinking_switch", self._provider.thinking)
+        if switch == "none":
+            raise T2TError(
+                f"{self._model} has no switch for thinking",
+                where=f"policy {self._provider.name}",
+                next="leave thinking out, or give thinking_switch= the way this server knows",
+            )
+        return THINKING[switch](bool(sampling.thinking), sampling.max_tokens)
+
+    def describe(self) -> Mapping[str, Any]:
+        kept = ("temperature", "limit_field", "thinking_switch", "reasoning_effort", "extra_body")
+        return {
+            "deterministic": False,
+            "batch_size": None,
+            "policy": self._provider.name,
+            "model": self._model,
+            "base_url": self._base_url,
+            "price_in": self._prices.input,
+            "price_out": self._prices.output,
+            **{name: self._settings[name] for name in kept if name in self._settings},
+        }
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self._provider.name}:{self._model} at {self._base_url})"
+
+
+def _prices_of(path: Path, *names: str) -> Prices:
+    """The prices of the first of `names` that the file knows; T2TError where it knows none."""
+    table = runs.read_json(path)
+    row = next((table[name] for name in names if name in table), None)
+    example = '"MODEL": {"in": 1.25, "out": 10}, in USD per million tokens'
+    if row is None:
+        raise T2TError(f"the file has no price for {' or '.join(names)}", where=str(path), next=f"add {example}")
+    if not isinstance(row, Mapping):
+        raise T2TError("a row of prices is an object", where=str(path), next=f"write {example}")
+    try:
+        values = read_settings({s: str(row.get(s)) for s in ("in", "out")}, str(path), {"in": _PRICE, "out": _PRICE})
+    except T2TError as error:
+        raise T2TError("a price is missing or no number", where=str(path), cause=error.what, next=f"write {example}") from None
+    return Prices(values["in"], values["out"])

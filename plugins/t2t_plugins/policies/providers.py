@@ -1,0 +1,128 @@
+"""The OpenAI-compatible services: one client, a table of addresses, key variables and small differences.
+
+A further service is a further row. The addresses and switches are from the services' documentation; docs/endpoints.md says
+which were met and which were only tried against a stand-in.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from t2t_core.errors import T2TError
+
+OWN_KEY = "T2T_API_KEY"
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
+_MIN_SECRET = 8  # characters; what is shorter is a placeholder such as EMPTY and may occur in honest text
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A service. limit: the name its API gives to the most response tokens; thinking: how it switches thinking on and off."""
+
+    name: str
+    title: str
+    base_url: str = ""
+    key_variable: str = OWN_KEY
+    key_needed: bool = True
+    limit: str = "max_tokens"
+    thinking: str = "template"
+
+
+PROVIDERS = {
+    p.name: p
+    for p in (
+        Provider(
+            "openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY", limit="max_completion_tokens", thinking="effort"
+        ),
+        Provider(
+            "gemini",
+            "Google Gemini",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "GEMINI_API_KEY",
+            thinking="effort",
+        ),
+        Provider("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", thinking="reasoning"),
+        Provider("anthropic", "Anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", thinking="budget"),
+        Provider("deepseek", "DeepSeek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", thinking="type"),
+        Provider("moonshot", "Moonshot (Kimi)", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY", thinking="type"),
+        Provider("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY", thinking="effort"),
+        Provider("together", "Together AI", "https://api.together.xyz/v1", "TOGETHER_API_KEY", thinking="reasoning"),
+        Provider("local", "a server on this machine, port 8000", "http://127.0.0.1:8000/v1", key_needed=False),
+        Provider("endpoint", "any OpenAI-compatible server (base_url=...)", key_needed=False),
+    )
+}
+
+# How a service is told to think or not: its part of the request body, from (on, most response tokens).
+THINKING: Mapping[str, Callable[[bool, int], dict[str, Any]]] = {
+    "template": lambda on, limit: {"chat_template_kwargs": {"enable_thinking": on}},  # vLLM, SGLang; Qwen3-style templates
+    "effort": lambda on, limit: {"reasoning_effort": "medium" if on else "none"},
+    "reasoning": lambda on, limit: {"reasoning": {"enabled": on}},
+    "type": lambda on, limit: {"thinking": {"type": "enabled" if on else "disabled"}},
+    "budget": lambda on, limit: {
+        "thinking": {"type": "enabled", "budget_tokens": max(1024, limit // 2)} if on else {"type": "disabled"}
+    },
+}
+
+
+class Secret:
+    """A key that no repr, message or record shows."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return "Secret(***)"
+
+    def reveal(self) -> str:
+        return self._text
+
+    def redact(self, text: str) -> str:
+        """`text` without the key: a server may echo it in an answer or an error."""
+        return text.replace(self._text, "[key]") if len(self._text) >= _MIN_SECRET else text
+
+
+def find_key(provider: Provider, variable: str | None, elsewhere: bool) -> Secret:
+    """The key from the environment.
+
+    Args:
+        provider: whose.
+        variable: the variable the user names with api_key_env, None for the provider's own.
+        elsewhere: the user gave another address; a provider's key is never sent there unless named.
+    """
+    if variable is not None and not _VARIABLE.fullmatch(variable):
+        raise T2TError(
+            "api_key_env takes the name of an environment variable, in capitals",  # its value may be a key: it is not shown
+            where=f"policy {provider.name}",
+            next="export MY_KEY=... and write api_key_env=MY_KEY",
+        )
+    name = variable or (OWN_KEY if elsewhere else provider.key_variable)
+    text = os.environ.get(name, "").strip()
+    if not text and (variable or (provider.key_needed and not elsewhere)):
+        raise T2TError(
+            f"the environment variable {name} is not set",
+            where=f"policy {provider.name}",
+            cause=f"{provider.title} wants a key, and keys are read from the environment only",
+            next=f"export {name}=...",
+        )
+    if not (text.isascii() and text.isprintable()) or " " in text:
+        raise T2TError(
+            f"the key in {name} holds a character that no key has", cause="a quote, space or line break was copied too"
+        )
+    return Secret(text or "EMPTY")  # servers without keys take any
+
+
+def check_url(text: str) -> str:
+    """A base address for `base_url`; ValueError says why another is none."""
+    url = urlsplit(text.strip())
+    if url.scheme not in ("http", "https") or not url.hostname:
+        raise ValueError("it must begin with http:// or https:// and name a host")
+    if url.username or url.password or url.query or url.fragment:
+        raise ValueError("it must hold no user, password, query or fragment; keys come from the environment")
+    return text.strip().rstrip("/")
