@@ -1,0 +1,106 @@
+"""A planted key is searched in every byte that comes out."""
+
+import io
+import logging
+import pickle
+import traceback
+
+import pytest
+from fake_server import FakeServer, completion
+
+import lake
+from t2t_core.errors import T2TError
+from t2t_core.evaluation import Evaluation, evaluate
+from t2t_core.plugins import load
+from t2t_core.records import Sampling, Task
+from t2t_plugins.policies.providers import PROVIDERS
+
+KEY = "sk-planted-4f9a7c31e5d2b8"
+POLICIES = load().policies
+
+
+@pytest.fixture(autouse=True)
+def planted(monkeypatch):
+    for provider in PROVIDERS.values():
+        monkeypatch.setenv(provider.key_variable, KEY)
+
+
+def echo(prompt, nth):
+    """Sends the key back in every place a server can."""
+    number = int(prompt.split()[-1]) % 6
+    told = [
+        completion(f"your key is {KEY}"),
+        completion(None, message={"refusal": f"no, {KEY}"}),
+        (400, {}, b'{"error": {"message": "Incorrect API key: ' + KEY.encode() + b'"}}'),
+        (500, {}, KEY.encode()),
+        (200, {}, f"<html>{KEY}</html>".encode()),
+        "drop",
+    ]
+    return told[number]
+
+
+def test_the_key_is_sent_and_never_shown(tmp_path, capfd, monkeypatch):
+    monkeypatch.setenv("OPENAI_LOG", "debug")
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1234567890")
+    log = io.StringIO()
+    handler = logging.StreamHandler(log)
+    logging.getLogger().addHandler(handler)
+    logging.getLogger().setLevel(logging.DEBUG)
+    try:
+        instances = [lake.Number(f"n{i}", "3", i, i) for i in range(24)]
+        with FakeServer(echo) as server:
+            policy = POLICIES.make("endpoint:m", base_url=server.url, attempts="2", backoff="0.01", give_up="0")
+            evaluate(Evaluation(lake.Lake(), instances), policy, tmp_path)
+            shown = repr(policy) + str(vars(policy)) + str(policy.describe())
+    finally:
+        logging.getLogger().removeHandler(handler)
+        logging.getLogger().setLevel(logging.WARNING)
+    assert all(r["headers"]["authorization"] == f"Bearer {KEY}" for r in server.requests)
+    assert not any("org-1234567890" in str(r["headers"]) for r in server.requests)
+    written = b"".join(p.read_bytes() for p in tmp_path.rglob("*") if p.is_file())
+    assert b"your key is [key]" in written
+    out, err = capfd.readouterr()
+    assert KEY not in shown + out + err + log.getvalue() and KEY.encode() not in written
+    with pytest.raises((TypeError, pickle.PicklingError, AttributeError)):
+        assert KEY.encode() not in pickle.dumps(policy)
+
+
+def test_no_traceback_shows_it():
+    refusal = (401, {}, b'{"error": {"message": "bad key ' + KEY.encode() + b'"}}')
+    with FakeServer(lambda prompt, nth: refusal) as server:
+        policy = POLICIES.make("endpoint:m", base_url=server.url)
+        with pytest.raises(T2TError) as error:
+            list(policy.respond([Task("i", 0, "p", None, 0)], Sampling()))
+    assert KEY not in "".join(traceback.format_exception(error.value)) and "[key]" in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["api_key", "key", "token", "authorization"])
+def test_a_key_as_a_setting_is_refused_and_not_repeated(name):
+    with pytest.raises(T2TError, match="not accepted as a setting") as error:
+        POLICIES.make(f"openai:gpt,{name}={KEY}")
+    assert KEY not in str(error.value) and "OPENAI_API_KEY" in str(error.value)
+
+
+def test_a_key_given_where_its_variable_belongs_is_not_repeated():
+    with pytest.raises(T2TError, match="name of an environment variable") as error:
+        POLICIES.make(f"openai:gpt,api_key_env={KEY}")
+    assert KEY not in str(error.value)
+
+
+@pytest.mark.parametrize("key", [f"{KEY}\nX: y", f"{KEY}\u00e9", f"Bearer {KEY}"])
+def test_a_key_with_a_line_break_is_refused_and_not_repeated(key, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(T2TError, match="character that no key has") as error:
+        POLICIES.make("openai:gpt")
+    assert KEY not in str(error.value)
+
+
+def test_a_providers_key_is_not_sent_to_another_address(monkeypatch):
+    monkeypatch.delenv("T2T_API_KEY")
+    with FakeServer(lambda prompt, nth: "fine") as server:
+        for spec in ("openai:gpt", "endpoint:m", "local:m"):
+            list(POLICIES.make(spec, base_url=server.url).respond([Task("i", 0, "p", None, 0)], Sampling()))
+        assert [r["headers"]["authorization"] for r in server.requests] == ["Bearer EMPTY"] * 3
+        named = POLICIES.make("openai:gpt", base_url=server.url, api_key_env="OPENAI_API_KEY")
+        list(named.respond([Task("i", 0, "p", None, 0)], Sampling()))
+        assert server.requests[-1]["headers"]["authorization"] == f"Bearer {KEY}"
