@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from t2t_core import jsonlines, runs
 from t2t_core.errors import T2TError
@@ -42,8 +42,11 @@ class Progress:
         return (self.total - self.done) / self.rate if self.asked else None
 
 
-class AnswerLog:
-    """The append-only log of one row and where each answer lies in it. Texts stay on disk."""
+class AnswerIndex:
+    """Where each answer lies in an append-only log, read without changing anything. Texts stay on disk.
+
+    `notes` says what was found on the way, e.g. a torn last line; T2TError names file and line of anything worse.
+    """
 
     def __init__(self, path: Path, ids: Sequence[str], samples: int) -> None:
         self.path, self._ids, self._samples = path, ids, samples
@@ -51,17 +54,14 @@ class AnswerLog:
         total = len(ids) * samples
         self._offsets = array("q", [-1]) * total
         self._failed = bytearray(total)
-        self._secrets = _secrets()
         self.progress = Progress(total)
-        torn: list[jsonlines.Torn] = []
+        self.torn: list[jsonlines.Torn] = []
         if path.exists():
-            for line in jsonlines.read(path, torn):
+            for line in jsonlines.read(path, self.torn):
                 self._index(line)
-        self.notes = [str(t) for t in torn]
+        self.notes = [str(t) for t in self.torn]
         self.progress.done = total - len(self.missing())
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._appender = jsonlines.Appender(path, torn[0] if torn else None)
-        self._reader = open(path, "rb")  # noqa: SIM115 - closed by close()
+        self._reader: BinaryIO | None = None
 
     def _index(self, line: jsonlines.Line) -> None:
         record, where = line.value, f"{self.path}, line {line.number}"
@@ -84,6 +84,33 @@ class AnswerLog:
         """The questions without an answer, errors included, in order."""
         return array("q", (i for i, offset in enumerate(self._offsets) if offset < 0 or self._failed[i]))
 
+    def response(self, index: int) -> Response | None:
+        """The last answer to that question, read from disk."""
+        offset = self._offsets[index]
+        if offset < 0:
+            return None
+        if self._reader is None:
+            self._reader = jsonlines.open_plain(self.path)
+        self._reader.seek(offset)
+        return read_response(jsonlines.loads(self._reader.readline()), str(self.path))
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+
+
+class AnswerLog(AnswerIndex):
+    """The log of one row, open for appending; a torn last line is cut off."""
+
+    def __init__(self, path: Path, ids: Sequence[str], samples: int) -> None:
+        super().__init__(path, ids, samples)
+        self._secrets = _secrets()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise runs.unwritable(path, error) from None
+        self._appender = jsonlines.Appender(path, self.torn[0] if self.torn else None)
+
     def append(self, index: int, response: Response) -> None:
         """Record one answer; it is on its way to the disk when this returns."""
         position, sample = divmod(index, self._samples)
@@ -103,16 +130,8 @@ class AnswerLog:
             error = error and error.replace(secret, f"[{name}]")
         return response if (text, error) == (response.text, response.error) else replace(response, text=text, error=error)
 
-    def response(self, index: int) -> Response | None:
-        """The last answer to that question, read from disk."""
-        offset = self._offsets[index]
-        if offset < 0:
-            return None
-        self._reader.seek(offset)
-        return read_response(jsonlines.loads(self._reader.readline()), str(self.path))
-
     def close(self) -> None:
-        self._reader.close()
+        super().close()
         self._appender.close()
 
 
@@ -165,4 +184,5 @@ def verdict_record(verdict: Verdict) -> dict[str, Any]:
         "cost": verdict.cost,
         "costs": dict(verdict.costs),
         "gap": verdict.gap,
+        "gaps": dict(verdict.gaps),
     }

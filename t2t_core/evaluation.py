@@ -104,18 +104,21 @@ class Outcome:
 
 
 def read_sampling(spec: Spec, default: Sampling) -> tuple[Spec, Sampling]:
-    """Take temperature, max_tokens, thinking and top_p out of a policy's settings: they override `default` for it alone."""
+    """Take temperature, max_tokens, thinking and top_p out of a policy's settings: they override `default` for it alone.
+
+    `none` stays where it is: it tells the policy not to send the parameter at all.
+    """
     readers = {
         "temperature": number(0, 10),
         "max_tokens": integer(1, 10_000_000),
         "thinking": one_of(list(_THINKING)),
         "top_p": number(0, 1),
     }
-    own = {name: text for name, text in spec.settings.items() if name in readers}
+    own = {name: text for name, text in spec.settings.items() if name in readers and text != "none"}
     values = read_settings(own, f"policy {spec.name}", readers)
     if "thinking" in values:
         values["thinking"] = _THINKING[values["thinking"]]
-    rest = {name: text for name, text in spec.settings.items() if name not in readers}
+    rest = {name: text for name, text in spec.settings.items() if name not in own}
     return replace(spec, settings=rest), replace(default, **values)
 
 

@@ -62,9 +62,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-_decoder = json.JSONDecoder(
-    parse_int=_integer, parse_float=_number, parse_constant=_constant, object_pairs_hook=_object
-)
+_decoder = json.JSONDecoder(parse_int=_integer, parse_float=_number, parse_constant=_constant, object_pairs_hook=_object)
 
 
 def loads(text: str | bytes) -> Any:

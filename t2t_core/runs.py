@@ -251,9 +251,7 @@ def _git(root: Path) -> dict[str, Any]:
     answers = []
     for arguments in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"]):
         try:
-            done = subprocess.run(
-                ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=20, check=True
-            )
+            done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=20, check=True)
         except (OSError, subprocess.SubprocessError):  # no git, or not our checkout: a fact, not an error
             return {"git_commit": None, "git_dirty": None}
         answers.append(done.stdout.strip())

@@ -181,9 +181,7 @@ def mcnemar(better: int, worse: int) -> float:
         return 1.0
     smaller = min(better, worse)
     log_half = n * math.log(0.5)
-    tail = sum(
-        math.exp(math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) + log_half) for i in range(smaller + 1)
-    )
+    tail = sum(math.exp(math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) + log_half) for i in range(smaller + 1))
     return min(1.0, 2 * tail)
 
 

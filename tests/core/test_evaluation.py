@@ -165,9 +165,20 @@ def test_torn_last_line_is_reported_and_asked_again(tmp_path):
     assert log.read_bytes() == whole
 
 
-@pytest.mark.parametrize("damage", ["not json", '{"instance": "s000"', "[]", '{"instance": "zzz", "sample": 0, "text": ""}',
-                                    '{"instance": "s000", "sample": 7, "text": ""}', '{"instance": "s000", "sample": 0, "text": 1}',
-                                    '{"a": NaN}', '{"a": ' + "9" * 5000 + "}", '{"a": ' + "[" * 100_000 + "}"])  # fmt: skip
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "not json",
+        '{"instance": "s000"',
+        "[]",
+        '{"instance": "zzz", "sample": 0, "text": ""}',
+        '{"instance": "s000", "sample": 7, "text": ""}',
+        '{"instance": "s000", "sample": 0, "text": 1}',
+        '{"a": NaN}',
+        '{"a": ' + "9" * 5000 + "}",
+        '{"a": ' + "[" * 100_000 + "}",
+    ],
+)
 def test_damaged_line_is_refused_with_file_and_line(tmp_path, damage):
     evaluate(evaluation(), Adder(), tmp_path)
     log = tmp_path / "log.jsonl"

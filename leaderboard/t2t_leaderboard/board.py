@@ -1,0 +1,137 @@
+"""A bench folder -> the leaderboard as one JSON document, from which terminal, Markdown and HTML are rendered."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from t2t_core import jsonlines, runs
+from t2t_core.answers import ANSWERS
+from t2t_core.errors import T2TError
+from t2t_core.evaluation import scored
+from t2t_core.hookspecs import Testbed
+from t2t_leaderboard import reported
+from t2t_leaderboard.folder import Bench, Row
+from t2t_leaderboard.table import natural, tabulate
+
+FORMAT = 1
+
+
+def measured(bench: Bench, row: Row) -> dict[str, Any]:
+    """One row's figures, recomputed from the raw text of its answers."""
+    evaluation = bench.evaluation(row.sampling)
+    path = row.folder / ANSWERS
+    return {
+        "row": row.name,
+        "policy": row.facts["policy"],
+        "sampling": row.facts["sampling"],
+        "answers_sha256": sha256(path),
+        "tables": tabulate(bench.testbed, scored(evaluation, path), evaluation.samples),
+    }
+
+
+def build(bench: Bench, with_reported: bool = True) -> dict[str, Any]:
+    """The whole leaderboard of a folder: every finished row, and the reported ones of its frozen sets."""
+    finished = [measured(bench, row) for row in bench.rows() if row.finished]
+    tables = [_table(bench, title, columns, finished) for title, columns in _columns(bench).items()]
+    if with_reported:
+        for one, stored in zip(bench.sets, bench.stored, strict=True):
+            if one["kind"] == "evaluation":
+                places = {bench.testbed.place(i).table for i in stored}
+                for table in (t for t in tables if t["title"] in places):
+                    table["rows"] += _sorted(reported.rows(bench.testbed.name, one["base"], table["columns"]))
+    return {
+        "format": FORMAT,
+        "testbed": bench.testbed.name,
+        "title": bench.testbed.title,
+        "settings": dict(bench.settings),
+        "metrics": _metrics(bench.testbed),
+        "notes": _notes(tables),
+        "tables": tables,
+    }
+
+
+def _columns(bench: Bench) -> dict[str, list[str]]:
+    found: dict[str, dict[str, None]] = {}
+    for instances in bench.stored:
+        for instance in instances:
+            place = bench.testbed.place(instance)
+            found.setdefault(place.table, {})[place.column] = None
+    return {table: natural(found[table]) for table in natural(found)}
+
+
+def _table(bench: Bench, title: str, columns: list[str], finished: list[dict[str, Any]]) -> dict[str, Any]:
+    rows = [
+        {"kind": "measured", **{k: v for k, v in row.items() if k != "tables"}, "label": label, **row["tables"][title]}
+        for row, label in zip(finished, _labels(finished), strict=True)
+        if title in row["tables"]
+    ]
+    sets = [
+        {"name": one["name"], "kind": one["kind"], "sha256": one["sha256"], "notes": one.get("notes", [])}
+        for one, stored in zip(bench.sets, bench.stored, strict=True)
+        if any(bench.testbed.place(i).table == title for i in stored)
+    ]
+    return {"title": title, "columns": columns, "sets": sets, "rows": _sorted(rows)}
+
+
+def _labels(rows: list[dict[str, Any]]) -> list[str]:
+    """The policies as typed; where two rows share one, what differs in their sampling is added."""
+    labels = []
+    for row in rows:
+        twins = [r["sampling"] for r in rows if r["policy"] == row["policy"]]
+        differing = [n for n, v in row["sampling"].items() if any(t.get(n) != v for t in twins)]
+        extra = ", ".join(f"{name}={row['sampling'][name]}" for name in differing)
+        labels.append(f"{row['policy']} ({extra})" if extra else row["policy"])
+    return labels
+
+
+def _sorted(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Best first, by the totals in the order of the metrics; a row without a figure goes last."""
+
+    def key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+        rates = [f.get("value") for f in row["total"].values() if row["kind"] == "reported" or "low" in f]
+        return (*(-(r if r is not None else -1) for r in rates), row["policy"])
+
+    return sorted(rows, key=key)
+
+
+def _metrics(testbed: Testbed) -> list[dict[str, Any]]:
+    return [
+        {"name": m.name, "title": m.title, "kind": m.kind, "unit": m.unit, "higher_is_better": m.higher_is_better}
+        for m in testbed.metrics
+    ]
+
+
+def _notes(tables: list[dict[str, Any]]) -> list[str]:
+    notes = [
+        "intervals: 95 % (Wilson per cell, stratified Wilson for totals, clustered by instance where k > 1)",
+        "an error counts as not valid; means are over the answers they apply to; a total rate is the mean of its columns",
+    ]
+    rows = [row for table in tables for row in table["rows"]]
+    if any(row["kind"] == "reported" for row in rows):
+        notes.append(reported.NOTE)
+    if any("mean_of_cells" in figure for row in rows for figure in row["total"].values()):
+        notes.append("two figures in a reported total: as printed / the mean of the row's own cells, where they disagree")
+    if any(row.get("incomplete") for row in rows):
+        notes.append("incomplete: more than 1 % of the row's answers are errors")
+    for table in tables:
+        for one in table["sets"]:
+            notes += [f"{one['name']}: {note}" for note in one["notes"] if f"{one['name']}: {note}" not in notes]
+    return notes
+
+
+def sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    try:
+        with jsonlines.open_plain(path) as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        raise T2TError("the file cannot be read", where=str(path), cause=error.strerror or str(error)) from None
+    return digest.hexdigest()
+
+
+def write(folder: Path, board: Mapping[str, Any]) -> None:
+    runs.write_json(folder / "leaderboard.json", board)

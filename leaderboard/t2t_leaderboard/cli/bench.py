@@ -1,0 +1,193 @@
+"""`t2t bench`: the valid/optimal leaderboard."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from t2t_core.answers import Progress
+from t2t_core.errors import T2TError
+from t2t_core.evaluation import Outcome
+from t2t_core.plugins import installed
+from t2t_core.records import Option, Sampling
+from t2t_core.runs import Interrupts
+
+DEFAULT_TESTBED = "mapf-frozenlake"
+_PLAIN_SECONDS = 10.0  # between two lines where no bar can be drawn
+
+
+class BenchCommand(click.Command):
+    """A command that gets the options of the testbed named on its own command line."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta["t2t.testbed"] = _named(args)
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        params = super().get_params(ctx)
+        own = [_as_click(o) for o in testbed_options(ctx.meta.get("t2t.testbed", DEFAULT_TESTBED))]
+        return [*params[:2], *own, *params[2:]]
+
+
+def _named(args: list[str]) -> str:
+    """The value of --testbed, before click reads the rest."""
+    for place, word in enumerate(args):
+        if word == "--testbed" and place + 1 < len(args):
+            return args[place + 1]
+        if word.startswith("--testbed="):
+            return word.partition("=")[2]
+    return DEFAULT_TESTBED
+
+
+def testbed_options(name: str) -> list[Option]:
+    """What the testbed adds; nothing where it is not installed (the command itself will say so)."""
+    return list(installed().testbeds.make(name).options()) if name in installed().testbeds else []
+
+
+def _as_click(option: Option) -> click.Option:
+    names = [f"--{option.name.replace('_', '-')}", f"testbed_{option.name}"]
+    return click.Option(names, default=option.default, show_default=True, help=option.help)
+
+
+_OPTIONS: list[Callable[[Any], Any]] = [
+    click.option("--testbed", default=DEFAULT_TESTBED, show_default=True, help="What is solved."),
+    click.option("--policy", "policies", multiple=True, metavar="SPEC", help="Who answers (see t2t plugins). Repeatable."),
+    click.option("--limit", type=int, help="Only the first N instances of each column (they are balanced)."),
+    click.option("--samples", type=int, default=1, show_default=True, help="Answers per instance."),
+    click.option("--temperature", type=float, default=0.0, show_default=True, help="0 is greedy."),
+    click.option("--max-tokens", type=int, default=4096, show_default=True, help="At most so many response tokens."),
+    click.option("--thinking/--no-thinking", default=None, help="The model's switch, where it has one.  [default: the model's]"),
+    click.option("--concurrency", type=int, help="Requests to an endpoint at once."),
+    click.option("--base-url", help="Address of an OpenAI-compatible endpoint."),
+    click.option("--max-usd", type=float, help="Stop before the next answer once so much is spent."),
+    click.option("--prompt-format", default="", help="How the question is worded.  [default: the testbed's first]"),
+    click.option("--instances", type=click.Path(path_type=Path), help="Your own set: a JSON Lines file."),
+    click.option("--twin", type=int, metavar="SEED", help="A fresh set of the same distribution instead of the frozen one."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Of what policies draw."),
+    click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: runs/bench-..., named after the command]"),
+    click.option("--reported/--no-reported", default=True, help="Rows of the paper beside the measured ones.  [default: yes]"),
+]
+
+
+def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+@click.command(cls=BenchCommand)
+@_with_options
+def bench(**given: Any) -> int:
+    """Ask policies for answers to the evaluation sets and print the leaderboard.
+
+    Every answer is on disk as it comes; Ctrl-C loses none, and the same command asks only for what is missing. Writes
+    leaderboard.json, .md and .html into the folder. Settings of one policy go into its SPEC, e.g.
+    `endpoint:my-model,base_url=http://localhost:8000/v1,temperature=0.6`. Keys come from the environment only.
+    """
+    from t2t_leaderboard import runner, terminal
+
+    console = Console()
+    listener = Display(Console(stderr=True))
+    with Interrupts():
+        try:
+            result = runner.run(_request(given), listener)
+        finally:
+            listener.close()
+    terminal.show(result.board, result.verification.record(), console)
+    console.print(f"\n{result.folder}/leaderboard.html", soft_wrap=True, highlight=False, markup=False)
+    for policy in result.stopped:
+        console.print(f"the budget ended {policy} early; the same command with a larger --max-usd goes on", markup=False)
+    for policy in result.failed:
+        console.print(f"{policy} failed before it was through; the same command goes on", markup=False)
+    return 1 if result.failed or not result.verification.verified else 0
+
+
+def _request(given: dict[str, Any]) -> Any:
+    from t2t_leaderboard.runner import Request
+
+    for name in ("temperature", "max_usd"):
+        if given[name] is not None and not (math.isfinite(given[name]) and given[name] >= 0):
+            raise T2TError(f"--{name.replace('_', '-')} must be a number of at least 0")
+    for name in ("max_tokens", "concurrency"):
+        if given[name] is not None and given[name] < 1:
+            raise T2TError(f"--{name.replace('_', '-')} must be at least 1")
+    shared = {name: str(given[name]) for name in ("base_url", "concurrency") if given[name] is not None}
+    return Request(
+        testbed=given["testbed"],
+        policies=given["policies"],
+        options={o.name: o.parse(given[f"testbed_{o.name}"]) for o in testbed_options(given["testbed"])},
+        sampling=Sampling(given["temperature"], given["max_tokens"], given["thinking"]),
+        shared=shared,
+        **{
+            name: given[name]
+            for name in ("limit", "samples", "prompt_format", "seed", "twin", "instances", "out", "max_usd", "reported")
+        },
+    )
+
+
+class Display:
+    """A bar where there is a terminal, a line now and then where there is none."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar: Bar | None = None
+        self._task: Any = None
+        self._next_line = 0.0
+
+    def start(self, policy: str, number: int, of: int) -> None:
+        self._label = f"{policy[:40]} ({number}/{of})"
+        self._next_line = time.monotonic() + _PLAIN_SECONDS
+        if self._console.is_terminal:
+            columns = [TextColumn("{task.description}", markup=False), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn()]
+            self._bar = Bar(*columns, TextColumn("{task.fields[facts]}", markup=False), console=self._console, transient=True)
+            self._task = self._bar.add_task(self._label, total=None, facts="")
+            self._bar.start()
+
+    def progress(self, progress: Progress) -> None:
+        if self._bar:
+            self._bar.update(self._task, total=progress.total, completed=progress.done, facts=_facts(progress))
+        elif time.monotonic() > self._next_line:
+            self._next_line = time.monotonic() + _PLAIN_SECONDS
+            eta = f", {progress.eta:.0f} s to go" if progress.eta is not None else ""
+            self.note(f"{self._label}: {progress.done}/{progress.total}, {_facts(progress)}{eta}")
+
+    def close(self) -> None:
+        """Give the terminal back, whatever happened."""
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._bar:
+            self._bar.stop()
+            self._bar = None
+
+    def end(self, policy: str, outcome: Outcome) -> None:
+        self._stop()
+        for note in outcome.notes:
+            self.note(note)
+        p = outcome.progress
+        end = f"; {outcome.stopped}" if outcome.stopped else ""
+        self.note(f"{self._label}: {p.done}/{p.total}, {p.asked} asked now, {_facts(p)}{end}")
+
+    def failed(self, policy: str, error: T2TError) -> None:
+        self._stop()
+        self.note(f"{self._label}: {error}")
+
+    def note(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _facts(progress: Progress) -> str:
+    facts = [f"{progress.rate:,.1f}/s", f"{progress.errors} errors"]
+    if progress.tokens:
+        facts.append(f"{progress.tokens:,} tokens")
+    if progress.cost_usd:
+        facts.append(f"${progress.cost_usd:,.4f}")
+    return ", ".join(facts)

@@ -1,0 +1,218 @@
+"""The layout of a bench folder, and reading one that may come from a stranger.
+
+run.json                     testbed, sets, limit, samples, seed, prompt format; versions and commit
+instances/<set>.jsonl        the instances asked, with labels, so that anybody can rescore without the suite's own sets
+rows/<row>/row.json          one policy: its spec, its sampling, what it says of itself, the hash of the prompts
+rows/<row>/log.jsonl         every answer as it came; answers.jsonl: the same in instance order, with verdicts
+leaderboard.json .md .html   pure functions of the above; verification.json: what `t2t verify` last said
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from t2t_core import jsonlines, runs
+from t2t_core.answers import ANSWERS
+from t2t_core.errors import T2TError
+from t2t_core.evaluation import Evaluation
+from t2t_core.hookspecs import Testbed
+from t2t_core.plugins import installed
+from t2t_core.records import InstanceSet, Sampling
+
+KIND = "bench"
+MAX_SAMPLES = 1000
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
+_SETTINGS = {"testbed": str, "sets": list, "limit": int | None, "samples": int, "seed": int, "prompt_format": str}
+_SET: dict[str, Any] = {
+    **dict.fromkeys(("name", "base", "kind", "sha256", "file_sha256"), str),
+    **dict.fromkeys(("instances", "of"), int),
+    "twin_seed": int | None,
+}
+_ROW = {"policy": str, "sampling": dict, "describe": dict, "prompts_sha256": str}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The instances of one set that are asked, and where they come from; `base` is the name the testbed knows it by (a
+    twin's is that of the set it is a twin of)."""
+
+    base: str
+    source: InstanceSet
+    instances: Sequence[Any]
+    twin_seed: int | None = None
+
+    def lines(self) -> bytes:
+        return b"".join(jsonlines.dumps(i.to_dict()).encode() + b"\n" for i in self.instances)
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "name": self.source.name,
+            "base": self.base,
+            "kind": self.source.kind,
+            "sha256": self.source.sha256,
+            "file_sha256": hashlib.sha256(self.lines()).hexdigest(),
+            "instances": len(self.instances),
+            "of": len(self.source.instances),
+            "twin_seed": self.twin_seed,
+            "notes": list(self.source.notes),
+        }
+
+
+def choose(testbed: Testbed, source: InstanceSet, limit: int | None, base: str = "", twin_seed: int | None = None) -> Chosen:
+    """The first `limit` instances of each column; all of them without a limit."""
+    taken: Counter[tuple[str, str]] = Counter()
+    chosen = []
+    for instance in source.instances:
+        place = testbed.place(instance)
+        taken[place.table, place.column] += 1
+        if limit is None or taken[place.table, place.column] <= limit:
+            chosen.append(instance)
+    return Chosen(base or source.name, source, chosen, twin_seed)
+
+
+def read_instances(testbed: Testbed, path: Path) -> list[Any]:
+    """The instances of a JSON Lines file; T2TError names file and line."""
+    instances = []
+    for line in jsonlines.read(path):
+        try:
+            instances.append(testbed.read_instance(line.value))
+        except T2TError as error:
+            raise T2TError(error.what, where=f"{path}, line {line.number}", cause=error.cause, next=error.next) from None
+    if not instances:
+        raise T2TError("the file holds no instances", where=str(path))
+    return instances
+
+
+def file_set(testbed: Testbed, path: Path) -> InstanceSet:
+    """Anybody's own set of instances."""
+    instances = read_instances(testbed, path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    name = re.sub(r"[^A-Za-z0-9_.+-]", "_", path.stem).lstrip("_.+-")[:60] or "instances"
+    return InstanceSet(name, "file", digest, instances)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One policy of a bench folder."""
+
+    folder: Path
+    facts: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def sampling(self) -> Sampling:
+        return read_sampling_record(self.facts["sampling"], self.folder / "row.json")
+
+    @property
+    def finished(self) -> bool:
+        return (self.folder / ANSWERS).exists()
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A bench folder, read and checked as far as its shape goes. `sets` are the records in run.json, `stored` the
+    instances of each."""
+
+    folder: Path
+    settings: Mapping[str, Any]
+    testbed: Testbed
+    stored: Sequence[Sequence[Any]]
+
+    @property
+    def sets(self) -> Sequence[Mapping[str, Any]]:
+        sets: list[dict[str, Any]] = self.settings["sets"]
+        return sets
+
+    def evaluation(self, sampling: Sampling) -> Evaluation:
+        return Evaluation(
+            self.testbed,
+            [i for instances in self.stored for i in instances],
+            self.settings["samples"],
+            sampling,
+            self.settings["prompt_format"],
+            self.settings["seed"],
+        )
+
+    def rows(self) -> list[Row]:
+        """Every row of the folder, in the order of their names."""
+        root = plain(self.folder / "rows")
+        if not root.is_dir():
+            return []
+        rows = []
+        for folder in sorted(root.iterdir()):
+            if not _NAME.fullmatch(folder.name) or not plain(folder).is_dir():
+                raise T2TError(f"{ascii(folder.name)[:80]} is no row", where=str(root), next="remove it")
+            facts = runs.read_json(plain(folder / "row.json"))
+            typed(facts, {"format": int, **_ROW}, folder / "row.json")
+            rows.append(Row(folder, facts))
+        return rows
+
+
+def read_bench(folder: Path) -> Bench:
+    """Read a bench folder; T2TError says what is wrong with which file."""
+    if not folder.is_dir():
+        raise T2TError("there is no such folder", where=str(folder))
+    settings = runs.read_manifest(folder, KIND)["settings"]
+    check_settings(settings, folder / runs.MANIFEST)
+    testbed: Testbed = installed().testbeds.make(settings["testbed"])
+    stored = [read_instances(testbed, plain(folder / "instances" / f"{s['name']}.jsonl")) for s in settings["sets"]]
+    return Bench(folder, settings, testbed, stored)
+
+
+def check_settings(settings: Mapping[str, Any], where: Path) -> None:
+    """The types and bounds of what names the question: shared by bench folders and submissions."""
+    typed(settings, _SETTINGS, where)
+    for one in settings["sets"]:
+        if not isinstance(one, dict):
+            raise T2TError("a set is not described by an object", where=str(where))
+        typed(one, _SET, where)
+        for name in (one["name"], one["base"]):
+            if not _NAME.fullmatch(name):
+                raise T2TError(f"{ascii(name)[:80]} is no name of a set", where=str(where))
+    if not 1 <= settings["samples"] <= MAX_SAMPLES:
+        raise T2TError(f"samples must lie in 1..{MAX_SAMPLES}", where=str(where))
+
+
+def typed(record: Mapping[str, Any], fields: Mapping[str, Any], where: Path) -> None:
+    """Refuse a record that lacks a field or holds it with another type."""
+    for name, kind in fields.items():
+        value = record.get(name)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise T2TError(
+                f"the field {name!r} is missing or of another type: {ascii(value)[:60]}",
+                where=str(where),
+                cause="it was edited by hand, or written by another version of the suite",
+            )
+
+
+def read_sampling_record(record: Mapping[str, Any], where: Path) -> Sampling:
+    """The inverse of `asdict(sampling)`."""
+    fields = {"temperature": int | float, "max_tokens": int, "top_p": int | float}
+    typed(record, fields, where)
+    thinking = record.get("thinking")
+    if set(record) != {*fields, "thinking"} or not isinstance(thinking, bool | None):
+        raise T2TError("the sampling is not one that this version knows", where=str(where))
+    return Sampling(**record)
+
+
+def plain(path: Path) -> Path:
+    """The path, refused where it is a link: a stranger's folder must not point elsewhere."""
+    if path.is_symlink():
+        raise T2TError("a link is not followed", where=str(path), next="replace it by the file itself")
+    return path
+
+
+def row_name(policy: str, sampling: Sampling) -> str:
+    """The folder of a row: readable, and its own for each policy and sampling."""
+    digest = hashlib.sha256(jsonlines.canonical([policy, asdict(sampling)])).hexdigest()
+    slug = re.sub(r"[^A-Za-z0-9_.+-]+", "-", policy).strip("-_.+")[:40] or "policy"
+    return f"{slug}-{digest[:8]}"

@@ -1,0 +1,53 @@
+"""Figures the paper reports, carried in `reported_results.json`, as rows that stand beside measured ones.
+
+They were measured on their authors' instances, which are not public; ours follow the same distribution as far as the paper
+describes it. So they never get an interval of ours. Where the printed total and the mean of a row's own cells disagree by
+more than rounding, both are shown.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any
+
+TESTBED = "mapf-frozenlake"
+NOTE = "reported rows were measured on their authors' instances, not on these: they carry no interval of ours"
+_ROUNDING = 0.0101  # printed to two decimals: each cell and the sum may be off by half of the last digit
+
+
+@functools.cache
+def data() -> dict[str, Any]:
+    """The carried file."""
+    text = resources.files("t2t_leaderboard").joinpath("reported_results.json").read_text("utf-8")
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
+
+
+def rows(testbed: str, set_name: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """The reported rows of a frozen set such as "3agents", its cells under the columns of the same size; none for other
+    testbeds and sets."""
+    key = re.fullmatch(r"([0-9]{1,2})agents", set_name)
+    table = data()["sets"].get(key[1]) if key and testbed == TESTBED else None
+    if table is None:
+        return []
+    sizes = {re.findall(r"[0-9]+", column)[0]: column for column in columns if re.search(r"[0-9]", column)}
+    return [_row(policy, printed, sizes) for policy, printed in table["rows"].items()]
+
+
+def _row(policy: str, printed: dict[str, Any], sizes: dict[str, str]) -> dict[str, Any]:
+    metrics = [name for name in printed if name != "sum"]
+    cells: dict[str, dict[str, Any]] = {}
+    for name in metrics:
+        for size, value in printed[name].items():
+            if size in sizes:
+                cells.setdefault(sizes[size], {})[name] = {"value": value}
+    total = {name: {"value": printed["sum"][name]} for name in metrics if name in printed["sum"]}
+    for name, figure in total.items():
+        mean = round(sum(printed[name].values()) / len(printed[name]), 2)
+        if abs(mean - figure["value"]) > _ROUNDING:
+            figure["mean_of_cells"] = mean
+    return {"kind": "reported", "policy": policy, "source": data()["source"], "cells": cells, "total": total}

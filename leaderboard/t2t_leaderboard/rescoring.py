@@ -1,0 +1,210 @@
+"""`t2t verify`: everything a bench folder claims, recomputed from the raw text of its answers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from t2t_core import jsonlines, runs
+from t2t_core._version import __version__
+from t2t_core.answers import ANSWERS, LOG, AnswerIndex, read_response, response_record, verdict_record
+from t2t_core.errors import T2TError
+from t2t_core.evaluation import Evaluation
+from t2t_core.hookspecs import Testbed
+from t2t_core.records import InstanceSet
+from t2t_leaderboard import board
+from t2t_leaderboard.folder import Bench, Row, choose, plain, read_bench
+
+MOST = 20  # problems shown of one kind of check
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a check of a folder found; no problems means verified."""
+
+    problems: Sequence[str]
+    answers: int
+    rows: int
+
+    @property
+    def verified(self) -> bool:
+        return not self.problems
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "verified": self.verified,
+            "version": __version__,
+            "answers": self.answers,
+            "rows": self.rows,
+            "problems": list(self.problems),
+        }
+
+
+def verify(folder: Path) -> Verification:
+    """Check a bench folder: its sets, every answer, every verdict, and every figure of `leaderboard.json`.
+
+    T2TError only where the folder cannot be read as a bench at all.
+    """
+    bench = read_bench(folder)
+    problems = list(set_problems(bench))
+    rows = bench.rows()
+    answers = 0
+    for row in (r for r in rows if r.finished):
+        evaluation = bench.evaluation(row.sampling)
+        path = plain(row.folder / ANSWERS)
+        found = list(_few(answer_problems(evaluation, path)))
+        found = found or list(_few(_log_problems(evaluation, row)))
+        if evaluation.prompts_sha256() != row.facts["prompts_sha256"]:
+            found.append(f"{row.folder / 'row.json'}: the prompts are not those that this version asks")
+        problems += found
+        answers += len(evaluation)
+    if not problems:
+        problems += _board_problems(bench)
+    return Verification(problems, answers, len(rows))
+
+
+def _few(problems: Iterator[str]) -> Iterator[str]:
+    for number, problem in enumerate(problems):
+        if number == MOST:
+            yield f"... and more of this kind; the first {MOST} are shown"
+            return
+        yield problem
+
+
+def set_problems(bench: Bench) -> Iterator[str]:
+    """Are the instances in the folder those that it names?"""
+    for one in bench.sets:
+        path = bench.folder / "instances" / f"{one['name']}.jsonl"
+        digest = board.sha256(path)
+        if digest != one["file_sha256"]:
+            yield f"{path}: SHA-256 {digest[:16]}..., recorded {one['file_sha256'][:16]}..."
+        yield from named_set_problems(bench.testbed, one, bench.settings["limit"], str(path), digest)
+
+
+def named_set_problems(testbed: Testbed, one: Mapping[str, Any], limit: int | None, where: str, digest: str) -> Iterator[str]:
+    """Is it the frozen set of that name, or the twin of that seed? A file of somebody's own has nothing to compare with."""
+    try:
+        source = named_set(testbed, one)
+    except T2TError as error:
+        yield f"{where}: the set cannot be loaded: {error.what}"
+        return
+    if source is None:
+        return
+    if source.sha256 != one["sha256"]:
+        recorded = f"SHA-256 {source.sha256[:16]}..., recorded {one['sha256'][:16]}..."
+        yield f"{where}: the {one['kind']} set {one['name']} has {recorded}"
+    elif hashlib.sha256(choose(testbed, source, limit).lines()).hexdigest() != digest:
+        yield f"{where}: these are not the first instances of the {one['kind']} set {one['name']}"
+
+
+def named_set(testbed: Testbed, one: Mapping[str, Any]) -> InstanceSet | None:
+    """The set that a record names, from the suite itself; None for a file."""
+    if one["kind"] == "file":
+        return None
+    if one["kind"] == "twin" and one["twin_seed"] is not None:
+        return testbed.twin(one["base"], one["twin_seed"])
+    return testbed.load_set(one["base"])
+
+
+def answer_problems(evaluation: Evaluation, path: Path) -> Iterator[str]:
+    """Every answer of an export: foreign, missing, doubled or out of order, and verdicts that do not follow from the text."""
+    asked = {(i.id, sample): i for i in evaluation.instances for sample in range(evaluation.samples)}
+    order = iter(asked)
+    seen: set[tuple[Any, Any]] = set()
+    disordered = False
+    try:
+        for line in jsonlines.read(path):
+            where = f"{path}, line {line.number}"
+            name = (str(line.value.get("instance")), line.value.get("sample"))
+            shown = f"{name[0][:80]!a}, sample {ascii(name[1])[:20]}"
+            if type(name[1]) is not int or name not in asked:
+                yield f"{where}: an answer to {shown}, which is not in the set"
+                continue
+            if name in seen:
+                yield f"{where}: a second answer to {shown}"
+                continue
+            seen.add(name)
+            disordered = disordered or name != next(order)
+            response = read_response(line.value, where)
+            verdict = verdict_record(evaluation.testbed.verify(asked[name], response.text))
+            if line.value.get("verdict") != verdict:
+                yield f"{where}: the recorded verdict on {shown} does not follow from the text: {_differing(line.value, verdict)}"
+    except T2TError as error:
+        yield f"{error.where or path}: {error.what}{': ' * bool(error.cause)}{error.cause}"
+        return
+    missing = [name for name in asked if name not in seen]
+    for instance, sample in missing[:MOST]:
+        yield f"{path}: no answer to {instance!r}, sample {sample} ({len(missing)} are missing)"
+    if disordered and not missing:
+        yield f"{path}: the answers are not in the order of the instances"
+
+
+def _differing(record: Mapping[str, Any], verdict: Mapping[str, Any]) -> str:
+    stored = record.get("verdict")
+    if not isinstance(stored, dict):
+        return "there is none"
+    return "; ".join(
+        f"{name} {ascii(stored.get(name))[:60]} there, {value!r} recomputed"
+        for name, value in verdict.items()
+        if stored.get(name) != value
+    ) or "it has further fields"  # fmt: skip
+
+
+def _log_problems(evaluation: Evaluation, row: Row) -> Iterator[str]:
+    """Does the export say what the log says?"""
+    log_path, path = plain(row.folder / LOG), row.folder / ANSWERS
+    if not log_path.exists():
+        yield f"{log_path}: the log is missing"
+        return
+    try:
+        with closing(AnswerIndex(log_path, [i.id for i in evaluation.instances], evaluation.samples)) as log:
+            yield from (f"{log_path}: {note}" for note in log.notes)
+            for index, line in enumerate(jsonlines.read(path)):
+                logged = log.response(index)
+                exported = {name: line.value.get(name) for name in response_record(read_response(line.value, str(path)))}
+                if logged and response_record(logged) != exported:
+                    yield f"{path}, line {line.number}: the answer is not the one in {LOG}"
+                elif not logged and not line.value.get("error"):
+                    yield f"{path}, line {line.number}: an answer that {LOG} does not have"
+    except T2TError as error:
+        yield f"{error.where or log_path}: {error.what}"
+
+
+def _board_problems(bench: Bench) -> Iterator[str]:
+    """Does `leaderboard.json` show the recomputed figures, and nothing else?"""
+    path = plain(bench.folder / "leaderboard.json")
+    try:
+        stored = runs.read_json(path)
+    except T2TError as error:
+        yield f"{path}: {error.what}"
+        return
+    tables = stored.get("tables")
+    with_reported = isinstance(tables, list) and any(
+        isinstance(r, dict) and r.get("kind") == "reported"
+        for t in tables
+        if isinstance(t, dict) and isinstance(t.get("rows"), list)
+        for r in t["rows"]
+    )
+    made = jsonlines.loads(jsonlines.dumps(board.build(bench, with_reported)))
+    yield from (f"{path}: {difference}" for difference in _few(differences(stored, made)))
+
+
+def differences(stored: Any, made: Any, at: str = "") -> Iterator[str]:
+    """Where two JSON values differ, field by field."""
+    if isinstance(stored, dict) and isinstance(made, dict):
+        for name in [*made, *(n for n in stored if n not in made)]:
+            place = f"{at}.{ascii(name)[1:-1][:60]}" if at else ascii(name)[1:-1][:60]
+            if name not in made or name not in stored:
+                yield f"{place} {'is missing' if name in made else 'should not be there'}"
+            else:
+                yield from differences(stored[name], made[name], place)
+    elif isinstance(stored, list) and isinstance(made, list) and len(stored) == len(made):
+        for index, (a, b) in enumerate(zip(stored, made, strict=True)):
+            label = b.get("policy") or b.get("title") or index if isinstance(b, dict) else index
+            yield from differences(a, b, f"{at}[{label}]")
+    elif stored != made or type(stored) is not type(made) and not {type(stored), type(made)} <= {int, float}:
+        yield f"{at}: {ascii(stored)[:80]} there, {ascii(made)[:80]} recomputed"

@@ -1,0 +1,217 @@
+"""`t2t bench` without its printing: choose the instances, ask every policy, keep every answer, write the leaderboard."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from t2t_core import jsonlines, runs
+from t2t_core.answers import Progress
+from t2t_core.errors import T2TError
+from t2t_core.evaluation import Evaluation, Outcome, evaluate, read_sampling
+from t2t_core.hookspecs import Policy, Testbed
+from t2t_core.plugins import installed
+from t2t_core.records import Sampling
+from t2t_core.registry import Spec
+from t2t_leaderboard import board, report, rescoring
+from t2t_leaderboard.folder import KIND, MAX_SAMPLES, Bench, Chosen, choose, file_set, read_bench, row_name
+
+DEFAULTS = {"mapf-frozenlake": ("cbs", "prioritized", "pibt", "independent", "random")}
+_KEYS = {"api_key", "apikey", "key", "token", "access_token", "secret", "password", "authorization"}
+# What a policy says of itself that may change between two sessions of one row: how fast it is asked, not what it answers.
+_PACE = ("batch_size", "concurrency", "timeout", "max_retries", "retries")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `t2t bench` was asked for; `options` are the testbed's own, parsed; `shared` are settings for every policy that
+    declares them (`shared_settings` of its factory), e.g. base_url."""
+
+    testbed: str
+    policies: Sequence[str] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    limit: int | None = None
+    samples: int = 1
+    sampling: Sampling = field(default_factory=Sampling)
+    prompt_format: str = ""
+    seed: int = 0
+    twin: int | None = None
+    instances: Path | None = None
+    out: Path | None = None
+    max_usd: float | None = None
+    shared: Mapping[str, str] = field(default_factory=dict)
+    reported: bool = True
+
+
+class Listener(Protocol):
+    """Hears how a bench goes on."""
+
+    def start(self, policy: str, number: int, of: int) -> None: ...
+    def progress(self, progress: Progress) -> None: ...
+    def end(self, policy: str, outcome: Outcome) -> None: ...
+    def failed(self, policy: str, error: T2TError) -> None: ...
+    def note(self, text: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """The folder, the leaderboard as JSON, its verification, and the policies that failed before they were through."""
+
+    folder: Path
+    board: dict[str, Any]
+    verification: rescoring.Verification
+    failed: Sequence[str]
+    stopped: Sequence[str]
+
+
+def run(request: Request, listener: Listener) -> Result:
+    """Evaluate every policy on the chosen instances and write the leaderboard. The same request resumes.
+
+    Raises:
+        T2TError: a mistake in the request (before anything is asked), or a folder that holds another bench.
+        KeyboardInterrupt: on Ctrl-C or SIGTERM; every answer is kept.
+    """
+    if not 1 <= request.samples <= MAX_SAMPLES:
+        raise T2TError(f"--samples must lie in 1..{MAX_SAMPLES}, not {request.samples}")
+    testbed: Testbed = installed().testbeds.make(request.testbed)
+    planned = [_prepare(text, request) for text in request.policies or _defaults(request.testbed)]
+    chosen = _choose(testbed, request)
+    settings = _settings(testbed, request, chosen)
+    folder = request.out or _folder(settings, planned)
+    with runs.locked(folder) as stale:
+        if stale:
+            listener.note(stale)
+        _store(folder, settings, chosen)
+        bench = read_bench(folder)
+        failed, stopped = _ask(bench, planned, request, listener)
+        made = board.build(bench, request.reported)
+        board.write(folder, made)
+        verification = rescoring.verify(folder)
+        report.write(folder, made, verification.record())
+    return Result(folder, made, verification, failed, stopped)
+
+
+@dataclass(frozen=True)
+class _Planned:
+    text: str
+    policy: Policy
+    sampling: Sampling
+
+
+def _prepare(text: str, request: Request) -> _Planned:
+    """The policy of a spec, made before anything is asked, so that a misspelt one stops nothing half way."""
+    text = text.strip()
+    spec, sampling = read_sampling(refuse_keys(Spec.parse(text)), request.sampling)
+    accepted = getattr(installed().policies.find(spec.name).load(), "shared_settings", ())
+    shared = {name: value for name, value in request.shared.items() if name in accepted}
+    return _Planned(text, installed().policies.make(spec, **shared), sampling)
+
+
+def refuse_keys(spec: Spec) -> Spec:
+    """Keys come from the environment: what is typed ends in the shell's history, the process list and the run folder."""
+    for name, value in spec.settings.items():
+        parts = urlsplit(value) if "://" in value else None
+        leaks = parts and ("@" in parts.netloc or re.search(r"(^|&)[^=&]*(key|token|secret)[^=&]*=", parts.query, re.I))
+        if name.lower() in _KEYS or leaks:
+            raise T2TError(
+                f"the setting {name!r} of policy {spec.name} holds a key",
+                cause="what is typed would stand in the shell's history and in the run folder",
+                next="put the key into the environment variable that the policy reads (t2t plugins, docs: policies)",
+            )
+    return spec
+
+
+def _defaults(testbed: str) -> Sequence[str]:
+    if testbed not in DEFAULTS:
+        raise T2TError(f"which policies? {testbed} has no default ones", next="--policy SPEC; t2t plugins lists them")
+    return DEFAULTS[testbed]
+
+
+def _choose(testbed: Testbed, request: Request) -> list[Chosen]:
+    if request.instances and request.twin is not None:
+        raise T2TError("--instances and --twin exclude each other", cause="a twin is drawn from a named set")
+    if request.limit is not None and request.limit < 1:
+        raise T2TError(f"--limit must be at least 1, not {request.limit}")
+    if request.instances:
+        return [choose(testbed, file_set(testbed, request.instances), request.limit)]
+    names = testbed.set_names(request.options)
+    if request.twin is not None:
+        return [choose(testbed, testbed.twin(n, request.twin), request.limit, n, request.twin) for n in names]
+    return [choose(testbed, testbed.load_set(n), request.limit, n) for n in names]
+
+
+def _settings(testbed: Testbed, request: Request, chosen: Sequence[Chosen]) -> dict[str, Any]:
+    every = [i for c in chosen for i in c.instances]
+    question = Evaluation(testbed, every, request.samples, request.sampling, request.prompt_format, request.seed)
+    return {
+        "testbed": request.testbed,
+        "sets": [c.record() for c in chosen],
+        "limit": request.limit,
+        "samples": request.samples,
+        "seed": request.seed,
+        "prompt_format": question.prompt_format,
+    }
+
+
+def _folder(settings: Mapping[str, Any], planned: Sequence[_Planned]) -> Path:
+    """The same command gives the same name, so that it finds what it left."""
+    rows = [[p.text, asdict(p.sampling)] for p in planned]
+    digest = hashlib.sha256(jsonlines.canonical([settings, rows])).hexdigest()
+    sets = "-".join(one["name"] for one in settings["sets"])[:60]
+    return Path("runs") / f"bench-{sets}-{digest[:8]}"
+
+
+def _store(folder: Path, settings: Mapping[str, Any], chosen: Sequence[Chosen]) -> None:
+    runs.open_manifest(folder, KIND, settings, "bench")
+    for one in chosen:
+        path = folder / "instances" / f"{one.source.name}.jsonl"
+        if not path.exists():
+            runs.write_atomic(path, one.lines())
+
+
+def _ask(bench: Bench, planned: Sequence[_Planned], request: Request, listener: Listener) -> tuple[list[str], list[str]]:
+    """Every policy in turn; one that fails does not stop the others. The budget is one for all of them together."""
+    failed, stopped, spent = [], [], 0.0
+    for number, one in enumerate(planned, 1):
+        listener.start(one.text, number, len(planned))
+        try:
+            left = None if request.max_usd is None else max(0.0, request.max_usd - spent)
+            outcome = _row(bench, one, left, listener.progress)
+        except T2TError as error:
+            listener.failed(one.text, error)
+            failed.append(one.text)
+            continue
+        spent += outcome.progress.cost_usd
+        if outcome.stopped:
+            stopped.append(one.text)
+        listener.end(one.text, outcome)
+    return failed, stopped
+
+
+def _row(bench: Bench, one: _Planned, max_usd: float | None, progress: Callable[[Progress], None]) -> Outcome:
+    evaluation = bench.evaluation(one.sampling)
+    folder = bench.folder / "rows" / row_name(one.text, one.sampling)
+    facts = {
+        "format": runs.FORMAT,
+        "policy": one.text,
+        "sampling": asdict(one.sampling),
+        "describe": dict(one.policy.describe()),
+        "prompts_sha256": evaluation.prompts_sha256(),
+    }
+    path = folder / "row.json"
+    if path.exists():
+        runs.same_settings(_lasting(runs.read_json(path)), _lasting(facts), path, "row")
+    else:
+        runs.write_json(path, facts)
+    return evaluate(evaluation, one.policy, folder, max_usd=max_usd, progress=progress)
+
+
+def _lasting(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """A row's facts without those that may change from one session to the next."""
+    said = facts.get("describe")
+    return {**facts, "describe": {k: v for k, v in said.items() if k not in _PACE} if isinstance(said, dict) else said}

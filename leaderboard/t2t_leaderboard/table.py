@@ -1,0 +1,136 @@
+"""Scored answers -> the figures of one row: a pure function, so that anybody who has the answers gets the same ones.
+
+Rates are percentages with 95 % intervals (Wilson per cell, stratified over the columns for totals, clustered by instance
+where an instance has several answers); every instance counts, an error as a failure. Means are over the answers the metric
+applies to, in totals too. Figures are rounded to four decimals, so that they do not depend on the machine.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from t2t_core.hookspecs import Testbed
+from t2t_core.records import Metric, Place, Scored
+from t2t_core.stats import Estimate, Rate, stratified
+
+INCOMPLETE = 0.01  # a row with a larger share of errors is marked incomplete
+
+
+@dataclass
+class _Cell:
+    """What one column of one table adds up to."""
+
+    metrics: Sequence[Metric]
+    samples: int
+    rates: dict[str, Rate] = field(default_factory=dict)
+    sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    counts: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
+    answers: Counter[str] = field(default_factory=Counter)
+    cost_usd: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.rates = {m.name: Rate(self.samples) for m in self.metrics if m.kind == "rate"}
+
+    def add(self, group: Sequence[Scored]) -> None:
+        """All answers to one instance."""
+        shares: dict[str, float] = defaultdict(float)
+        for one in group:
+            self._count(one)
+            for metric in self.metrics:
+                failed = one.response.error is not None
+                value = None if failed else metric.value(one.verdict, one.response)
+                if metric.kind == "rate":
+                    shares[metric.name] += value or 0.0
+                    self.unknown[metric.name] += value is None and not failed
+                elif value is not None:
+                    self.sums[metric.name] += value
+                    self.counts[metric.name] += 1
+        for name, rate in self.rates.items():
+            rate.add(shares[name] / len(group))
+
+    def _count(self, one: Scored) -> None:
+        response = one.response
+        self.answers["asked"] += 1
+        self.answers["errors"] += response.error is not None
+        self.answers["truncated"] += response.error is None and response.finish_reason == "length"
+        self.answers["refused"] += response.error is None and response.finish_reason == "refusal"
+        self.answers["tokens"] += response.completion_tokens or 0
+        self.answers["hidden_tokens"] += response.reasoning_tokens or 0
+        self.answers["priced"] += response.cost_usd is not None
+        self.cost_usd += response.cost_usd or 0.0
+        if response.error is None and one.verdict.failure:
+            self.failures[one.verdict.failure] += 1
+
+    def figures(self) -> dict[str, Any]:
+        return {m.name: _figure(m, [self]) for m in self.metrics}
+
+
+def _figure(metric: Metric, cells: Sequence[_Cell]) -> dict[str, Any]:
+    """One metric over one cell, or over all cells of a row."""
+    if metric.kind == "mean":
+        n = sum(c.counts[metric.name] for c in cells)
+        return {"value": _round(sum(c.sums[metric.name] for c in cells) / n) if n else None, "n": n}
+    rates = [c.rates[metric.name] for c in cells]
+    n = sum(r.instances for r in rates)
+    unknown = sum(c.unknown[metric.name] for c in cells)
+    if unknown:  # e.g. valid answers to instances without a stored optimum: any figure would be a guess
+        return {"value": None, "low": None, "high": None, "n": n, "unknown": unknown}
+    return {**_percent(rates[0].estimate() if len(rates) == 1 else stratified(rates)), "n": n}
+
+
+def _percent(estimate: Estimate) -> dict[str, Any]:
+    names = ("value", "low", "high")
+    return {name: _round(100 * getattr(estimate, name)) for name in names}
+
+
+def _round(value: float) -> float | None:
+    return None if math.isnan(value) else round(float(value), 4)
+
+
+def tabulate(testbed: Testbed, scored: Iterable[Scored], samples: int) -> dict[str, dict[str, Any]]:
+    """The row's figures by table: `cells` by column, `total`, `answers` (asked, errors, truncated, refused, tokens,
+    cost), `failures` under the first failed check, `incomplete`. Answers come in instance order, `samples` each."""
+    cells: dict[Place, _Cell] = {}
+    group: list[Scored] = []
+    for one in scored:
+        group.append(one)
+        if len(group) == samples:
+            place = testbed.place(one.instance)
+            cells.setdefault(Place(place.table, place.column), _Cell(testbed.metrics, samples)).add(group)
+            group = []
+    tables = natural(dict.fromkeys(place.table for place in cells))
+    return {table: _table(testbed, {p.column: c for p, c in cells.items() if p.table == table}) for table in tables}
+
+
+def _table(testbed: Testbed, cells: dict[str, _Cell]) -> dict[str, Any]:
+    every = list(cells.values())
+    answers: Counter[str] = Counter()
+    failures: Counter[str] = Counter()
+    for cell in every:
+        answers.update(cell.answers)
+        failures.update(cell.failures)
+    priced = answers.pop("priced")
+    cost = round(sum(c.cost_usd for c in every), 6) if priced else None
+    return {
+        "cells": {column: cells[column].figures() for column in natural(cells)},
+        "total": {m.name: _figure(m, every) for m in testbed.metrics},
+        "answers": {**answers, "cost_usd": cost},
+        "failures": dict(sorted(failures.items())),
+        "incomplete": answers["errors"] > INCOMPLETE * answers["asked"],
+    }
+
+
+def natural(names: Iterable[str]) -> list[str]:
+    """Names in the order people expect: 9x9 before 10x10."""
+
+    def key(name: str) -> list[int | str]:
+        return [int(piece) if odd % 2 else piece for odd, piece in enumerate(re.split(r"([0-9]{1,9})", name))]
+
+    return sorted(names, key=key)

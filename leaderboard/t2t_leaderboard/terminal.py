@@ -1,0 +1,89 @@
+"""The leaderboard in a terminal of 100 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from t2t_leaderboard.wording import DASH, cost, counts, figure, interval, number, status, visible
+
+
+def show(board: Mapping[str, Any], verification: Mapping[str, Any] | None, console: Console) -> None:
+    """Print every table, the figures beside the rates, the notes and the verification's status."""
+    for table in board["tables"]:
+        console.print(_rates(board, table))
+        console.print(_details(board, table))
+    for note in board["notes"]:
+        console.print(Text(f"  {visible(note)}", style="dim"))
+    style = "green" if verification and verification["verified"] else "bold red" if verification else "yellow"
+    console.print(Text(status(verification), style=style))
+
+
+def _name(row: Mapping[str, Any]) -> Text:
+    text = Text(visible(row.get("label", row["policy"]), 60), style="bold" if row["kind"] == "measured" else "")
+    if row["kind"] == "reported":
+        text.append(" reported", style="italic dim")
+    elif row["incomplete"]:
+        text.append(" incomplete", style="red")
+    return text
+
+
+def _rates(board: Mapping[str, Any], table: Mapping[str, Any]) -> Table:
+    """Two lines for each rate of a measured row: the figures, and under them their intervals."""
+    shown = Table(title=visible(table["title"]), title_style="bold", title_justify="left", box=box.SIMPLE_HEAD)
+    shown.padding = (0, 1, 0, 0)
+    shown.add_column("policy", max_width=24, overflow="fold")
+    shown.add_column("%", style="dim")
+    for column in table["columns"]:
+        shown.add_column(visible(column, 12), justify="right", no_wrap=True)
+    shown.add_column("total", justify="right", style="bold", no_wrap=True)
+    rates = [m for m in board["metrics"] if m["kind"] == "rate"]
+    for row in table["rows"]:
+        for place, metric in enumerate(rates):
+            cells = [row["cells"].get(c, {}).get(metric["name"]) for c in table["columns"]]
+            total = row["total"].get(metric["name"])
+            last = place == len(rates) - 1
+            shown.add_row(
+                _name(row) if place == 0 else "",
+                visible(metric["title"], 10),
+                *(_two_lines(cell) for cell in cells),
+                _two_lines(total),
+                end_section=last,
+            )
+    return shown
+
+
+def _two_lines(cell: Mapping[str, Any] | None) -> Text:
+    text = Text(figure(cell))
+    if interval(cell):
+        text.append(f"\n{interval(cell)}", style="dim not bold")
+    return text
+
+
+def _details(board: Mapping[str, Any], table: Mapping[str, Any]) -> Table:
+    means = [m for m in board["metrics"] if m["kind"] == "mean"]
+    rows: Sequence[Mapping[str, Any]] = [row for row in table["rows"] if row["kind"] == "measured"]
+    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    shown.add_column("policy", max_width=24, overflow="fold")
+    shown.add_column("n", justify="right")
+    for metric in means:
+        shown.add_column(visible(metric["title"], 24), justify="right")
+    for name in ("total tokens", "cost"):
+        shown.add_column(name, justify="right")
+    shown.add_column("errors, truncated, refused")
+    for row in rows:
+        tokens = row["answers"]["tokens"]
+        shown.add_row(
+            Text(visible(row["label"], 60)),
+            f"{row['answers']['asked']:,}",
+            *(number(row["total"][m["name"]]["value"], 2) for m in means),
+            f"{tokens:,}" if tokens else DASH,
+            cost(row),
+            Text(counts(row) or "none", style="red" if row["incomplete"] else ""),
+        )
+    return shown
