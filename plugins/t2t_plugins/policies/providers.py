@@ -70,7 +70,7 @@ THINKING: Mapping[str, Callable[[bool, int], dict[str, Any]]] = {
 
 
 class Secret:
-    """A key that no repr, message or record shows."""
+    """A key that no repr, message, pickle or record shows."""
 
     __slots__ = ("_text",)
 
@@ -79,6 +79,9 @@ class Secret:
 
     def __repr__(self) -> str:
         return "Secret(***)"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a key is not pickled")
 
     def reveal(self) -> str:
         return self._text

@@ -1,0 +1,217 @@
+"""`hf:FOLDER_OR_ID`: a causal language model run here by transformers, in batches.
+
+A checkpoint that was taught a prompt format of its own says so in its config.json (`t2t_prompt_format`, `t2t_brief`), and
+keeps saying so through training. Weights are read from safetensors only; code that comes with a checkpoint runs only
+where `trust_remote_code=true` is written.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.records import Response, Sampling, Task
+from t2t_core.seeding import key
+from t2t_core.settings import integer, one_of, read_settings
+
+READERS = {
+    "lora": str,
+    "trust_remote_code": one_of(("true", "false")),
+    "engine": one_of(("auto", "fast", "plain")),
+    "dtype": one_of(("auto", "float32", "bfloat16", "float16")),
+    "device": str,
+    "batch_size": integer(1, 100_000),
+}
+BATCH_SIZE = 256
+
+
+class HuggingFace:
+    """Answers by a transformers model.
+
+    Args:
+        argument: a folder, or the id of a model on the Hub (or in the local cache).
+        settings: `lora=DIR` an adapter to put on; `engine=fast|plain|auto` our batched sampler for small Qwen3-shaped models,
+            transformers' `generate`, or whichever fits; `dtype`, `device`, `batch_size` (answers at once, default 256);
+            `trust_remote_code=true` to run the checkpoint's own code.
+
+    Raises:
+        T2TError: no such folder or id, no network, no safetensors, an engine that does not fit; at the first use.
+    """
+
+    def __init__(self, argument: str, settings: Mapping[str, str]) -> None:
+        self.settings = read_settings(settings, "policy hf", READERS)
+        self.name = model_name(argument, "hf")
+        self.batch_size: int = self.settings.get("batch_size", BATCH_SIZE)
+        self._loaded: tuple[Any, Any] | None = None
+        self._sampler: Any = None
+
+    def describe(self) -> Mapping[str, Any]:
+        facts: dict[str, Any] = {"deterministic": False, "batch_size": None, "model": self.name, "engine_batch_size": self.batch_size}
+        facts |= {k: v for k, v in self.settings.items() if k != "batch_size"}
+        return facts | own_formats(self.name) | versions("torch", "transformers")
+
+    def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
+        import torch
+
+        model, tokenizer = self._load()
+        prompts = [chat_prompt(tokenizer, task.prompt, sampling.thinking) for task in tasks]
+        encoded = tokenizer(prompts, add_special_tokens=False)["input_ids"]
+        order = sorted(range(len(tasks)), key=lambda i: len(encoded[i]))  # like lengths together: little padding
+        for first in range(0, len(order), self.batch_size):
+            chosen = order[first : first + self.batch_size]
+            started = time.monotonic()
+            seed = key(0, "hf", *(tasks[i].seed % 2**32 for i in chosen))
+            generator = torch.Generator(device=model.device).manual_seed(seed % 2**63)
+            answers = self._answer(model, tokenizer, [encoded[i] for i in chosen], sampling, generator)
+            seconds = (time.monotonic() - started) / len(chosen)
+            for i, (ids, ended) in zip(chosen, answers, strict=True):
+                text = tokenizer.decode(ids, skip_special_tokens=True)
+                reason = "stop" if ended else "length"
+                yield i, Response(text, len(encoded[i]), len(ids), finish_reason=reason, seconds=seconds)
+
+    def _answer(
+        self, model: Any, tokenizer: Any, prompts: list[list[int]], sampling: Sampling, generator: Any
+    ) -> list[tuple[list[int], bool]]:
+        """Token ids of every answer and whether it ended (the end token, where it came, is counted as a token)."""
+        limit = min(sampling.max_tokens, _room(model, max(map(len, prompts))))
+        if self._sampler is not None:
+            found = self._sampler.sample(prompts, 1, limit, sampling.temperature, sampling.top_p, generator)
+            return [(one.tokens, one.ended) for (one,) in found]
+        return generate(model, tokenizer, prompts, sampling, limit, generator)
+
+    def _load(self) -> tuple[Any, Any]:
+        if self._loaded is None:
+            from t2t_plugins.sampler import Sampler, supports
+
+            model, tokenizer = load(self.name, self.settings)
+            engine = self.settings.get("engine", "auto")
+            if engine == "fast" and not supports(model):
+                raise T2TError(
+                    "engine=fast does not compute this model",
+                    where=f"hf:{self.name}",
+                    cause="it is for dense Qwen3 models of at most 50 M parameters with plain rotary positions",
+                    next="use engine=plain",
+                )
+            if engine != "plain" and supports(model):
+                self._sampler = Sampler(model, end_tokens(model, tokenizer), self.batch_size)
+            self._loaded = model, tokenizer
+        return self._loaded
+
+
+def model_name(argument: str, policy: str) -> str:
+    if not argument:
+        raise T2TError(f"the policy {policy} needs a model", next=f"write {policy}:FOLDER, or {policy}:Qwen/Qwen3-4B")
+    if argument.startswith((".", "/", "~")) and not Path(argument).expanduser().is_dir():
+        raise T2TError(f"there is no folder {argument}", where=f"policy {policy}", next="give a checkpoint's folder, or a Hub id")
+    return str(Path(argument).expanduser()) if argument.startswith("~") else argument
+
+
+def load(name: str, settings: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The model in evaluation mode, and its tokenizer, padding on the left."""
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    except ImportError as error:
+        raise T2TError(
+            f"local models need the training extra: {error}", where=f"hf:{name}", next="pip install 't2t-core[train]'"
+        ) from error
+    trust = settings.get("trust_remote_code") == "true"
+    device = settings.get("device", "cuda" if torch.cuda.is_available() else "cpu")
+    dtype = settings.get("dtype", "auto")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trust, padding_side="left")
+        model = AutoModelForCausalLM.from_pretrained(name, trust_remote_code=trust, use_safetensors=True, dtype=dtype)
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise T2TError(
+            f"the model could not be loaded: {reason}",
+            where=f"hf:{name}",
+            cause="it is neither a checkpoint's folder nor in the local cache, and the Hub was not reached; "
+            "or the checkpoint has no safetensors, or wants trust_remote_code=true",
+            next="give the folder of a checkpoint, or download it where there is a network: hf download " + name,
+        ) from error
+    if settings.get("lora"):
+        model = _with_adapter(model, settings["lora"])
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return model.to(device).eval(), tokenizer
+
+
+def _with_adapter(model: Any, adapter: str) -> Any:
+    from peft import PeftModel
+
+    try:
+        return PeftModel.from_pretrained(model, adapter).merge_and_unload()
+    except (OSError, ValueError) as error:
+        raise T2TError(f"the adapter could not be loaded: {' '.join(str(error).split())[:200]}", where=f"lora={adapter}") from error
+
+
+def chat_prompt(tokenizer: Any, prompt: str, thinking: bool | None) -> str:
+    """The prompt as one user message in the model's chat template; as it stands where the model has none."""
+    if not tokenizer.chat_template:
+        return prompt
+    switch = {} if thinking is None else {"enable_thinking": thinking}
+    messages = [{"role": "user", "content": prompt}]
+    return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **switch))
+
+
+def end_tokens(model: Any, tokenizer: Any) -> list[int]:
+    """The tokens that end an answer."""
+    configured = model.generation_config.eos_token_id
+    ends = configured if isinstance(configured, list) else [configured]
+    return sorted({i for i in (*ends, tokenizer.eos_token_id) if i is not None})
+
+
+def generate(
+    model: Any, tokenizer: Any, prompts: list[list[int]], sampling: Sampling, limit: int, generator: Any
+) -> list[tuple[list[int], bool]]:
+    """transformers' own `generate` on one left-padded batch."""
+    import torch
+
+    batch = tokenizer.pad({"input_ids": prompts}, return_tensors="pt").to(model.device)
+    ends = end_tokens(model, tokenizer)
+    random = dict(do_sample=True, temperature=sampling.temperature, top_p=sampling.top_p, top_k=0) if sampling.temperature else {}
+    with torch.inference_mode(), torch.random.fork_rng():
+        torch.manual_seed(generator.initial_seed())  # `generate` takes no generator
+        out = model.generate(
+            **batch,
+            max_new_tokens=limit,
+            eos_token_id=ends,
+            pad_token_id=tokenizer.pad_token_id,
+            **(random or dict(do_sample=False, temperature=None, top_p=None, top_k=None)),
+        )
+    answers = []
+    for row in out[:, batch["input_ids"].shape[1] :].tolist():
+        stop = next((i for i, token in enumerate(row) if token in ends), None)
+        answers.append((row if stop is None else row[: stop + 1], stop is not None))
+    return answers
+
+
+def _room(model: Any, prompt: int) -> int:
+    """How many tokens fit behind a prompt; T2TError where none does."""
+    length = getattr(model.config, "max_position_embeddings", None) or 1 << 30
+    if prompt >= length:
+        raise T2TError(f"a prompt of {prompt} tokens leaves no room in a context of {length}", next="use a shorter --prompt-format")
+    return int(length - prompt)
+
+
+def own_formats(name: str) -> dict[str, str]:
+    """`prompt_format` and `brief` where the checkpoint in that folder was taught forms of its own."""
+    path = Path(name) / "config.json"
+    config = json.loads(path.read_text()) if path.is_file() else {}
+    return {k: config[f"t2t_{k}"] for k in ("prompt_format", "brief") if isinstance(config.get(f"t2t_{k}"), str)}
+
+
+def versions(*packages: str) -> dict[str, str]:
+    found = {}
+    for package in packages:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
