@@ -9,3 +9,8 @@ from t2t_core.registry import Registry
 @hookimpl
 def register_commands(registry: Registry) -> None:
     registry.add("plugins", "t2t_core.cli.plugins:plugins", "What is loaded, from which distribution, what was refused.")
+    registry.add("run", "t2t_core.cli.run:run", "The closed loop: generate, train, validate, design.")
+    registry.add("design", "t2t_core.cli.design:design", "One design step on finished validations, without training.")
+    registry.add("analyze", "t2t_core.cli.analyze:analyze", "How a designer behaved, as numbers.")
+    registry.add("sweep", "t2t_core.cli.sweep:sweep", "A grid of runs: who designs, which context, seeds.")
+    registry.add("report", "t2t_core.cli.report:report", "A run as one self-contained HTML page.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,7 +110,7 @@ def _statement(testbed: Any, previous: Any, request: Any) -> str:
             *knobs,
             "",
             "## The configuration in force",
-            json.dumps(previous.to_dict()),
+            readable(previous.to_dict()),
         ]
     )
 
@@ -125,3 +125,14 @@ def _answer_format(previous: Any, active: Sequence[ContextModule]) -> str:
             *wishes,
         ]
     )
+
+
+def readable(configuration: Any) -> str:
+    """A configuration as JSON in a prompt: numbers to three decimals (our choice; a knob needs no more)."""
+
+    def rounded(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: rounded(item) for key, item in value.items()}
+        return round(value, 3) if isinstance(value, float) else value
+
+    return json.dumps(rounded(configuration))

@@ -157,7 +157,7 @@ def open_manifest(folder: Path, kind: str, settings: Mapping[str, Any], what: st
     """
     path = folder / MANIFEST
     if not path.exists():
-        present = sorted(p.name for p in folder.iterdir() if p.name != LOCK) if folder.is_dir() else []
+        present = sorted(p.name for p in folder.iterdir() if not p.name.startswith(".")) if folder.is_dir() else []
         if present:
             raise T2TError(
                 f"the folder holds other things and no {MANIFEST}",

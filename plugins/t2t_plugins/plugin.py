@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
-
 from t2t_core.hookspecs import hookimpl
 from t2t_core.registry import Registry
 from t2t_plugins.contexts.variants import VARIANTS, variant
-from t2t_plugins.policies.providers import PROVIDERS
-
-
-def _endpoint(provider: str, argument: str, settings: dict[str, str]) -> Any:
-    from t2t_plugins.policies.endpoint import Endpoint
-
-    return Endpoint(provider, argument, settings)
+from t2t_plugins.policies.providers import PROVIDERS, EndpointFactory
 
 
 @hookimpl
 def register_policies(registry: Registry) -> None:
     registry.add("answers", "t2t_plugins.policies.answers:StoredAnswers", "stored completions, answers:FILE.jsonl")
     for provider in PROVIDERS.values():
-        registry.add(provider.name, partial(_endpoint, provider.name), f"{provider.name}:MODEL at {provider.title}")
+        registry.add(provider.name, EndpointFactory(provider.name), f"{provider.name}:MODEL at {provider.title}")
 
 
 @hookimpl

@@ -39,6 +39,7 @@ def counts_line(group: str, counts: Mapping[str, Any]) -> str:
     answers = counts["answers"]
     rates = [f"{name} {100 * counts[name] / answers:.1f} %" if answers else f"{name} -" for name in ("valid", "optimal")]
     failed = [f"{check} {count}" for check, count in counts.get("first_failures", {}).items() if count]
+    failed += [f"no answer {counts['errors']}"] if counts.get("errors") else []
     return f"{group}: {answers} answers, {', '.join(rates)}" + (f"; failed first: {', '.join(failed)}" if failed else "")
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
+from t2t_core.context import readable
 from t2t_core.errors import T2TError
 from t2t_core.records import Round, RoundState
 from t2t_core.settings import integer, read_settings
@@ -41,7 +41,7 @@ class History:
     def _prose(self, earlier: Round) -> str:
         parts = [f"Round {earlier.index}"]
         if not self._hidden(earlier):
-            parts.append(f"trained with {json.dumps(earlier.configuration)}")
+            parts.append(f"trained with {readable(earlier.configuration)}")
         parts.append("validated afterwards:")
         return "\n".join([*parts, *(counts_line(g, c) for g, c in earlier.breakdown["groups"].items())])
 

@@ -1,0 +1,113 @@
+"""The bench at the end of a run: base, designed and control policy on the evaluation sets, with intervals and paired differences.
+
+Rates are the unweighted mean over the columns of a table (map sizes), as the paper prints them. Each arm's answers are on
+disk, so a bench goes on where it stopped; two arms with one checkpoint are asked once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from t2t_core import runs
+from t2t_core.answers import ANSWERS
+from t2t_core.evaluation import Evaluation, evaluate, scored
+from t2t_core.experiment import Experiment
+from t2t_core.loop import limited
+from t2t_core.loop_progress import Reporter
+from t2t_core.records import Scored
+from t2t_core.seeding import key
+from t2t_core.stats import Rate, paired_difference, stratified
+
+Values = dict[str, dict[str, dict[str, float]]]  # metric -> column -> instance id -> value
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A policy to measure: "base", "designed" or "control", and its checkpoint."""
+
+    name: str
+    checkpoint: Path | None
+
+
+def bench(experiment: Experiment, testbed: Any, folder: Path, arms: Sequence[Arm], reporter: Reporter) -> dict[str, Any]:
+    """Evaluate the arms on the sets that `[evaluation]` selects; the result is `bench/table.json`, a pure function of the
+    answers: {"sets": [{"name", "sha256", "instances", "rows": [...], "differences": [...]}]}, rates as shares."""
+    settings = dict(experiment.evaluation)
+    limit = settings.pop("limit", 0)
+    options = {o.name: o.parse(str(settings.get(o.name, o.default))) for o in testbed.options()}
+    sets = []
+    for name in testbed.set_names(options):
+        chosen = testbed.load_set(name)
+        form = experiment.validation.get("prompt_format", "")
+        evaluation = Evaluation(
+            testbed, limited(testbed, chosen.instances, limit), 1, experiment.sampling, form, key(experiment.seed, "bench") >> 1
+        )
+        values = _measure(experiment, evaluation, folder, name, arms, reporter)
+        sets.append({"name": name, "sha256": chosen.sha256, "instances": len(evaluation), **_table(testbed, values)})
+    table = {"sets": sets}
+    runs.write_json(folder / "table.json", table)
+    return table
+
+
+def _measure(
+    experiment: Experiment, evaluation: Evaluation, folder: Path, name: str, arms: Sequence[Arm], reporter: Reporter
+) -> dict[str, Values]:
+    found: dict[str, Values] = {}
+    asked: dict[Path | None, str] = {}
+    for arm in arms:
+        if arm.checkpoint in asked:
+            found[arm.name] = found[asked[arm.checkpoint]]
+            continue
+        asked[arm.checkpoint] = arm.name
+        place = folder / arm.name / name
+        if not _answered(evaluation, place / ANSWERS):
+            started = time.monotonic()
+            reporter.stage(f"bench {name} {arm.name}")
+            outcome = evaluate(evaluation, experiment.make_policy(arm.checkpoint), place, progress=reporter.answers)
+            reporter.figures(answers=outcome.progress.done, errors=outcome.progress.errors)
+            reporter.done(f"bench {name} {arm.name}", time.monotonic() - started)
+        found[arm.name] = rates(evaluation.testbed, scored(evaluation, place / ANSWERS))
+    return found
+
+
+def _answered(evaluation: Evaluation, path: Path) -> bool:
+    """Whether every question has an answer there; errors are asked again."""
+    return path.exists() and all(answer.response.error is None for answer in scored(evaluation, path))
+
+
+def rates(testbed: Any, answers: Any) -> Values:
+    """The rate metrics of every instance, by metric and column; an answer that never came counts 0."""
+    metrics = [m for m in testbed.metrics if m.kind == "rate"]
+    values: Values = {m.name: {} for m in metrics}
+    answer: Scored
+    for answer in answers:
+        column = testbed.place(answer.instance).column
+        for metric in metrics:
+            worth = 0.0 if answer.response.error else float(metric.value(answer.verdict, answer.response) or 0.0)
+            values[metric.name].setdefault(column, {})[answer.instance.id] = worth
+    return values
+
+
+def _table(testbed: Any, values: Mapping[str, Values]) -> dict[str, Any]:
+    rows = [{"arm": arm, "rates": {metric: _rate(columns) for metric, columns in v.items()}} for arm, v in values.items()]
+    pairs = [(a, b) for a, b in (("designed", "base"), ("designed", "control"), ("control", "base")) if {a, b} <= set(values)]
+    differences = []
+    for one, other in pairs:
+        for metric, columns in values[one].items():
+            theirs = values[other][metric]
+            strata = [[v - theirs[c][i] for i, v in by_id.items()] for c, by_id in columns.items()]
+            differences.append({"arms": [one, other], "metric": metric, **asdict(paired_difference(strata))})
+    return {"rows": rows, "differences": differences}
+
+
+def _rate(columns: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+    strata = {}
+    for column, by_id in columns.items():
+        strata[column] = Rate()
+        for value in by_id.values():
+            strata[column].add(value)
+    return {**asdict(stratified(list(strata.values()))), "columns": {c: r.share for c, r in strata.items()}}

@@ -1,0 +1,84 @@
+"""The options that `t2t run` and `t2t sweep` share, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from t2t_core.errors import T2TError
+from t2t_core.experiment import Experiment, read_published, resolve
+from t2t_core.forks import Fork
+from t2t_core.loop_summary import markdown
+from t2t_core.plugins import installed
+from t2t_core.round_files import open_run
+
+DEFAULT_PRESET = "tiny"
+NOT_GIVEN = "not given in the paper"
+_OPTIONS = (
+    click.option("--preset", help=f"A configuration by name (default: {DEFAULT_PRESET}, unless --config or --fork is given)."),
+    click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="A TOML file, over the preset."),
+    click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override, e.g. training.epochs=2 (repeatable)."),
+    click.option("--designer", help="Who designs: random, fixed, rule, base, checkpoint, llm:POLICY, ..."),
+    click.option("--context", help="V1 .. V6, or modules: F,G,H:no_round_0,T:bookkeeping."),
+    click.option("--trainer", help="trl-grpo, trl-sft, none, ..."),
+    click.option("--rounds", type=click.IntRange(1, 10_000), help="Rounds (design runs after every one but the last)."),
+    click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of everything random."),
+)
+
+
+def experiment_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that make an experiment."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def gather(given: Mapping[str, Any], fork: Fork | None = None) -> tuple[Experiment, dict[str, Any]]:
+    """The experiment that options describe, and the published values its preset names for comparison."""
+    preset = given["preset"] or ("" if given["config"] or fork else DEFAULT_PRESET)
+    below = open_run(fork.source)[1].to_dict() if fork and not preset else {}
+    options = {name: given[name] for name in ("designer", "context", "trainer", "rounds", "seed")}
+    experiment = resolve(preset, given["config"], given["overrides"], options, below)
+    evaluation = {**experiment.evaluation, **testbed_options(experiment.testbed, given["testbed_options"])}
+    experiment = Experiment.from_dict({**experiment.to_dict(), "evaluation": evaluation})
+    return experiment, read_published(preset or DEFAULT_PRESET)
+
+
+def testbed_options(testbed: str, words: Sequence[str]) -> dict[str, str]:
+    """`--agents 3,4` or `--agents=3,4`, as far as the testbed knows such an option; T2TError otherwise."""
+    if not words:
+        return {}
+    known = {option.name: option for option in installed().testbeds.make(testbed).options()}
+    found, waiting = {}, list(words)
+    while waiting:
+        word, separator, value = waiting.pop(0).partition("=")
+        name = word.removeprefix("--").replace("-", "_")
+        if not word.startswith("--") or name not in known or not (separator or waiting):
+            shown = ", ".join(f"--{n}" for n in known) or "none"
+            raise T2TError(
+                f"there is no option {ascii(word)[:60]}", cause=f"options of {testbed}: {shown}", next="t2t run --help"
+            )
+        found[name] = value if separator else waiting.pop(0)
+        known[name].parse(found[name])
+    return found
+
+
+def print_dry_run(experiment: Experiment, published: Mapping[str, Any]) -> None:
+    """Every hyperparameter beside the published value."""
+    theirs = dict(flat(published))
+    rows = []
+    for key, value in flat(experiment.to_dict()):
+        rows.append([key, str(value), str(theirs.pop(key, NOT_GIVEN))])
+    rows += [[key, "(no such setting here)", str(value)] for key, value in theirs.items()]
+    click.echo(markdown(["setting", "this run", "paper"], rows))
+
+
+def flat(data: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
+    """Nested tables as dotted keys, in order."""
+    rows: list[tuple[str, Any]] = []
+    for key, value in data.items():
+        rows += flat(value, f"{before}{key}.") if isinstance(value, Mapping) else [(before + key, value)]
+    return rows

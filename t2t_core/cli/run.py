@@ -1,0 +1,44 @@
+"""`t2t run`: the closed loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from t2t_core import runs
+from t2t_core.cli.loop_options import experiment_options, gather, print_dry_run
+from t2t_core.conduct import conduct
+from t2t_core.errors import T2TError
+from t2t_core.forks import Fork
+from t2t_core.loop_progress import Reporter
+from t2t_core.loop_summary import render
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@experiment_options
+@click.option("--fork", "fork_text", metavar="RUN@ROUND", help="Start from a finished round of another run.")
+@click.option("--with-control", is_flag=True, help="Also run the control: round 0's configuration for good.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Run folder (default: runs/PRESET-SEED).")
+@click.option("--dry-run", is_flag=True, help="Print every hyperparameter beside the paper's value, and stop.")
+@click.argument("testbed_options", nargs=-1, type=click.UNPROCESSED)
+def run(fork_text: str | None, with_control: bool, out: Path | None, dry_run: bool, **given: Any) -> None:
+    """The closed loop: generate, train, validate, design, round after round.
+
+    The same command again goes on where the last one stopped. Testbeds add options of their own, for example --agents 3,4,5
+    (the evaluation sets of the bench at the end).
+    """
+    fork = Fork.parse(fork_text) if fork_text else None
+    experiment, published = gather(given, fork)
+    if dry_run:
+        print_dry_run(experiment, published)
+        return
+    if fork and not out:
+        raise T2TError("a fork needs a folder of its own", next="add --out DIR")
+    folder = out or Path("runs") / f"{given.get('preset') or 'run'}-{experiment.seed}"
+    if fork and folder.resolve() == fork.source.resolve():
+        raise T2TError("a fork cannot go into the run it starts from", where=str(folder), next="give another --out")
+    click.echo(f"run folder {folder} ({'resumed' if (folder / runs.MANIFEST).exists() else 'new'})")
+    summary = conduct(experiment, folder, Reporter(click.echo), fork, with_control)
+    click.echo("\n" + render(summary) + f"\nsummary: {folder / 'summary.md'}   page: t2t report {folder}")

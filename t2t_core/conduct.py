@@ -1,0 +1,54 @@
+"""A whole run: the loop, its control, the bench of every arm and the summary. What `t2t run` and `t2t sweep` call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from t2t_core import runs
+from t2t_core.arms import Arm, bench
+from t2t_core.experiment import Experiment
+from t2t_core.forks import Fork
+from t2t_core.loop import Loop
+from t2t_core.loop_progress import Reporter
+from t2t_core.loop_summary import render, summarize
+from t2t_core.round_files import RoundFiles
+
+CONTROL = "fixed"  # the designer of the control arm ("GRPO (random)" in the paper)
+
+
+def conduct(
+    experiment: Experiment, folder: Path, reporter: Reporter, fork: Fork | None = None, with_control: bool = False
+) -> dict[str, Any]:
+    """Do or go on with a run; the summary, which is also in `summary.json` and `summary.md`.
+
+    Args:
+        experiment: what to run.
+        folder: of the run; locked against a second process meanwhile.
+        reporter: where progress goes.
+        fork: the round of another run to start from.
+        with_control: afterwards also the control: the same round 0, then its configuration for good, in `control/`.
+    """
+    with runs.locked(folder) as note:
+        if note:
+            reporter.note(note)
+        loop = Loop(experiment, folder, reporter, fork)
+        loop.run()
+        arms = [Arm("base", experiment.start()), Arm("designed", _last(experiment, folder))]
+        if with_control:
+            place = folder / "control"
+            reporter.say("control: the configuration of round 0 for good")
+            Loop(replace(experiment, designer=CONTROL), place, reporter, Fork(folder, 0, "..@0")).run()
+            arms.append(Arm("control", _last(experiment, place)))
+        if experiment.evaluation:
+            with runs.Interrupts():
+                bench(experiment, loop.testbed, folder / "bench", arms, reporter)
+        summary = summarize(folder)
+        runs.write_json(folder / "summary.json", summary)
+        runs.write_atomic(folder / "summary.md", render(summary).encode("utf-8", "backslashreplace"))
+        return summary
+
+
+def _last(experiment: Experiment, folder: Path) -> Path | None:
+    return RoundFiles(folder, experiment.rounds - 1).trained_checkpoint()

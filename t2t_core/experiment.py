@@ -1,0 +1,195 @@
+"""What a run is made of: a configuration file (TOML), its overrides, and the checked result that goes into `run.json`.
+
+testbed = "mapf-frozenlake"       # names as `t2t plugins` lists them
+policy = "hf:{checkpoint}"        # {checkpoint} is filled with the current checkpoint
+checkpoint = "Qwen/Qwen3-4B"      # where training starts; "" where the policy has none
+trainer = "trl-grpo"
+designer = "checkpoint"
+context = "V6"
+rounds = 3
+seed = 0
+[generation]                      # samples: instances a round; the rest goes to the testbed's request
+[training]                        # to the trainer, as it stands
+[validation]                      # set, limit, prompt_format, temperature, max_tokens
+[evaluation]                      # limit, and the testbed's options, e.g. agents = "3,4,5"; empty: no bench at the end
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.plugins import installed
+from t2t_core.records import Sampling
+from t2t_core.registry import Spec
+
+_MAX_FILE = 1 << 20
+_TABLES = ("generation", "training", "validation", "evaluation")
+_VALIDATION = {"set": str, "limit": int, "prompt_format": str, "temperature": float, "max_tokens": int}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A run's configuration, resolved and checked. Fields are those of the file; see the module's text."""
+
+    testbed: str
+    policy: str
+    checkpoint: str = ""
+    trainer: str = "none"
+    designer: str = "fixed"
+    context: str = "V6"
+    rounds: int = 3
+    seed: int = 0
+    design_seconds: float = 3600.0
+    generation: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)
+    validation: Mapping[str, Any] = field(default_factory=dict)
+    evaluation: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], where: str = "configuration") -> Experiment:
+        """Check names and types; T2TError for an unknown, missing or nonsensical value, with the nearest name."""
+        known = {f.name: f for f in fields(cls)}
+        _refuse_unknown(data, list(known), where)
+        for name in ("testbed", "policy"):
+            if not data.get(name):
+                raise T2TError(f"the configuration names no {name}", where=where, next=f'add {name} = "..."')
+        checked = {name: _checked(name, value, where) for name, value in data.items()}
+        _refuse_unknown(checked.get("validation", {}), list(_VALIDATION), f"{where}, [validation]")
+        for name, value in checked.get("validation", {}).items():
+            _typed(f"validation.{name}", value, _VALIDATION[name], where)
+        made = cls(**checked)
+        if not 1 <= made.rounds <= 10_000:
+            raise T2TError(f"rounds must lie in 1..10000, not {made.rounds}", where=where)
+        if made.samples < 1:
+            raise T2TError("a round needs at least one sample", where=f"{where}, generation.samples")
+        return made
+
+    @property
+    def samples(self) -> int:
+        """Instances generated per round."""
+        samples: int = _typed("generation.samples", self.generation.get("samples", 0), int, "configuration")
+        return samples
+
+    @property
+    def sampling(self) -> Sampling:
+        """How the policy answers in validation and bench: greedily unless told otherwise (our choice)."""
+        given = {k: self.validation[k] for k in ("temperature", "max_tokens") if k in self.validation}
+        return Sampling(**given)
+
+    def start(self) -> Path | None:
+        """The checkpoint training starts from, None where the policy has none."""
+        return Path(self.checkpoint) if self.checkpoint else None
+
+    def make_policy(self, checkpoint: Path | None) -> Any:
+        """The run's policy with that checkpoint."""
+        spec = Spec.parse(self.policy)
+        text = str(checkpoint) if checkpoint is not None else ""
+        filled = {key: value.replace("{checkpoint}", text) for key, value in spec.settings.items()}
+        return installed().policies.make(replace(spec, argument=spec.argument.replace("{checkpoint}", text), settings=filled))
+
+
+def resolve(
+    preset: str, file: Path | None, overrides: Sequence[str], options: Mapping[str, Any], below: Mapping[str, Any]
+) -> Experiment:
+    """`below` (a forked run's settings), then a preset over it, then a file, then `key=value` overrides
+    (`training.epochs=2`), then the command's own options."""
+    data: dict[str, Any] = {}
+    _merge(data, below)
+    if preset:
+        _merge(data, read_preset(preset))
+    if file:
+        _merge(data, read_toml(file))
+    for text in overrides:
+        key, separator, value = text.partition("=")
+        if not separator or not key.strip():
+            raise T2TError(f"--set wants key=value, not {ascii(text)[:80]}", next="for example --set training.epochs=2")
+        _set(data, key.strip().split("."), _value(value), text)
+    _merge(data, {key: value for key, value in options.items() if value is not None})
+    return Experiment.from_dict(data, str(file) if file else f"preset {preset}")
+
+
+def read_preset(name: str) -> dict[str, Any]:
+    """A preset's settings, without its pointer to published values."""
+    settings = read_toml(Path(installed().presets.make(name)))
+    settings.pop("published", None)
+    return settings
+
+
+def read_published(name: str) -> dict[str, Any]:
+    """The values a publication gives, in the form of a configuration: the file (beside the preset's) that the preset names
+    as `published`; empty where it names none."""
+    path = Path(installed().presets.make(name))
+    published = read_toml(path).get("published")
+    return read_toml(path.with_name(str(published))) if published else {}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A TOML file; T2TError with the line where it is none."""
+    try:
+        if path.stat().st_size > _MAX_FILE:
+            raise T2TError("the file is too large for a configuration", where=str(path))
+        return tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise T2TError("the file is no TOML", where=str(path), cause=str(error)) from None
+    except OSError as error:
+        raise T2TError("the file cannot be read", where=str(path), cause=error.strerror or str(error)) from None
+
+
+def _merge(below: dict[str, Any], above: Mapping[str, Any]) -> None:
+    for key, value in above.items():
+        if isinstance(value, Mapping) and isinstance(below.get(key), dict):
+            _merge(below[key], value)
+        else:
+            below[key] = dict(value) if isinstance(value, Mapping) else value
+
+
+def _set(data: dict[str, Any], path: list[str], value: Any, text: str) -> None:
+    *tables, last = path
+    for table in tables:
+        data = data.setdefault(table, {})
+        if not isinstance(data, dict):
+            raise T2TError(f"{table} is a value, not a table", where=f"--set {text[:80]}")
+    data[last] = value
+
+
+def _value(text: str) -> Any:
+    """A TOML value, or the text itself where it is none (`--set designer=rule` needs no quotes)."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _refuse_unknown(data: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for name in data:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            cause = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+            raise T2TError(f"there is no setting {ascii(name)[:60]}", where=where, cause=cause)
+
+
+def _checked(name: str, value: Any, where: str) -> Any:
+    if name in _TABLES:
+        return dict(_typed(name, value, dict, where))
+    wanted = int if name in ("rounds", "seed") else float if name == "design_seconds" else str
+    return _typed(name, value, wanted, where)
+
+
+def _typed(name: str, value: Any, wanted: type, where: str) -> Any:
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        raise T2TError(f"{name} must be {_KINDS[wanted]}, not {ascii(value)[:60]}", where=where)
+    return value
+
+
+_KINDS = {str: "a text", int: "a whole number", float: "a number", dict: "a table"}

@@ -1,0 +1,243 @@
+"""The closed loop: generate -> train -> validate -> break down -> design -> project, round after round (paper section 1).
+
+Every stage writes its files whole or not at all, and a stage whose last file is there is never done again: the same command
+goes on from wherever the last one stopped. Design runs after every round but the last.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from t2t_core import context, design_step, jsonlines, runs
+from t2t_core.answers import Progress
+from t2t_core.design_step import make_brief, projection_record, propose, round_state, step_record
+from t2t_core.errors import T2TError
+from t2t_core.evaluation import Evaluation, evaluate, scored
+from t2t_core.experiment import Experiment
+from t2t_core.forks import Fork
+from t2t_core.loop_progress import Reporter
+from t2t_core.plugins import installed
+from t2t_core.records import Brief, Round, Scored, TrainingJob, TrainingResult
+from t2t_core.round_files import KIND, RoundFiles, round_facts
+from t2t_core.seeding import key
+
+MAX_ERRORS = 0.01  # share of unanswered validation questions beyond which a round would be steered by an endpoint's faults
+
+
+class Loop:
+    """One run in its folder.
+
+    Args:
+        experiment: the resolved configuration.
+        folder: of the run; a new or empty one, or one that the same experiment has begun.
+        reporter: where progress goes.
+        fork: where the rounds up to some round are taken over from, if anywhere.
+
+    Raises:
+        T2TError: an unknown plugin, option or set, before anything is written.
+    """
+
+    def __init__(self, experiment: Experiment, folder: Path, reporter: Reporter, fork: Fork | None = None) -> None:
+        plugins = installed()
+        self.experiment, self.folder, self.reporter, self.fork = experiment, folder, reporter, fork
+        self.testbed = plugins.testbeds.make(experiment.testbed)
+        self.trainer = plugins.trainers.make(experiment.trainer)
+        self.designer = plugins.designers.make(experiment.designer)
+        self.context = context.modules(experiment.context, plugins.contexts)
+        options = {k: v for k, v in experiment.generation.items() if k != "samples"}
+        self.request = self.testbed.request(experiment.samples, **options)
+        self.validation = validation(experiment, self.testbed)
+        self._facts: dict[int, Round] = {}  # of finished rounds, so that a long run does not read its past again each round
+
+    def run(self) -> None:
+        """Do what is not done yet. KeyboardInterrupt (also on SIGTERM) leaves every finished stage in place."""
+        settings = self.experiment.to_dict() | ({"fork": self.fork.label} if self.fork else {})
+        if self.fork:
+            self.fork.check(self.experiment)
+        with runs.Interrupts():
+            runs.open_manifest(self.folder, KIND, settings)
+            if self.fork:
+                self.fork.take_over(self.folder)
+            log = self.folder / "log.jsonl"
+            with closing(jsonlines.Appender(log, _torn(log))) as self._log:
+                for index in range(self.experiment.rounds):
+                    self._round(RoundFiles(self.folder, index))
+
+    def _round(self, files: RoundFiles) -> None:
+        self.reporter.round(files.index, self.experiment.rounds)
+        files.folder.mkdir(parents=True, exist_ok=True)
+        if not files.configuration.exists():
+            runs.write_json(files.configuration, self._configuration(files).to_dict())
+        if not files.instances.exists():
+            with self._stage(files, "generate"):
+                self._generate(files)
+        if not files.training.exists():
+            with self._stage(files, "train"):
+                self._train(files)
+        if not files.breakdown.exists():
+            with self._stage(files, "validate"):
+                self._validate(files)
+        if files.index + 1 < self.experiment.rounds:
+            if not files.proposal.exists():
+                with self._stage(files, "design"):
+                    self._design(files)
+            if not files.projection.exists():
+                self._project(files)
+
+    @contextmanager
+    def _stage(self, files: RoundFiles, name: str) -> Iterator[None]:
+        """Report a stage and log how long it took (the log is for people; nothing is read back from it)."""
+        started = time.monotonic()
+        self.reporter.stage(name)
+        yield
+        seconds = time.monotonic() - started
+        self.reporter.done(name, seconds)
+        self._log.append({"at": runs.now(), "round": files.index, "stage": name, "seconds": round(seconds, 3)})
+
+    # --- the stages
+
+    def _configuration(self, files: RoundFiles) -> Any:
+        if files.index == 0:
+            return self.testbed.random_configuration(self.request, key(self.experiment.seed, "configuration") >> 1)
+        projected = runs.read_json(RoundFiles(self.folder, files.index - 1).projection)
+        return self.testbed.read_configuration(projected["configuration"])
+
+    def _generate(self, files: RoundFiles) -> None:
+        configuration = self.testbed.read_configuration(runs.read_json(files.configuration))
+        seed = key(self.experiment.seed, "generate", files.index) >> 1
+        instances = self.testbed.generate(configuration, self.request, seed)
+        report: Any = getattr(instances, "report", None)
+        facts = report.to_dict() if hasattr(report, "to_dict") else {}
+        runs.write_json(files.generation, {"seed": seed, "instances": len(instances), "report": facts})
+        files.write_instances(instances)
+        self.reporter.figures(instances=len(instances))
+
+    def _train(self, files: RoundFiles) -> None:
+        before = RoundFiles(self.folder, files.index - 1)
+        files.train.mkdir(parents=True, exist_ok=True)
+        path = files.train / "metrics.jsonl"
+        with closing(jsonlines.Appender(path, _torn(path))) as metrics:
+
+            def progress(figures: Mapping[str, Any]) -> None:
+                kept = design_step.plain_json(figures)
+                metrics.append(kept)
+                self.reporter.tick(kept)
+
+            job = TrainingJob(
+                checkpoint=before.trained_checkpoint() if files.index else self.experiment.start(),
+                instances=files.read_instances(self.testbed),
+                testbed=self.testbed,
+                settings=self.experiment.training,
+                folder=files.checkpoint,
+                seed=key(self.experiment.seed, "train", files.index) >> 1,
+                round_index=files.index,
+                resume_from=before.checkpoint if files.index and before.checkpoint.exists() else None,
+                progress=progress,
+            )
+            result: TrainingResult = self.trainer.train(job)
+        record = {
+            "checkpoint": files.relative(result.checkpoint),
+            "samples": result.samples,
+            "updates": result.updates,
+            "tokens": result.tokens,
+            "metrics": design_step.plain_json(result.metrics),
+        }
+        runs.write_json(files.training, record)
+        self.reporter.figures(samples=result.samples, updates=result.updates, tokens=result.tokens)
+
+    def _validate(self, files: RoundFiles) -> None:
+        if not files.validation.exists():
+            policy = self.experiment.make_policy(files.trained_checkpoint())
+            outcome = evaluate(self.validation, policy, files.validation_log, progress=self.reporter.answers)
+            _refuse_errors(outcome.progress)
+            (files.validation_log / "answers.jsonl").replace(files.validation)
+        answers = list(scored(self.validation, files.validation))
+        breakdown = dict(self.testbed.breakdown(answers))
+        runs.write_json(files.breakdown, breakdown)
+        total = breakdown.get("total", {})
+        self.reporter.figures(valid=total.get("valid"), optimal=total.get("optimal"), answers=total.get("answers"))
+
+    def brief(self, files: RoundFiles) -> Brief:
+        """What a designer gets after that round."""
+        for index in range(files.index + 1):
+            if index not in self._facts:
+                self._facts[index] = round_facts(RoundFiles(self.folder, index))
+        rounds = [self._facts[index] for index in range(files.index + 1)]
+        examples = failed(self.validation, files.validation)
+        state = round_state(self.testbed, self.experiment, rounds, examples)
+        return make_brief(self.experiment, self.context, state, self.request, files.trained_checkpoint())
+
+    def _design(self, files: RoundFiles) -> None:
+        brief = self.brief(files)
+        step = propose(self.designer, brief, self.experiment.design_seconds)
+        shown = step.proposal.prompt if step.proposal.prompt is not None else brief.text
+        runs.write_atomic(files.context, shown.encode("utf-8", "backslashreplace"))
+        runs.write_json(files.proposal, step_record(self.experiment.designer, step))
+        if step.outcome != "proposed":
+            self.reporter.note(f"designer {step.outcome}, the configuration stays: {'; '.join(step.proposal.notes)[:300]}")
+
+    def _project(self, files: RoundFiles) -> None:
+        previous = self.testbed.read_configuration(runs.read_json(files.configuration))
+        record = runs.read_json(files.proposal)
+        parsed = record.get("parsed")
+        projection, note = design_step.project(self.testbed, parsed, previous, self.request)
+        if parsed is None:
+            note = note or f"designer {record.get('outcome')}: the previous configuration stays"
+        runs.write_json(files.projection, projection_record(projection, note))
+        for change in projection.changes:
+            self.reporter.note(f"corrected {change.knob}: {change.reason}"[:200])
+
+
+# --- what validation and bench share
+
+
+def validation(experiment: Experiment, testbed: Any) -> Evaluation:
+    """The questions of every validation of a run; T2TError where the configuration names no set."""
+    settings = experiment.validation
+    if not settings.get("set"):
+        raise T2TError("the run has no validation set", where="[validation]", next='add set = "..." to it')
+    instances = limited(testbed, testbed.load_set(settings["set"]).instances, settings.get("limit", 0))
+    form = settings.get("prompt_format", "")
+    return Evaluation(testbed, instances, 1, experiment.sampling, form, key(experiment.seed, "validate") >> 1)
+
+
+def limited(testbed: Any, instances: Any, limit: int) -> list[Any]:
+    """The first `limit` instances of every column of the tables (map size); all of them where limit is 0."""
+    if limit < 0:
+        raise T2TError(f"a limit must not be negative, not {limit}")
+    taken: dict[tuple[str, str], int] = {}
+    kept = []
+    for instance in instances:
+        place = testbed.place(instance)
+        taken[place.table, place.column] = taken.get((place.table, place.column), 0) + 1
+        if taken[place.table, place.column] <= (limit or math.inf):
+            kept.append(instance)
+    return kept
+
+
+def failed(evaluation: Evaluation, path: Path) -> list[Scored]:
+    """The answers of a validation that came and were not valid."""
+    return [s for s in scored(evaluation, path) if not s.verdict.valid and s.response.error is None]
+
+
+def _refuse_errors(progress: Progress) -> None:
+    missing = progress.total - progress.done + progress.errors
+    if missing > MAX_ERRORS * progress.total:
+        raise T2TError(
+            f"{missing} of {progress.total} validation questions have no answer",
+            cause="the policy's endpoint failed; a breakdown of its faults would steer the design",
+            next="the same command asks for the missing answers and goes on",
+        )
+
+
+def _torn(path: Path) -> jsonlines.Torn | None:
+    torn: list[jsonlines.Torn] = []
+    if path.exists():
+        for _ in jsonlines.read(path, torn):
+            pass
+    return torn[0] if torn else None

@@ -1,0 +1,20 @@
+"""What the rooms' tests share: the pretend testbed `lake` (tests/lake.py) and its scripted policy, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import lake
+import pytest
+
+from t2t_core.plugins import installed
+
+
+@pytest.fixture
+def lake_plugins() -> Iterator[None]:
+    """The testbed `lake` and the policy `repeater` are registered while the test runs."""
+    plugins = installed()
+    plugins.testbeds.add("lake", lambda argument, settings: lake.Lake(), "pretend testbed")
+    plugins.policies.add("repeater", lake.Repeater, "scripted policy")
+    yield
+    del plugins.testbeds.entries["lake"], plugins.policies.entries["repeater"]
