@@ -13,7 +13,7 @@ from t2t_core.records import Sampling, Task
 
 POLICIES = load().policies
 GREEDY = Sampling()
-BARE = {"temperature": "none", "limit_field": "none"}
+BARE = {"temperature": "none", "max_tokens": "none"}
 QUICK = {"backoff": "0.01", "max_wait": "0.05", "timeout": "5", "attempts": "3"}
 
 

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-import tracemalloc
+from pathlib import Path
 
 import pytest
 from fake_server import FakeServer, completion
@@ -25,7 +25,7 @@ def evaluation(count):
 
 
 def policy(server, **settings):
-    usual = {"backoff": "0.005", "max_wait": "0.01", "timeout": "1.5", "attempts": "2", "max_bytes": "200000"}
+    usual = {"backoff": "0.005", "max_wait": "0.01", "timeout": "1.0", "attempts": "2", "max_bytes": "200000"}
     return POLICIES.make("endpoint:fake", base_url=server.url, **{**usual, "concurrency": "16", **settings})
 
 
@@ -60,7 +60,7 @@ def check(folder, count):
 
 
 def test_every_fault_and_still_one_answer_or_error_each(tmp_path):
-    count = 400
+    count = 240
     with FakeServer(faulty(0.5, FAULTS)) as server:
         outcome = evaluate(evaluation(count), policy(server), tmp_path)
         rows = check(tmp_path, count)
@@ -110,24 +110,22 @@ def test_soak(tmp_path):
     """Memory stays flat over many answers, a tenth of the requests failing. T2T_SOAK sets how many (default 20,000)."""
     count = int(os.environ.get("T2T_SOAK", "20000"))
     faults = [f for f in FAULTS if f not in ("never", "huge", "gzip_bomb")]
-    peaks = []
+    memory = []
 
     def watch(progress):
         if progress.done % (count // 4) == 0:
-            peaks.append(tracemalloc.get_traced_memory()[1])
-            tracemalloc.reset_peak()
+            pages = int(Path("/proc/self/statm").read_text().split()[1])
+            memory.append(pages * os.sysconf("SC_PAGE_SIZE") / 2**20)
 
     with FakeServer(faulty(0.1, faults)) as server:
         server.requests = _Counter()
-        tracemalloc.start()
         begin = time.monotonic()
         evaluate(evaluation(count), policy(server, attempts="6"), tmp_path, progress=watch)
         seconds = time.monotonic() - begin
-        tracemalloc.stop()
     rows = check(tmp_path, count)
     print(f"{count} answers, {sum(1 for r in rows if r['error'])} errors, {server.requests.count} requests, "
-          f"{count / seconds:.0f} answers/s, peak MiB by quarter {[p >> 20 for p in peaks]}")  # fmt: skip
-    assert peaks[-1] < 1.5 * peaks[0] + (4 << 20)
+          f"{count / seconds:.0f} answers/s, resident MiB by quarter {[round(m) for m in memory]}")  # fmt: skip
+    assert memory[-1] < memory[0] + 32
 
 
 class _Counter(list):

@@ -33,6 +33,7 @@ def _body(text: str) -> dict[str, Any]:
     return value
 
 
+_OMITTABLE = ("temperature", "max_tokens", "top_p")
 _PRICE = number(0, 1e6)
 _PATIENCE: dict[str, Reader] = {
     "concurrency": integer(1, 1000),
@@ -47,8 +48,8 @@ _READERS: dict[str, Reader] = {
     "api_key_env": str,
     "timeout": number(0.01, 86_400),
     "max_bytes": integer(1_000, 1 << 30),
-    "temperature": one_of(["none"]),
-    "limit_field": one_of(["max_tokens", "max_completion_tokens", "none"]),
+    **dict.fromkeys(_OMITTABLE, one_of(["none"])),
+    "limit_field": one_of(["max_tokens", "max_completion_tokens"]),
     "thinking_switch": one_of([*THINKING, "none"]),
     "reasoning_effort": one_of(["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
     "price_in": _PRICE,
@@ -70,8 +71,8 @@ class Endpoint:
             api_key_env: the environment variable that holds the key. Keys are read from the environment only.
             concurrency (8), attempts (6), backoff (1 s), max_wait (120 s), give_up (20): see `exchange.Patience`.
             timeout (600 s) for one request as a whole, max_bytes (8 MiB) of one reply.
-            temperature=none: do not send a temperature (reasoning models refuse one).
-            limit_field: what the service calls the most response tokens; `none` sends no limit.
+            temperature=none, max_tokens=none, top_p=none: do not send it (reasoning models refuse a temperature).
+            limit_field: what the service calls the most response tokens.
             thinking_switch: how it switches thinking on and off (`template`, `effort`, `reasoning`, `type`, `budget`; `none`:
                 it has no switch, and asking for one is an error); sent only where thinking is asked for.
             reasoning_effort: sent as it is.
@@ -143,11 +144,10 @@ class Endpoint:
         body: dict[str, Any] = {}
         if "temperature" not in settings:
             body["temperature"] = sampling.temperature
-        if sampling.top_p != 1.0:
+        if "top_p" not in settings and sampling.top_p != 1.0:
             body["top_p"] = sampling.top_p
-        limit = settings.get("limit_field", self._provider.limit)
-        if limit != "none":
-            body[limit] = sampling.max_tokens
+        if "max_tokens" not in settings:
+            body[settings.get("limit_field", self._provider.limit)] = sampling.max_tokens
         if sampling.thinking is not None:
             body.update(self._thinking(sampling))
         if "reasoning_effort" in settings:
@@ -166,7 +166,7 @@ class Endpoint:
         return THINKING[switch](bool(sampling.thinking), sampling.max_tokens)
 
     def describe(self) -> Mapping[str, Any]:
-        kept = ("temperature", "limit_field", "thinking_switch", "reasoning_effort", "extra_body")
+        kept = (*_OMITTABLE, "limit_field", "thinking_switch", "reasoning_effort", "extra_body")
         return {
             "deterministic": False,
             "batch_size": None,

@@ -1,0 +1,95 @@
+"""Stored answers: anybody's JSON Lines, read with suspicion."""
+
+import json
+
+import pytest
+
+import lake
+from t2t_core.errors import T2TError
+from t2t_core.evaluation import Evaluation, evaluate, scored
+from t2t_core.plugins import load
+from t2t_core.records import Sampling, Task
+
+POLICIES = load().policies
+
+
+def stored(tmp_path, *rows, end="\n"):
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(r if isinstance(r, str) else json.dumps(r) for r in rows) + end)
+    return path
+
+
+def ask(path, *asked):
+    tasks = [Task(id, sample, "prompt", None, 0) for id, sample in asked]
+    answers = list(POLICIES.make(f"answers:{path}").respond(tasks, Sampling()))
+    assert [position for position, _ in answers] == list(range(len(tasks)))
+    return [response for _, response in answers]
+
+
+def test_the_names_people_use(tmp_path):
+    path = stored(
+        tmp_path,
+        {"id": "a", "text": "1"},
+        {"instance_id": "b", "completion": "2", "tokens": 7, "model": "mine"},
+        {"instance": "c", "response": "3", "completion_tokens": 8, "finish_reason": "length", "cost_usd": 0.5},
+        {"id": "d", "answer": "4", "sample": 0},
+        {"id": "d", "answer": "5", "sample": 1},
+        {"id": "e", "error": "HTTP 500"},
+    )
+    got = ask(path, ("a", 0), ("b", 0), ("c", 0), ("d", 0), ("d", 1), ("e", 0), ("f", 0))
+    assert [r.text for r in got] == ["1", "2", "3", "4", "5", "", ""]
+    assert [r.completion_tokens for r in got] == [None, 7, 8, None, None, None, None]
+    assert (got[2].finish_reason, got[2].cost_usd) == ("length", 0.5)
+    assert [r.error for r in got] == [None] * 5 + ["HTTP 500", "no stored answer"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "match"),
+    [
+        (({"id": "a", "text": "1"}, {"id": "a", "text": "2"}), "second answer to a, sample 0"),
+        (({"id": "a", "text": "1"}, {"text": "2"}), "which instance"),
+        (({"id": "a", "text": "1"}, {"id": 5, "text": "2"}), "which instance"),
+        (({"id": "a", "text": "1"}, {"id": "b", "text": "2", "sample": -1}), "which instance"),
+        (({"id": "a", "text": "1"}, {"id": "b"}), "has no answer"),
+        (({"id": "a", "text": "1"}, {"id": "b", "text": ["2"]}), "has no answer"),
+        (({"id": "a", "text": "1"}, {"id": "b", "text": "2", "tokens": -3}), "completion_tokens"),
+        (({"id": "a", "text": "1"}, {"id": "b", "text": "2", "finish_reason": "won"}), "finish_reason"),
+        (({"id": "a", "text": "1"}, "{nonsense"), "cannot be read"),
+        (({"id": "a", "text": "1"}, "[1]"), "cannot be read"),
+        (({"id": "a", "text": "1"}, '{"id": "b", "text": "2", "tokens": ' + "9" * 5000 + "}"), "cannot be read"),
+        (({"id": "a", "text": "1"}, '{"id": "b", "x": ' + "[" * 100_000 + "}"), "cannot be read"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path, rows, match):
+    path = stored(tmp_path, *rows)
+    with pytest.raises(T2TError, match=match) as error:
+        POLICIES.make(f"answers:{path}")
+    assert f"{path}, line 2" in error.value.where
+
+
+def test_a_torn_last_line_is_warned_of(tmp_path):
+    path = stored(tmp_path, {"id": "a", "text": "1"}, '{"id": "b", "te', end="")
+    with pytest.warns(UserWarning, match="line 2: the last line was cut off"):
+        assert [r.error for r in ask(path, ("a", 0), ("b", 0))] == [None, "no stored answer"]
+
+
+def test_answers_to_other_instances_are_warned_of(tmp_path):
+    path = stored(tmp_path, {"id": "a", "text": "1"}, {"id": "who", "text": "2"}, {"id": "else", "text": "3"})
+    with pytest.warns(UserWarning, match="2 answers to instances that are not asked here, the first in line 2: 'who'"):
+        ask(path, ("a", 0))
+
+
+@pytest.mark.parametrize("argument", ["", "/nowhere.jsonl", "/", "/dev/zero"])
+def test_no_such_file(argument):
+    with pytest.raises(T2TError):
+        POLICIES.make(f"answers:{argument}")
+
+
+def test_the_answers_of_an_evaluation_replay_to_the_same_verdicts(tmp_path):
+    evaluation = Evaluation(lake.Lake(), [lake.Number(f"n{i}", "3", i, i) for i in range(60)], samples=2)
+    evaluate(evaluation, lake.Repeater(), tmp_path / "first")
+    again = POLICIES.make(f"answers:{tmp_path / 'first' / 'answers.jsonl'}")
+    evaluate(evaluation, again, tmp_path / "second")
+    first, second = (list(scored(evaluation, tmp_path / n / "answers.jsonl")) for n in ("first", "second"))
+    assert [(s.response.text, s.verdict) for s in first] == [(s.response.text, s.verdict) for s in second]
+    assert len(again.describe()["sha256"]) == 64
