@@ -17,7 +17,29 @@ namespace {
 
 template <typename T>
 using Array = py::array_t<T, py::array::c_style | py::array::forcecast>;
-using Shape = std::vector<py::ssize_t>;
+
+// A name used at every step, made once and kept for good: it outlives the interpreter.
+py::handle kept(const char* text) { return PyUnicode_InternFromString(text); }
+
+// The shape of an array, without a heap allocation.
+struct Shape {
+    std::array<Py_intptr_t, 5> sizes{};
+    int count = 0;
+    void push(py::ssize_t size) { sizes[count++] = size; }
+};
+
+// A fresh uninitialised array. `py::array_t`'s constructor does the same through two vectors and takes four times as long,
+// and an agent-wise step makes twenty arrays.
+template <typename T>
+py::object make_array(const Shape& shape, T*& data) {
+    static const py::handle type = py::dtype::of<T>().release();
+    const auto& api = py::detail::npy_api::get();
+    PyObject* array = api.PyArray_NewFromDescr_(api.PyArray_Type_, type.inc_ref().ptr(), shape.count, shape.sizes.data(),
+                                                nullptr, nullptr, 0, nullptr);
+    if (!array) throw py::error_already_set();
+    data = reinterpret_cast<T*>(py::detail::array_proxy(array)->data);
+    return py::reinterpret_steal<py::object>(array);
+}
 
 LakeOptions options_of(int size, int agents, bool block_holes, bool block_conflicts, int max_steps, bool planes, int view) {
     if (size < 3 || size > 32) throw py::value_error("size must lie in 3..32");
@@ -67,37 +89,32 @@ void check_actions(const std::int64_t* actions, std::size_t count) {
 
 bool is_int64(const py::handle& value) { return py::isinstance<py::array_t<std::int64_t, py::array::c_style>>(value); }
 
-// The observation arrays for `lead` (empty: one environment), and where to write them.
+// The arrays of one observation, or of a batch of `lead` joint ones, and where to write them.
 struct Arrays {
     py::dict dict;
     py::object planes;
     ObservationOut out;
 
-    // `agents` as in `observe`: how many windows (with a view) or whose positions (without).
-    Arrays(const LakeOptions& options, Shape lead, bool joint) {
+    Arrays(const LakeOptions& options, const Shape& lead, bool joint) {
+        static const py::handle holes = kept("holes"), others = kept("others"), positions = kept("positions"),
+                                goals = kept("goals");
         const bool view = options.view >= 0;
         Shape grid = lead;
-        if (view && joint) grid.push_back(options.agents);
-        if (view && options.planes) grid.push_back(3);
-        if (!view && options.planes) grid.push_back(1 + 2 * options.agents);
-        grid.insert(grid.end(), 2, view ? options.width() : options.size);
+        if (view && joint) grid.push(options.agents);
+        if (options.planes) grid.push(view ? 3 : 1 + 2 * options.agents);
+        grid.push(view ? options.width() : options.size);
+        grid.push(view ? options.width() : options.size);
         if (options.planes) {
-            planes = make(grid, out.planes);
+            planes = make_array(grid, out.planes);
             return;
         }
-        dict["holes"] = make(grid, out.holes);
-        if (view) dict["others"] = make(grid, out.others);
         Shape cells = lead;
-        cells.push_back(view && !joint ? 1 : options.agents);
-        cells.push_back(2);
-        dict["positions"] = make(cells, out.positions);
-        dict["goals"] = make(cells, out.goals);
-    }
-    template <typename T>
-    static py::object make(const Shape& shape, T*& data) {
-        py::array_t<T> array(shape);
-        data = array.mutable_data();
-        return array;
+        cells.push(view && !joint ? 1 : options.agents);
+        cells.push(2);
+        dict[holes] = make_array(grid, out.holes);
+        if (view) dict[others] = make_array(grid, out.others);
+        dict[positions] = make_array(cells, out.positions);
+        dict[goals] = make_array(cells, out.goals);
     }
 };
 
@@ -147,15 +164,16 @@ public:
     }
     py::tuple observe_agents(const py::tuple& names) const {
         check_names(names);
-        static const py::str& action_mask = *new py::str("action_mask");  // never freed: it outlives the interpreter
+        static const py::handle action_mask = kept("action_mask");
         py::dict observations, infos;
         for (int i = 0; i < options_.agents; ++i) {
-            observations[names[i]] = observation(i);
-            py::array_t<std::int8_t> mask(5);
-            write_mask(lake_, geometry_, i, mask.mutable_data());
+            const py::handle name = PyTuple_GET_ITEM(names.ptr(), i);
+            observations[name] = observation(i);
+            std::int8_t* flags = nullptr;
             py::dict info;
-            info[action_mask] = std::move(mask);
-            infos[names[i]] = std::move(info);
+            info[action_mask] = make_array({{5}, 1}, flags);
+            write_mask(lake_, geometry_, i, flags);
+            infos[name] = std::move(info);
         }
         return py::make_tuple(std::move(observations), std::move(infos));
     }
@@ -165,7 +183,8 @@ public:
         Arrays arrays(options_, {}, agent < 0);
         observe(lake_, options_, geometry_, agent, arrays.out);
         if (options_.planes) return std::move(arrays.planes);
-        arrays.dict["step"] = lake_.step;
+        static const py::handle step = kept("step");
+        arrays.dict[step] = py::int_(lake_.step);
         return std::move(arrays.dict);
     }
     py::array_t<std::uint8_t> planes() const {
@@ -224,13 +243,13 @@ std::unique_ptr<VectorStepper> make_vector(int size, int agents, bool block_hole
 
 py::object observe_vector(const VectorStepper& stepper) {
     const py::ssize_t count = static_cast<py::ssize_t>(stepper.count());
-    Arrays arrays(stepper.options(), {count}, true);
+    Arrays arrays(stepper.options(), {{count}, 1}, true);
     if (stepper.options().planes) {
         stepper.observe(arrays.out, nullptr);
         return std::move(arrays.planes);
     }
     std::int64_t* steps = nullptr;
-    arrays.dict["step"] = Arrays::make({count}, steps);
+    arrays.dict["step"] = make_array({{count}, 1}, steps);
     {
         const py::gil_scoped_release release;
         stepper.observe(arrays.out, steps);
@@ -284,6 +303,14 @@ void reset_vector(VectorStepper& stepper, const Array<bool>& mask, const Array<s
     }
 }
 
+py::array_t<Cell> positions(const VectorStepper& stepper) {
+    const int agents = stepper.options().agents;
+    py::array_t<Cell> array({static_cast<py::ssize_t>(stepper.count()), static_cast<py::ssize_t>(agents)});
+    Cell* out = array.mutable_data();
+    for (const Lake& lake : stepper.lakes()) out = std::copy_n(lake.positions.begin(), agents, out);
+    return array;
+}
+
 template <typename T>
 py::array_t<T> copied(const std::vector<T>& values) {
     return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
@@ -314,6 +341,9 @@ void bind_stepper(py::module_& module) {
         .def("step", &step_vector, "actions"_a, "(terminated, truncated, any_restarted); ended episodes restart instead.")
         .def("observe", &observe_vector)
         .def("outcomes", &outcomes, "Arrays (valid, fell, conflict, makespan, sum_of_costs); costs -1 unless valid.")
+        .def_property_readonly("positions", &positions, "(count, k) cells.")
+        .def_property_readonly(
+            "steps", [](const VectorStepper& s) { return column<std::int64_t>(s, [](const Lake& l) { return l.step; }); })
         .def_property_readonly("instances", [](const VectorStepper& s) { return copied(s.instances()); })
         .def_property_readonly("restarted", [](const VectorStepper& s) { return copied(s.restarted()); });
 }

@@ -1,0 +1,80 @@
+"""Registers the environments with Gymnasium and PettingZoo, as soon as both this package and they are imported.
+
+Importing Gymnasium costs more than everything else behind `t2t --help`, so importing this package does not import it: where
+it is already there, the environments are registered at once, else right after its own import.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+ENV_ID, TEXT_ID = "MAPFFrozenLake-v0", "MAPFFrozenLakeText-v0"
+_PACKAGE = f"{__package__}.frozen_lake"
+
+
+def _with_gymnasium() -> None:
+    from gymnasium.envs.registration import register
+
+    register(
+        ENV_ID,
+        entry_point=f"{_PACKAGE}.gym_env:MAPFFrozenLakeEnv",
+        vector_entry_point=f"{_PACKAGE}.vector_env:MAPFFrozenLakeVectorEnv",
+    )
+    register(TEXT_ID, entry_point=f"{_PACKAGE}.text_env:MAPFFrozenLakeTextEnv")
+
+
+def _with_pettingzoo() -> None:
+    from pettingzoo import register
+
+    register("parallel", ENV_ID, entry_point=f"{_PACKAGE}.pettingzoo_env:parallel_env")
+    register("aec", ENV_ID, entry_point=f"{_PACKAGE}.pettingzoo_env:env")
+
+
+_REGISTER = {"gymnasium": _with_gymnasium, "pettingzoo": _with_pettingzoo}
+
+
+class _ThenRegister(Loader):
+    """Loads a module as its own loader does, then registers."""
+
+    def __init__(self, loader: Loader) -> None:
+        self.loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__spec__ is not None:
+            module.__spec__.loader = module.__loader__ = self.loader
+        self.loader.exec_module(module)
+        _REGISTER[module.__name__]()
+
+
+class _AfterImport(MetaPathFinder):
+    """Finds what the other finders find; the two libraries get a loader that registers when they are complete."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname not in _REGISTER:
+            return None
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(fullname, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    spec.loader = _ThenRegister(spec.loader)
+                return spec
+        return None
+
+
+def register_environments() -> None:
+    """Register now with each library that is imported, and with each other one when it is."""
+    missing = [name for name in _REGISTER if name not in sys.modules]
+    if missing:
+        sys.meta_path.insert(0, _AfterImport())
+    for name, register in _REGISTER.items():
+        if name not in missing:
+            register()
