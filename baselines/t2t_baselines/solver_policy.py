@@ -12,18 +12,13 @@ from t2t_core.records import Response, Sampling, Task
 from t2t_core.seeding import Stream
 from t2t_core.settings import Reader, no_argument, read_settings
 from t2t_envs.frozen_lake.instance import Cell, Instance
+from t2t_envs.frozen_lake.parser import format_answer
 
 Paths = Sequence[Sequence[Cell]]
 
 
 class NoPlan(Exception):
     """The planner has no answer at all; its text becomes the response's error."""
-
-
-def answer_text(paths: Paths) -> str:
-    """One path per agent in the documented answer format."""
-    lines = (f"Agent {agent}: " + " -> ".join(f"({r},{c})" for r, c in path) for agent, path in enumerate(paths))
-    return "\n".join(["<answer>", *lines, "</answer>"])
 
 
 class SolverPolicy:
@@ -58,7 +53,7 @@ class SolverPolicy:
             )
         begin = time.perf_counter()
         try:
-            text, error = answer_text(self.plan(task.instance, Stream.of(task.seed, self.name))), None
+            text, error = format_answer(self.plan(task.instance, Stream.of(task.seed, self.name))), None
         except NoPlan as reason:
             text, error = "", str(reason)
         seconds = time.perf_counter() - begin
