@@ -16,7 +16,7 @@ from t2t_core import runs
 from t2t_core.answers import ANSWERS
 from t2t_core.evaluation import Evaluation, evaluate, scored
 from t2t_core.experiment import Experiment
-from t2t_core.loop import limited
+from t2t_core.loop import limited, prompt_format
 from t2t_core.loop_progress import Reporter
 from t2t_core.records import Scored
 from t2t_core.seeding import key
@@ -39,10 +39,9 @@ def bench(experiment: Experiment, testbed: Any, folder: Path, arms: Sequence[Arm
     settings = dict(experiment.evaluation)
     limit = settings.pop("limit", 0)
     options = {o.name: o.parse(str(settings.get(o.name, o.default))) for o in testbed.options()}
-    sets = []
+    form, sets = prompt_format(experiment), []
     for name in testbed.set_names(options):
         chosen = testbed.load_set(name)
-        form = experiment.validation.get("prompt_format", "")
         evaluation = Evaluation(
             testbed, limited(testbed, chosen.instances, limit), 1, experiment.sampling, form, key(experiment.seed, "bench") >> 1
         )

@@ -202,8 +202,14 @@ def validation(experiment: Experiment, testbed: Any) -> Evaluation:
     if not settings.get("set"):
         raise T2TError("the run has no validation set", where="[validation]", next='add set = "..." to it')
     instances = limited(testbed, testbed.load_set(settings["set"]).instances, settings.get("limit", 0))
-    form = settings.get("prompt_format", "")
+    form = prompt_format(experiment)
     return Evaluation(testbed, instances, 1, experiment.sampling, form, key(experiment.seed, "validate") >> 1)
+
+
+def prompt_format(experiment: Experiment) -> str:
+    """The configured prompt format, else the one the policy says it was taught, else "" (the testbed's first)."""
+    taught = experiment.make_policy(experiment.start()).describe().get("prompt_format", "")
+    return str(experiment.validation.get("prompt_format") or taught)
 
 
 def limited(testbed: Any, instances: Any, limit: int) -> list[Any]:

@@ -114,6 +114,9 @@ class Lake:
         digest = hashlib.sha256("\n".join(json.dumps(m.to_dict()) for m in made).encode()).hexdigest()
         return InstanceSet(name, "validation", digest, made)
 
+    def protected_sets(self) -> Sequence[str]:
+        return ["validation"]
+
     def twin(self, name: str, seed: int) -> InstanceSet:
         return self.load_set(name)
 

@@ -13,3 +13,13 @@ def register_policies(registry: Registry) -> None:
     registry.add("pibt", "t2t_baselines.pibt:Pibt", "priority inheritance with backtracking")
     registry.add("independent", "t2t_baselines.independent:Independent", "shortest paths that ignore the other agents")
     registry.add("random", "t2t_baselines.random_walk:RandomWalk", "random legal walk")
+
+
+@hookimpl
+def register_designers(registry: Registry) -> None:
+    room = "t2t_baselines.curricula"
+    registry.add("uniform", f"{room}.uniform:Uniform", "the same weight on every cell (domain randomisation)")
+    registry.add("easy-to-hard", f"{room}.easy_to_hard:EasyToHard", "a hand-made schedule from small open maps to large narrow ones")
+    registry.add("learning-progress", f"{room}.learning_progress:LearningProgress", "absolute learning progress (ALP) over cells")
+    registry.add("level-replay", f"{room}.replay:LevelReplay", "prioritized level replay (PLR) over cells")
+    registry.add("learnability", f"{room}.learnability:Learnability", "sampling for learnability p(1-p) (SFL) over cells")

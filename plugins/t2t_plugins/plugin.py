@@ -39,3 +39,9 @@ def register_contexts(registry: Registry) -> None:
 @hookimpl
 def register_trainers(registry: Registry) -> None:
     registry.add("none", "t2t_plugins.trainers.none:NoTrainer", "trains nothing: evaluate and design only")
+
+
+@hookimpl
+def register_presets(registry: Registry) -> None:
+    registry.add("tiny", "t2t_plugins.presets:tiny", "the loop in minutes on two CPU cores, with the embedded toy policy")
+    registry.add("paper", "t2t_plugins.presets:paper", "the paper's setting: Qwen3-4B on four GPUs")

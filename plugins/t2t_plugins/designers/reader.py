@@ -162,7 +162,7 @@ class _Scanner:
         except ValueError:
             raise _Unreadable from None
 
-    def _number(self) -> float | int | None:
+    def _number(self) -> Any:
         if self.text.startswith("-I", self.position) or self.text.startswith("-i", self.position):
             return self._word()
         start, self.position = self.position, self._match(_NUMBER)
