@@ -1,22 +1,38 @@
 #include "solver.hpp"
 
-#include <limits>
-
-#include "exhaustive.hpp"
+#include "core.hpp"
 
 namespace t2t {
 
-struct Solver::Impl {};
+// One core per word count: as many bits as rows times (size + 1) need.
+struct Solver::Impl {
+    Core<1> small;
+    Core<2> medium;
+    std::unique_ptr<Core<5>> large;
+    std::unique_ptr<Core<17>> largest;
+
+    template <typename Use>
+    auto with_core(int size, Use use) {
+        if (size <= 7) return use(small);
+        if (size <= 10) return use(medium);
+        if (size <= 16) {
+            if (!large) large = std::make_unique<Core<5>>();
+            return use(*large);
+        }
+        if (!largest) largest = std::make_unique<Core<17>>();
+        return use(*largest);
+    }
+};
 
 Solver::Solver() : impl_(std::make_unique<Impl>()) {}
 Solver::~Solver() = default;
 
 Label Solver::label(const Problem& problem, Objective objective, std::uint64_t max_nodes, bool want_wait) {
-    return exhaustive_label(problem, objective, max_nodes, want_wait);
+    return impl_->with_core(problem.size, [&](auto& core) { return core.label(problem, objective, max_nodes, want_wait); });
 }
 
 Solution Solver::solve(const Problem& problem, Objective objective, std::uint64_t max_nodes) {
-    return exhaustive_search(problem, objective, true, std::numeric_limits<int>::max(), max_nodes);
+    return impl_->with_core(problem.size, [&](auto& core) { return core.solve(problem, objective, max_nodes); });
 }
 
 }  // namespace t2t

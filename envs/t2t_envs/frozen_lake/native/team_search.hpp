@@ -1,0 +1,233 @@
+// Optimal solutions of a team of agents that cannot be planned apart: pairs by PairSearch, more by JointSearch.
+#pragma once
+#include <vector>
+
+#include "excess.hpp"
+#include "joint_search.hpp"
+#include "pair_search.hpp"
+#include "reachability.hpp"
+
+namespace t2t {
+
+constexpr int unlimited = 1 << 28;  // a bound above every cost
+
+// The search limit and what has been spent of it.
+struct Effort {
+    std::uint64_t nodes = 0, max_nodes = 0;
+    bool spent() const { return nodes >= max_nodes; }
+};
+
+template <int W>
+class TeamSearch {
+public:
+    void reset(const Grid<W>& grid, std::vector<Agent<W>>& agents, int count, Objective objective, Effort& effort) {
+        grid_ = &grid, agents_ = &agents, objective_ = objective, effort_ = &effort;
+        for (int i = 0; i < count; ++i) {
+            from_start_[i].reset(grid, agents[i].start, grid.free);
+            std::fill_n(pair_optimum_ + i * max_team, count, JointResult{});
+        }
+    }
+
+    // What the members cost if they ignore each other.
+    int alone(const std::vector<int>& team) const {
+        int sum = 0, largest = 0;
+        for (const int i : team) {
+            sum += agent(i).distance;
+            largest = std::max(largest, agent(i).distance);
+        }
+        return objective_ == Objective::makespan ? largest : sum;
+    }
+
+    // The optimum of two agents alone, waits allowed, and where solved and asked for, their paths.
+    JointResult pair(int i, int j, Path* path_i, Path* path_j) {
+        if (i > j) return pair(j, i, path_j, path_i);
+        JointResult& known = pair_optimum_[i * max_team + j];
+        if (known.status == Status::undecided) known = search_pair(i, j);
+        if (known.status == Status::solved && path_i != nullptr) {
+            if (within(i, j, known.cost, true)) {
+                pair_search_.paths(*path_i, *path_j);
+            }
+        }
+        return known;
+    }
+    // Whether two agents alone have a solution of at most this cost. `pair_paths` then gives it.
+    bool within(int i, int j, int budget, bool waits) {
+        return pair_search_.within(*grid_, agent(i), agent(j), objective_, budget, waits, effort_->nodes);
+    }
+    void pair_paths(Path& path_i, Path& path_j) { pair_search_.paths(path_i, path_j); }
+
+    // The optimum of three or more agents, known to be at least `lower`, and one optimal solution.
+    JointResult optimum(const std::vector<int>& team, int lower, std::vector<Path>& paths) {
+        lower = std::max(lower, pair_bound(team));
+        if (lower >= unreachable) return {Status::infeasible, -1};
+        const Movement movement{objective_, true};
+        for (const int surplus : {first_surplus, second_surplus, -1}) {
+            if (surplus != first_surplus && surplus != -1) {
+                const Status status = reach(team);
+                if (status == Status::infeasible) return {status, -1};
+            }
+            const JointResult result = joint(team, movement, surplus < 0 ? unlimited : lower + surplus, paths);
+            if (result.status != Status::infeasible) return result;
+        }
+        return {Status::infeasible, -1};
+    }
+
+    // A solution of at most `bound` where nobody waits before arriving for good; infeasible: there is none.
+    JointResult wait_free(const std::vector<int>& team, int bound, std::vector<Path>& paths) {
+        const bool sum = objective_ == Objective::sum_of_costs;
+        const int surplus = bound - alone(team);
+        // On a chequered grid an agent that never waits needs an even number of steps beyond its distance.
+        if (sum && surplus % 2 != 0) return {Status::infeasible, -1};
+        for (std::size_t b = 1; b < team.size(); ++b) {
+            for (std::size_t a = 0; a < b; ++a) {
+                const int budget = sum ? agent(team[a]).distance + agent(team[b]).distance + surplus : bound;
+                if (!within(team[a], team[b], budget, false)) return {Status::infeasible, -1};
+            }
+        }
+        return joint(team, {objective_, false}, bound, paths);
+    }
+
+private:
+    static constexpr int first_surplus = 3, second_surplus = 12, pair_surplus = 6;
+
+    Agent<W>& agent(int i) { return (*agents_)[i]; }
+    const Agent<W>& agent(int i) const { return (*agents_)[i]; }
+
+    JointResult search_pair(int i, int j) {
+        const std::vector<int> team{i, j};
+        const int lower = alone(team);
+        for (int budget = lower; budget <= lower + pair_surplus; ++budget) {
+            if (within(i, j, budget, true)) return {Status::solved, budget};
+        }
+        std::vector<Path> paths;
+        return joint(team, {objective_, true}, unlimited, paths);
+    }
+    // A lower bound of the team's optimum from its pairs.
+    int pair_bound(const std::vector<int>& team) {
+        int excess[max_team * (max_team - 1) / 2], largest = 0;
+        for (int b = 1; b < static_cast<int>(team.size()); ++b) {
+            for (int a = 0; a < b; ++a) {
+                const JointResult both = pair(team[a], team[b], nullptr, nullptr);
+                if (both.status == Status::infeasible) return unreachable;
+                const int cost = both.status == Status::solved ? both.cost : 0;
+                largest = std::max(largest, cost);
+                excess[JointProblem::pair_number(a, b)] =
+                    std::max(0, cost - agent(team[a]).distance - agent(team[b]).distance);
+            }
+        }
+        if (objective_ == Objective::makespan) return largest;
+        return alone(team) + excess_bound(excess, static_cast<int>(team.size()));
+    }
+
+    // The squares an agent can be on in a solution of at most this length for it alone.
+    Board<W> domain(int i, int length) {
+        Board<W> squares;
+        Balls<W>&from = from_start_[i], &to = agent(i).to_goal;
+        for (int radius = 0; radius <= length; ++radius) {
+            squares |= from.ring(radius) & to.ball(length - radius);
+            if (from.complete(radius)) break;
+        }
+        return squares;
+    }
+
+    JointResult joint(const std::vector<int>& team, Movement movement, int bound, std::vector<Path>& paths) {
+        if (!state_problem(team, movement, bound)) return {};
+        const JointResult result = joint_search_.run(problem_, effort_->max_nodes, effort_->nodes);
+        if (result.status != Status::solved) return result;
+        joint_search_.paths(cells_);
+        paths.resize(team.size());
+        for (std::size_t a = 0; a < team.size(); ++a) {
+            paths[a].clear();
+            for (const int cell : cells_[a]) paths[a].push_back(index_.square[cell]);
+        }
+        return result;
+    }
+    // Numbers the cells and fills the tables; false where they would not fit.
+    bool state_problem(const std::vector<int>& team, Movement movement, int bound) {
+        const int agents = static_cast<int>(team.size());
+        const bool sum = objective_ == Objective::sum_of_costs;
+        const int rest = sum ? bound - alone(team) : 0;  // what an agent may spend beyond its own distance
+        std::vector<Board<W>> domains(agents);
+        Board<W> all;
+        for (int a = 0; a < agents; ++a) {
+            domains[a] = domain(team[a], bound >= unlimited ? unreachable : sum ? agent(team[a]).distance + rest : bound);
+            all |= domains[a];
+        }
+        number(all);
+        const std::size_t table = static_cast<std::size_t>(index_.cells() + 1) * (index_.cells() + 1);
+        if (table * agents * (agents - 1) / 2 > max_table_entries) return false;
+        problem_.agents = agents, problem_.movement = movement, problem_.bound = bound;
+        problem_.starts.resize(agents), problem_.goals.resize(agents), problem_.distance.resize(agents);
+        for (int a = 0; a < agents; ++a) fill_agent(a, agent(team[a]), domains[a], movement);
+        for (int b = 1; b < agents; ++b) {
+            for (int a = 0; a < b; ++a) {
+                const Agent<W>&x = agent(team[a]), &y = agent(team[b]);
+                const int limit = bound >= unlimited ? unlimited : sum ? x.distance + y.distance + rest : bound;
+                auto& costs = problem_.pair[JointProblem::pair_number(a, b)];
+                const bool whole = builder_.build(*grid_, x, y, domains[a], domains[b], index_, movement,
+                                                  std::min<int>(limit, no_finish - 1), costs);
+                if (!whole && limit >= no_finish) return false;
+            }
+        }
+        return true;
+    }
+    void number(const Board<W>& all) {
+        index_.of_square.assign(grid_->squares(), -1);
+        index_.square.clear();
+        all.for_each([&](int square) {
+            index_.of_square[square] = static_cast<std::int16_t>(index_.square.size());
+            index_.square.push_back(static_cast<std::int16_t>(square));
+        });
+        problem_.cells = index_.cells();
+        problem_.neighbours.assign(index_.cells(), {-1, -1, -1, -1});
+        for (int cell = 0; cell < index_.cells(); ++cell) {
+            int n = 0;
+            (grid_->neighbours(index_.square[cell]) & all).for_each([&](int to) {
+                problem_.neighbours[cell][n++] = index_.of_square[to];
+            });
+        }
+    }
+    void fill_agent(int a, Agent<W>& agent, const Board<W>& domain, Movement movement) {
+        problem_.starts[a] = index_.of_square[agent.start];
+        problem_.goals[a] = index_.of_square[agent.goal];
+        auto& distance = problem_.distance[a];
+        distance.assign(index_.cells() + 1, no_finish);
+        for (int radius = 0;; ++radius) {
+            (agent.to_goal.ring(radius) & domain).for_each([&](int square) {
+                distance[index_.of_square[square]] = static_cast<std::uint16_t>(radius);
+            });
+            if (agent.to_goal.complete(radius)) break;
+        }
+        distance[index_.done()] = 0;
+        // On the goal without having arrived for good: a move away and back, or (a lower bound that the pair tables
+        // share) one wait.
+        if (movement.commits()) distance[problem_.goals[a]] = movement.waits ? 1 : 2;
+    }
+    Status reach(const std::vector<int>& team) {
+        Board<W> all;
+        std::vector<int> starts, goals;
+        for (const int i : team) all |= agent(i).to_goal.ball(unreachable);
+        number(all);
+        for (const int i : team) {
+            starts.push_back(index_.of_square[agent(i).start]);
+            goals.push_back(index_.of_square[agent(i).goal]);
+        }
+        return reachability(problem_.neighbours, starts, goals, effort_->max_nodes, effort_->nodes);
+    }
+
+    static constexpr std::size_t max_table_entries = std::size_t{1} << 26;
+    const Grid<W>* grid_ = nullptr;
+    std::vector<Agent<W>>* agents_ = nullptr;
+    Objective objective_ = Objective::makespan;
+    Effort* effort_ = nullptr;
+    std::array<Balls<W>, max_team> from_start_;
+    JointResult pair_optimum_[max_team * max_team];
+    PairSearch<W> pair_search_;
+    PairTableBuilder<W> builder_;
+    SquareIndex index_;
+    JointProblem problem_;
+    JointSearch joint_search_;
+    std::vector<std::vector<int>> cells_;
+};
+
+}  // namespace t2t
