@@ -68,9 +68,14 @@ class Episode:
 
     @property
     def instance(self) -> Instance:
+        """The instance being played; T2TError before the first."""
         if self._instance is None:
             raise T2TError("there is no episode yet", where="environment", next="call reset() first")
         return self._instance
+
+    def check_started(self) -> None:
+        """T2TError before the first episode."""
+        _ = self.instance
 
     @property
     def paths(self) -> list[list[Cell]]:

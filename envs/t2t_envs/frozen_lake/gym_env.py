@@ -199,6 +199,7 @@ class MAPFFrozenLakeEnv(gym.Env[Any, Any]):
 
     def action_masks(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """(5k,) flags, False where an action is a move off the grid or into a hole (the form sb3-contrib's MaskablePPO takes)."""
+        self._episode.check_started()
         masks: np.ndarray[Any, np.dtype[np.bool_]] = self._episode.stepper.masks().astype(bool).ravel()
         return masks
 

@@ -144,6 +144,7 @@ class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[mis
         return dict(zip(self._names, self._episode.individual_rewards(), strict=True))
 
     def state(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        self._episode.check_started()
         planes: np.ndarray[Any, np.dtype[np.uint8]] = self._episode.stepper.planes()
         return planes
 

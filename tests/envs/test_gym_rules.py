@@ -1,0 +1,137 @@
+"""The step environment's rules: the episode's verdict is the verifier's, and the native stepper is `rules`, step for step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import data_equivalence
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from play import TINY, instances, joint_actions
+
+import t2t_envs  # noqa: F401
+from t2t_core.errors import T2TError
+from t2t_envs.frozen_lake.env_options import EnvOptions
+from t2t_envs.frozen_lake.instance import Instance
+from t2t_envs.frozen_lake.reward import accuracy_reward
+from t2t_envs.frozen_lake.stepper import PythonStepper, make_stepper
+from t2t_envs.frozen_lake.verifier import verify_paths
+
+modes = st.sampled_from(["terminate", "block"])
+
+
+def make(instance: Instance, **options: Any) -> gym.Env[Any, Any]:
+    env = gym.make("MAPFFrozenLake-v0", size=instance.size, num_agents=instance.num_agents, hole_ratio=0.0, **options)
+    env.reset(options={"instance": instance})
+    return env
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_an_episodes_path_gets_the_episodes_verdict(data: st.DataObject) -> None:
+    instance = data.draw(instances())
+    env = make(instance, max_steps=8, on_hole=data.draw(modes), on_conflict=data.draw(modes))
+    terminated = truncated = False
+    while not (terminated or truncated):
+        *_, reward, terminated, truncated, info = env.step(data.draw(st.lists(
+            st.integers(0, 4), min_size=instance.num_agents, max_size=instance.num_agents)))  # fmt: skip
+        assert terminated or truncated or (reward == 0 and info == {})
+    verdict = verify_paths(instance, env.unwrapped.paths)
+    assert reward == accuracy_reward(verdict.cost, instance.optimum)
+    assert info["valid"] is verdict.valid
+    assert info.get("optimal") is verdict.optimal
+    assert info.get("cost") == verdict.cost
+    assert info.get("gap") == verdict.gap
+    assert {name: info[name] for name in ("makespan", "sum_of_costs") if name in info} == verdict.costs
+    assert info.get("failure") == verdict.failure
+    fault = verdict.faults.get("conflict_free")
+    assert info.get("conflict") == (fault.kind if fault else None)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_the_native_stepper_does_what_the_python_one_does(data: st.DataObject) -> None:
+    instance = data.draw(instances(max_size=6, max_agents=5))
+    options = EnvOptions(
+        instance.size, instance.num_agents, 0.0, max_steps=10, on_hole=data.draw(modes), on_conflict=data.draw(modes),
+        observation=data.draw(st.sampled_from(["dict", "planes"])), view=data.draw(st.sampled_from([None, 0, 1, 2])),
+    )  # fmt: skip
+    board = np.zeros((instance.size, instance.size), np.uint8)
+    for cell in instance.holes:
+        board[cell] = 1
+    pair = (make_stepper(**options.stepper()), PythonStepper(**options.stepper()))
+    cells = [[r * instance.size + c for r, c in part] for part in (instance.starts, instance.goals)]
+    for stepper in pair:
+        stepper.load(board.ravel(), *cells)
+    names = tuple(f"agent_{i}" for i in range(instance.num_agents))
+    for joint in data.draw(joint_actions(instance.num_agents)):
+        actions: Any = np.array(joint)
+        name = "step"
+        if data.draw(st.booleans()):
+            actions, name = dict(zip(names, joint, strict=True)), "step_agents"
+        first, second = (
+            getattr(stepper, name)(*([names] if name == "step_agents" else []), actions) for stepper in pair
+        )
+        assert data_equivalence(first, second, exact=True)
+        for what in ("observation", "planes", "masks", "outcome"):
+            assert data_equivalence(getattr(pair[0], what)(), getattr(pair[1], what)(), exact=True)
+        assert pair[0].history == pair[1].history
+        if first[1] or first[2]:
+            break
+
+
+@pytest.mark.parametrize(
+    ("actions", "reward", "info"),
+    [
+        ([2, 2], 1.0, {"valid": True, "optimal": True, "cost": 1, "gap": 0, "makespan": 1, "sum_of_costs": 2}),
+        ([2, 0], 0.0, {"valid": False, "optimal": False, "failure": "conflict_free", "conflict": "edge"}),
+        ([2, 4], 0.0, {"valid": False, "optimal": False, "failure": "conflict_free", "conflict": "vertex"}),
+        ([1, 2], 0.0, {"valid": False, "optimal": False, "failure": "hole_free"}),
+    ],
+)
+def test_how_an_episode_ends(actions: list[int], reward: float, info: dict[str, Any]) -> None:
+    _, got, terminated, truncated, said = make(TINY).step(np.array(actions))
+    assert (got, terminated, truncated, said) == (reward, True, False, info)
+
+
+def test_moves_off_the_grid_stay_and_time_runs_out() -> None:
+    env = make(TINY, max_steps=2)
+    observation, reward, terminated, truncated, info = env.step([3, 3])
+    assert observation["positions"].tolist() == [[0, 0], [0, 1]] and not (terminated or truncated)
+    observation, reward, terminated, truncated, info = env.step([4, 4])
+    assert (reward, terminated, truncated) == (0.0, False, True)
+    assert info == {"valid": False, "optimal": False, "failure": "goal_reached"} and observation["step"] == 2
+    with pytest.raises(T2TError, match="has ended"):
+        env.step([4, 4])
+
+
+def test_blocked_moves_stay_and_are_resolved_until_none_is_left() -> None:
+    line = Instance(3, holes=[(1, 0)], starts=[(0, 0), (0, 1), (0, 2)], goals=[(2, 0), (2, 1), (2, 2)])
+    env = make(line, on_hole="block", on_conflict="block")
+    observation, *_ = env.step([2, 2, 0])  # 1 and 2 would swap: both stay, and so 0 cannot follow
+    assert observation["positions"].tolist() == [[0, 0], [0, 1], [0, 2]]
+    observation, _, terminated, *_ = env.step([1, 4, 4])  # the hole is closed
+    assert observation["positions"].tolist() == [[0, 0], [0, 1], [0, 2]] and not terminated
+    observation, *_ = env.step([2, 2, 1])  # following is allowed
+    assert observation["positions"].tolist() == [[0, 1], [0, 2], [1, 2]]
+
+
+def test_the_reward_falls_with_the_gap_and_success_ignores_it() -> None:
+    for kind, expected in (("accuracy", accuracy_reward(2, 1)), ("success", 1.0)):
+        env = make(TINY, reward=kind)
+        env.step([4, 4])
+        assert env.step([2, 2])[1] == expected
+    unlabelled = make(TINY.unlabelled())
+    _, reward, _, _, info = unlabelled.step([2, 2])
+    assert reward == 0.5 and "optimal" not in info and "gap" not in info
+
+
+@pytest.mark.parametrize("actions", [[2], [2, 2, 2], [2, 5], [2, -1], [2, 1.5], ["left", "up"], 2, None, [[2], [2]], [2, 2**70]])
+def test_nonsense_actions_are_refused_and_change_nothing(actions: Any) -> None:
+    env = make(TINY)
+    with pytest.raises(T2TError):
+        env.step(actions)
+    assert env.step([2, 2])[1] == 1.0
