@@ -147,7 +147,7 @@ def generate(
     threads = _integer(threads, "threads", 1, 1024, "generate")
     max_nodes = _integer(max_nodes, "max_nodes", 1, 2**62, "generate")
     jobs = [
-        _CellJob(cell, wait_free, wait, request, labels == "both", seed, threads, max_nodes)
+        CellJob(cell, wait_free, wait, request, labels == "both", seed, threads, max_nodes)
         for cell, wait_free, wait in cells_of(configuration, request)
     ]
     try:
@@ -178,8 +178,8 @@ class CannotFill(Exception):
 
 
 @dataclass
-class _CellJob:
-    """Fills one cell of a request."""
+class CellJob:
+    """Fills one cell of a request: `check` refuses what is known to be impossible, `run` draws."""
 
     cell: GridCell
     wait_free: int

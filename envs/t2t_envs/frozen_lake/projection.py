@@ -188,11 +188,13 @@ class _Projector:
 
     def _most(self, size: int) -> int:
         """How many instances of a size the request allows at most, whatever its hole and wait ratio."""
-        top = capacity(size, self.request.num_agents)
-        totals = [self._there(size, holes).total for holes in range(top + 1)]
-        if self.request.repeats == "allow":
-            return self.request.count if any(totals) else 0
-        return min(self.request.count, max(totals, default=0))
+        need = self.request.count if self.request.repeats == "forbid" else 1
+        best = 0
+        for holes in range(capacity(size, self.request.num_agents) + 1):
+            best = max(best, self._there(size, holes).total)
+            if best >= need:
+                return self.request.count
+        return best
 
     def _there(self, size: int, holes: int) -> Count:
         return _available(GridCell(size, holes, self.request.num_agents), self.request)
