@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,12 @@ CONTROL = "fixed"  # the designer of the control arm ("GRPO (random)" in the pap
 
 
 def conduct(
-    experiment: Experiment, folder: Path, reporter: Reporter, fork: Fork | None = None, with_control: bool = False
+    experiment: Experiment,
+    folder: Path,
+    reporter: Reporter,
+    fork: Fork | None = None,
+    with_control: bool = False,
+    measured: Sequence[str] = ("base", "designed"),
 ) -> dict[str, Any]:
     """Do or go on with a run; the summary, which is also in `summary.json` and `summary.md`.
 
@@ -29,13 +35,15 @@ def conduct(
         reporter: where progress goes.
         fork: the round of another run to start from.
         with_control: afterwards also the control: the same round 0, then its configuration for good, in `control/`.
+        measured: which policies the bench at the end measures, beside the control.
     """
     with runs.locked(folder) as note:
         if note:
             reporter.note(note)
         loop = Loop(experiment, folder, reporter, fork)
         loop.run()
-        arms = [Arm("base", experiment.start()), Arm("designed", _last(experiment, folder))]
+        policies = {"base": experiment.start(), "designed": _last(experiment, folder)}
+        arms = [Arm(name, policies[name]) for name in measured]
         if with_control:
             place = folder / "control"
             reporter.say("control: the configuration of round 0 for good")

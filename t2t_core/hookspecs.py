@@ -102,6 +102,9 @@ class ContextModule(Protocol):
 class Trainer(Protocol):
     """A policy's checkpoint, instances and a reward in; a new checkpoint and its metrics out. Knows nothing of designers.
 
+    Settings stand in a run's configuration under [training]. A trainer with an attribute `defaults` (setting -> value) has all
+    of them in `t2t run --dry-run`.
+
     registry.add("none", lambda argument, settings: NoTrainer(), "evaluate and design only")
     class NoTrainer:
         def train(self, job):

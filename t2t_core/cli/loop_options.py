@@ -67,10 +67,12 @@ def testbed_options(testbed: str, words: Sequence[str]) -> dict[str, str]:
 
 
 def print_dry_run(experiment: Experiment, published: Mapping[str, Any]) -> None:
-    """Every hyperparameter beside the published value."""
+    """Every hyperparameter, the trainer's defaults included, beside the published value."""
     theirs = dict(flat(published))
+    defaults = getattr(installed().trainers.make(experiment.trainer), "defaults", {})
+    ours = experiment.to_dict() | {"training": {**defaults, **experiment.training}}
     rows = []
-    for key, value in flat(experiment.to_dict()):
+    for key, value in flat(ours):
         rows.append([key, str(value), str(theirs.pop(key, NOT_GIVEN))])
     rows += [[key, "(no such setting here)", str(value)] for key, value in theirs.items()]
     click.echo(markdown(["setting", "this run", "paper"], rows))

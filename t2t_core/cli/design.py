@@ -1,0 +1,103 @@
+"""`t2t design`: one design step on finished validations, without any training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from t2t_core import runs
+from t2t_core.design_step import project, projection_record, propose, step_record
+from t2t_core.errors import T2TError
+from t2t_core.loop import Loop
+from t2t_core.loop_progress import Reporter
+from t2t_core.loop_summary import changed_cells, markdown, printable
+from t2t_core.records import Brief
+from t2t_core.round_files import RoundFiles, finished_rounds, open_run
+
+
+@click.command()
+@click.option("--run", "folders", multiple=True, required=True, type=click.Path(path_type=Path), help="Run folder (repeatable).")
+@click.option("--designer", "designers", multiple=True, help="Who designs (repeatable; default: the run's own designer).")
+@click.option("--context", help="Another context than the run's: V1 .. V6, or modules.")
+@click.option("--round", "round_index", type=click.IntRange(0), help="After which round (default: every finished one).")
+@click.option("--show-context", is_flag=True, help="Print exactly what the designer sees.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Also write every step as JSON there.")
+def design(
+    folders: tuple[Path, ...],
+    designers: tuple[str, ...],
+    context: str | None,
+    round_index: int | None,
+    show_context: bool,
+    out: Path | None,
+) -> None:
+    """One design step on finished validations, without any training.
+
+    With several designers, runs or rounds this is a board of designers: who would change what, from the same facts.
+    """
+    steps = []
+    for folder in folders:
+        for spec in designers or (open_run(folder)[1].designer,):
+            loop = _loop(folder, spec, context)
+            for files in _rounds(folder, round_index):
+                steps.append(_step(loop, files, spec, show_context))
+                _write(out, steps[-1])
+    click.echo(_board(steps))
+
+
+def _loop(folder: Path, designer: str, context: str | None) -> Loop:
+    _, experiment = open_run(folder)
+    experiment = replace(experiment, designer=designer, context=context or experiment.context)
+    return Loop(experiment, folder, Reporter())
+
+
+def _rounds(folder: Path, round_index: int | None) -> list[RoundFiles]:
+    finished = list(finished_rounds(folder))
+    chosen = [files for files in finished if round_index in (None, files.index)]
+    if not chosen:
+        what = "no round is finished" if not finished else f"the finished rounds are 0..{len(finished) - 1}"
+        raise T2TError("there is nothing to design from", where=str(folder), cause=what)
+    return chosen
+
+
+def _step(loop: Loop, files: RoundFiles, spec: str, show_context: bool) -> dict[str, Any]:
+    brief: Brief = loop.brief(files)
+    step = propose(loop.designer, brief, loop.experiment.design_seconds)
+    if show_context:
+        click.echo(printable(step.proposal.prompt if step.proposal.prompt is not None else brief.text))
+    projection, note = project(loop.testbed, step.proposal.parsed, brief.previous, brief.request)
+    return {
+        "run": str(files.run),
+        "round": files.index,
+        "context": loop.experiment.context,
+        "previous": brief.previous.to_dict(),
+        "prompt": step.proposal.prompt,
+        **step_record(spec, step),
+        "projection": projection_record(projection, note),
+    }
+
+
+def _write(out: Path | None, step: dict[str, Any]) -> None:
+    if out is None:
+        return
+    title = f"{Path(step['run']).name}-{step['round']}-{step['designer']}"
+    name = "".join(c if c.isalnum() or c in "-._" else "_" for c in title)
+    runs.write_json(out / f"{name[:150]}.json", step)
+
+
+def _board(steps: list[dict[str, Any]]) -> str:
+    """A row per step, and each proposal's knobs per group as data/hole/wait in percent."""
+    groups = list(steps[0]["previous"])
+    rows = []
+    for step in steps:
+        after = step["projection"]["configuration"]
+        changed = len(changed_cells(step["previous"], after))
+        corrections, tokens = len(step["projection"]["changes"]), step["cost"]["completion_tokens"]
+        knobs = ["/".join(f"{100 * v:.0f}" for v in after.get(g, {}).values()) for g in groups]
+        head = [step["designer"], Path(step["run"]).name, str(step["round"]), step["outcome"]]
+        rows.append([*head, str(changed), str(corrections), str(tokens), *knobs])
+    knobs_named = "/".join(name.replace("_ratio", "") for name in next(iter(steps[0]["previous"].values()), {}))
+    table = markdown(["designer", "run", "round", "outcome", "cells changed", "corrections", "tokens", *groups], rows)
+    return printable(f"{table}\n\nper group: {knobs_named}, in percent, after Project")

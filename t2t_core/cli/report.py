@@ -1,0 +1,20 @@
+"""`t2t report`: a run as one self-contained HTML page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from t2t_core import runs
+from t2t_core.run_report import page
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write (default: RUN/report.html).")
+def report(folder: Path, out: Path | None) -> None:
+    """A run as one self-contained HTML page: tables, plots, what each designer saw and said."""
+    path = out or folder / "report.html"
+    runs.write_atomic(path, page(folder).encode("utf-8", "backslashreplace"))
+    click.echo(f"written {path}")

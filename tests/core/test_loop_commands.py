@@ -1,0 +1,165 @@
+"""`t2t run`, `design`, `analyze`, `sweep` and `report` on the pretend testbed."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from t2t_core.cli import cli
+from t2t_core.errors import T2TError
+from t2t_core.experiment import Experiment, resolve
+from t2t_core.plugins import installed
+from t2t_core.records import Proposal
+
+pytestmark = pytest.mark.usefixtures("lake_plugins")
+CONFIGURATION = """
+testbed = "lake"
+policy = "repeater"
+trainer = "none"
+designer = "rule"
+context = "V6"
+rounds = 2
+[generation]
+samples = 10
+[training]
+epochs = 3
+[validation]
+set = "validation"
+[evaluation]
+limit = 2
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "lake.toml"
+    path.write_text(CONFIGURATION)
+    return path
+
+
+def t2t(*arguments: Any) -> Result:
+    result = CliRunner().invoke(cli, [str(a) for a in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_run_prints_the_result_and_the_same_command_resumes(config: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    first = t2t("run", "--config", config, "--seed", 3, "--with-control", "--agents", "2,3", "--out", out)
+    for text in ("Validation per round", "Configurations", "2agents", "3agents", "designed - control, valid", "What each arm"):
+        assert text in first.output, text
+    again = t2t("run", "--config", config, "--seed", 3, "--with-control", "--agents=2,3", "--out", out)
+    assert "resumed" in again.output and "generate" not in again.output
+    settings = json.loads((out / "run.json").read_text())["settings"]
+    assert settings["seed"] == 3 and settings["evaluation"] == {"limit": 2, "agents": "2,3"}
+
+
+def test_every_value_can_be_overridden_and_nonsense_is_refused(config: Path) -> None:
+    experiment = resolve("", config, ["training.epochs=5", "designer=random", "rounds=7"], {"rounds": 4, "seed": None}, {})
+    assert (experiment.training["epochs"], experiment.designer, experiment.rounds, experiment.seed) == (5, "random", 4, 0)
+    for override in ("rounds", "round=3", "rounds=0", "rounds=many", "validation.sets=a", "generation.samples=0", "policy="):
+        with pytest.raises(T2TError):
+            resolve("", config, [override], {}, {})
+    with pytest.raises(T2TError, match="no option"):
+        CliRunner().invoke(cli, ["run", "--config", str(config), "--agent", "2"], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("preset", [entry.name for entry in installed().presets])
+def test_a_dry_run_of_every_preset_names_every_value(preset: str) -> None:
+    output = t2t("run", "--preset", preset, "--dry-run").output
+    assert "not given in the paper" in output and "generation.samples" in output
+    rows = dict(re.findall(r"^\| (\S+) +\| .+? \| (.+?) +\|$", output, re.MULTILINE))
+    assert rows["training.prompts"] == "128" and rows["training.group"] == "8" and rows["generation.samples"] == "4000"
+    assert "no such setting" not in output
+
+
+def test_the_paper_preset_has_the_papers_values() -> None:
+    experiment = resolve("paper", None, [], {}, {})
+    wanted = {"group": 8, "prompts": 128, "epochs": 3, "learning_rate": 2e-6, "length_start": 1500, "length_end": 4096}
+    assert wanted.items() <= dict(experiment.training).items()
+    assert (experiment.rounds, experiment.samples, experiment.context, experiment.designer) == (3, 4000, "V6", "checkpoint")
+
+
+def test_a_fork_takes_its_settings_from_its_source(config: Path, tmp_path: Path) -> None:
+    t2t("run", "--config", config, "--out", tmp_path / "a")
+    output = t2t("run", "--fork", f"{tmp_path / 'a'}@0", "--designer", "random", "--out", tmp_path / "b").output
+    assert "random proposed" in output
+    with pytest.raises(T2TError, match="differ"):
+        CliRunner().invoke(
+            cli, ["run", "--fork", f"{tmp_path / 'a'}@0", "--seed", "9", "--out", str(tmp_path / "c")], catch_exceptions=False
+        )
+
+
+def test_design_is_a_board_of_designers_and_shows_the_context(config: Path, tmp_path: Path) -> None:
+    t2t("run", "--config", config, "--out", tmp_path / "run")
+    output = t2t(
+        "design", "--run", tmp_path / "run", "--designer", "rule", "--designer", "random", "--out", tmp_path / "o"
+    ).output
+    assert output.count("| rule") == 2 and output.count("| random") == 2
+    assert len(list((tmp_path / "o").glob("*.json"))) == 4
+    shown = t2t("design", "--run", tmp_path / "run", "--round", 0, "--show-context").output
+    assert (tmp_path / "run" / "round_0" / "context.md").read_text().strip() in shown
+    assert not list(tmp_path.glob("run/round_1/proposal.json"))
+
+
+def test_analyze_prints_every_number_with_its_formula(config: Path, tmp_path: Path) -> None:
+    t2t("run", "--config", config, "--out", tmp_path / "run")
+    output = t2t("analyze", tmp_path / "run", "--formulas", "--out", tmp_path / "plots").output
+    assert "cells_rewritten" in output and "Jaccard" in output
+    assert {p.suffix for p in (tmp_path / "plots").iterdir()} == {".json", ".svg"}
+    data = json.loads(t2t("analyze", tmp_path / "run", "--json").output)
+    assert len(data["runs"][0]["steps"]) == 1 and {m["name"] for m in data["measures"]} <= set(data["runs"][0]["mean"])
+
+
+def test_a_sweep_forks_its_arms_and_goes_on(config: Path, tmp_path: Path) -> None:
+    command = ("sweep", "--config", config, "--designers", "fixed random", "--contexts", "V1 V6", "--seeds", "0-1")
+    output = t2t(*command, "--out", tmp_path / "s").output
+    assert "fixed V1" in output and "random V6" in output and "UNEQUAL" not in output
+    before = {p: p.read_bytes() for p in (tmp_path / "s").rglob("*") if p.is_file() and p.name != ".lock"}
+    t2t(*command, "--out", tmp_path / "s")
+    assert before == {p: p.read_bytes() for p in (tmp_path / "s").rglob("*") if p.is_file() and p.name != ".lock"}
+    arms = json.loads((tmp_path / "s" / "sweep.json").read_text())["arms"]
+    assert [arm["arm"] for arm in arms] == ["base", "fixed V1", "fixed V6", "random V1", "random V6"]
+    assert all(arm["seeds"] == [0, 1] and arm["figures"]["2agents valid"]["low"] is not None for arm in arms)
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def test_the_report_lets_no_stranger_in(config: Path, tmp_path: Path) -> None:
+    hostile = '<script>alert(1)</script><img src=x onerror="alert(2)">\x1b[31m'
+    reply = Proposal(hostile, {hostile: {hostile: 1}, "3": {"hole_ratio": hostile}}, hostile, [hostile])
+
+    class Hostile:
+        def propose(self, brief: Any) -> Proposal:
+            return reply
+
+    installed().designers.entries.pop("hostile", None)
+    installed().designers.add("hostile", lambda argument, settings: Hostile())
+    run_output = t2t("run", "--config", config, "--designer", "hostile", "--out", tmp_path / "run").output
+    t2t("report", tmp_path / "run")
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "&lt;script&gt;" in page and "\x1b" not in page and "\x1b" not in run_output
+    tags = Tags()
+    tags.feed(page)
+    assert not {tag for tag, _ in tags.found} & {"script", "img", "iframe", "link", "object"}
+    assert not [a for _, attributes in tags.found for a in attributes if a.startswith("on") or a in ("src", "href", "style")]
+    policies = [a["content"] for tag, a in tags.found if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policies and str(policies[0]).startswith("default-src 'none'") and "unsafe" not in str(policies[0])
+
+
+def test_an_experiment_survives_json() -> None:
+    experiment = resolve("paper", None, [], {}, {})
+    assert Experiment.from_dict(json.loads(json.dumps(experiment.to_dict()))) == experiment
