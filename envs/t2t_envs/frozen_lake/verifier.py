@@ -210,8 +210,9 @@ def _path_fault(name: str, instance: Instance, agent: int, path: Path) -> Fault 
         what = "is in a hole"
     if step is None:
         return None
+    when = "" if name == "start_correct" else f" at step {step}"
     where = f", on {_text(path[step])}" if name in ("in_bounds", "hole_free") else ""
-    return Fault(f"agent {agent} {what} at step {step}{where}", agent=agent, step=step, cell=path[step])
+    return Fault(f"agent {agent} {what}{when}{where}", agent=agent, step=step, cell=path[step])
 
 
 def _text(cell: Cell) -> str:

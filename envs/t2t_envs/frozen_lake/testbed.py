@@ -1,0 +1,198 @@
+"""MAPF-FrozenLake as a testbed: the plug between this environment and the suite."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.records import InstanceSet, Knob, Metric, Option, Place, Projection, Response, Scored, Verdict
+
+from . import sets
+from .breakdown import breakdown, cell_name
+from .configuration import MAX_HOLE_RATIO, Configuration
+from .generator import Request, generate
+from .instance import Instance
+from .projection import project, random_configuration
+from .prompt import FORMATS, make_prompt
+from .reward import reward
+from .verifier import verify
+
+GUIDELINE = """\
+- An instance teaches when the policy sometimes solves it. Sizes that are always solved, or never, give little signal per sample.
+- Keep every size in the mixture: the evaluation weighs all of them alike, and what is not trained is forgotten.
+- Holes narrow the ways, so that paths grow longer and meet more often. Raise a size's hole ratio when its instances have \
+become easy; lower it when most answers enter holes or make illegal moves.
+- Instances that require a wait teach timing. They matter most where answers fail by conflicts; where paths alone still \
+fail, they come too early.
+- A large map is not hard by itself: agents on it rarely meet. Interaction is made by holes and by the wait ratio.
+- The policy is evaluated with more agents than it is trained with, so coordination is worth more than long paths.
+- Move a few knobs by moderate steps, and look at the next validation before moving them further."""
+
+AGENTS = (3, 4, 5)
+_AGENTS_HELP = "evaluate with so many agents, e.g. 3,4,5 (2: the validation set)"
+_NEXT = "--agents 3,4,5"
+
+
+def _rate(name: str, title: str, value: Any) -> Metric:
+    return Metric(name, title, "rate", value, "%")
+
+
+def _valid(verdict: Verdict, response: Response) -> float:
+    return float(verdict.valid)
+
+
+def _optimal(verdict: Verdict, response: Response) -> float | None:
+    return None if verdict.optimal is None else float(verdict.optimal)
+
+
+def _makespan_gap(verdict: Verdict, response: Response) -> float | None:
+    return verdict.gaps.get("makespan")
+
+
+def _trajectory_length(verdict: Verdict, response: Response) -> float | None:
+    return verdict.costs.get("sum_of_costs")
+
+
+def _tokens(verdict: Verdict, response: Response) -> float | None:
+    return response.completion_tokens
+
+
+def parse_agents(text: str) -> tuple[int, ...]:
+    """`3,4,5` -> (3, 4, 5), in that order, each once. T2TError for anything else."""
+    pieces = [piece.strip() for piece in text.split(",")]
+    if not all(piece.isascii() and piece.isdecimal() and len(piece) <= 2 for piece in pieces):
+        raise T2TError(f"--agents wants numbers with commas between, not {ascii(text)[:60]}", next=_NEXT)
+    return tuple(dict.fromkeys(int(piece) for piece in pieces))
+
+
+def _sets_with(agents: int) -> list[str]:
+    return [name for name in sets.NAMES if name in (f"{agents}agents", f"validation_{agents}agents")]
+
+
+@functools.cache
+def _protected(agents: int) -> frozenset[bytes]:
+    """The canonical forms that training must not meet."""
+    return frozenset(instance.canonical() for name in _sets_with(agents) for instance in sets.load_set(name).instances)
+
+
+class MAPFFrozenLake:
+    """Multi-agent path finding on frozen lakes: see the module of each part for its rules and sources."""
+
+    name = "mapf-frozenlake"
+    title = "multi-agent path finding on frozen lakes (MAPF-FrozenLake)"
+    metrics: Sequence[Metric] = (
+        _rate("valid", "valid", _valid),
+        _rate("optimal", "optimal", _optimal),
+        Metric("makespan_gap", "makespan gap", "mean", _makespan_gap, "steps", higher_is_better=False),
+        Metric("trajectory_length", "total trajectory length", "mean", _trajectory_length, "steps", higher_is_better=False),
+        Metric("response_tokens", "response tokens", "mean", _tokens, "tokens", higher_is_better=False),
+    )
+    guideline = GUIDELINE
+
+    def __init__(self) -> None:
+        self.prompt_formats: Sequence[str] = tuple(FORMATS)
+
+    def options(self) -> Sequence[Option]:
+        return (Option("agents", _AGENTS_HELP, "3,4,5", parse_agents),)
+
+    # --- configuration of the generator
+
+    def knobs(self, request: Request) -> Sequence[Knob]:
+        """Set for each map size 3..10."""
+        return (
+            Knob("data_ratio", "of each map size 3..10: its share of the training instances; sums to 1 over the sizes", 0, 1),
+            Knob("hole_ratio", "of each map size: the share of its cells that are holes", 0, MAX_HOLE_RATIO),
+            Knob("wait_ratio", "of each map size: the share of its instances whose every optimal solution waits", 0, 1),
+        )
+
+    def request(self, count: int, **options: Any) -> Request:
+        """`count` training instances. Options: `agents` (default 2), `objective`, `repeats`, `exclude` (canonical forms;
+        default: those of the protected sets with as many agents)."""
+        known = {"agents": "num_agents", "objective": "objective", "exclude": "exclude", "repeats": "repeats"}
+        unknown = sorted(set(options) - set(known))
+        if unknown:
+            raise T2TError(f"unknown generation option {ascii(unknown[0])[:60]}", next="use one of " + ", ".join(known))
+        request = Request(count, **{known[name]: value for name, value in options.items()})
+        if "exclude" in options:
+            return request
+        return replace(request, exclude=_protected(request.num_agents))
+
+    def read_configuration(self, data: Mapping[str, Any]) -> Configuration:
+        return Configuration.from_dict(data)
+
+    def random_configuration(self, request: Request, seed: int) -> Configuration:
+        return random_configuration(request, seed)
+
+    def project(self, proposal: Mapping[str, Any] | None, previous: Configuration, request: Request) -> Projection:
+        return project(proposal, previous, request)
+
+    # --- instances
+
+    def generate(self, configuration: Configuration, request: Request, seed: int) -> Sequence[Instance]:
+        return generate(
+            configuration,
+            request.count,
+            request.num_agents,
+            seed,
+            request.objective,
+            request.exclude,
+            request.repeats,
+            threads=min(os.cpu_count() or 1, 16),
+        )
+
+    def read_instance(self, data: Mapping[str, Any]) -> Instance:
+        return Instance.from_dict(data)
+
+    def unlabelled(self, instance: Instance) -> Instance:
+        return instance.unlabelled()
+
+    def place(self, instance: Instance) -> Place:
+        return Place(f"{instance.num_agents} agents", f"{instance.size}x{instance.size}", cell_name(instance))
+
+    def set_names(self, options: Mapping[str, Any]) -> Sequence[str]:
+        """The frozen sets of these numbers of agents (2: the validation set); T2TError where one has none."""
+        names: list[str] = []
+        for agents in options.get("agents", AGENTS):
+            found = _sets_with(agents)
+            if not found:
+                known = "there are " + ", ".join(sets.NAMES)
+                raise T2TError(f"there is no frozen set with {agents} agents", cause=known, next=_NEXT)
+            names += found
+        return names
+
+    def load_set(self, name: str) -> InstanceSet:
+        return sets.load_set(name)
+
+    def protected_sets(self) -> Sequence[str]:
+        return sets.NAMES
+
+    def twin(self, name: str, seed: int) -> InstanceSet:
+        return sets.twin(name, seed)
+
+    # --- question, answer, worth
+
+    def prompt(self, instance: Instance, format: str) -> str:
+        return make_prompt(instance, format)
+
+    def next_message(self, instance: Instance, transcript: Sequence[str]) -> str | None:
+        return None  # one question, one answer
+
+    def verify(self, instance: Instance, text: str) -> Verdict:
+        return verify(instance, text)
+
+    def reward(self, instance: Instance, verdict: Verdict) -> float:
+        return reward(instance, verdict)
+
+    def breakdown(self, scored: Sequence[Scored]) -> Mapping[str, Any]:
+        return breakdown(scored)
+
+
+def make(argument: str = "", settings: Mapping[str, str] | None = None) -> MAPFFrozenLake:
+    """The testbed; it takes neither argument nor settings."""
+    if argument or settings:
+        raise T2TError("the testbed mapf-frozenlake takes no argument and no settings", next="--testbed mapf-frozenlake")
+    return MAPFFrozenLake()
