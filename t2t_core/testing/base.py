@@ -1,0 +1,101 @@
+"""What the checks share."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.records import Response, Round, RoundState, Scored, Task
+from t2t_core.seeding import key
+
+
+class CheckFailed(T2TError, AssertionError):
+    """A plugin breaks its contract."""
+
+
+def require(holds: object, what: str, *, cause: str = "", next: str = "") -> None:
+    if not holds:
+        raise CheckFailed(what, cause=cause, next=next)
+
+
+@contextmanager
+def calling(what: str, allowed: type[BaseException] | tuple[type[BaseException], ...] = ()) -> Iterator[None]:
+    """An exception other than `allowed` inside the block is the plugin's fault."""
+    try:
+        yield
+    except CheckFailed:
+        raise
+    except allowed:
+        pass
+    except Exception as error:
+        name = type(error).__name__
+        raise CheckFailed(f"{what} raised {name}: {str(error)[:300]}", cause="see the exception above") from error
+
+
+def as_json(value: Any, what: str) -> str:
+    """`value` as JSON text; CheckFailed where it is none, or holds NaN."""
+    try:
+        return json.dumps(value, allow_nan=False, sort_keys=True)
+    except (TypeError, ValueError) as error:
+        raise CheckFailed(
+            f"{what} is not JSON: {error}", next="return plain dicts, lists, text, finite numbers, booleans and None"
+        ) from None
+
+
+def finite(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def short(value: Any) -> str:
+    text = ascii(value)
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def some_instances(testbed: Any, count: int = 12, seed: int = 0) -> Sequence[Any]:
+    """Instances drawn from a random configuration of the testbed."""
+    request = testbed.request(count)
+    return list(testbed.generate(testbed.random_configuration(request, seed), request, seed))
+
+
+def tasks_for(testbed: Any, instances: Sequence[Any], samples: int = 1) -> list[Task]:
+    """The questions an evaluation would ask."""
+    return [
+        Task(i.id, sample, testbed.prompt(bare, testbed.prompt_formats[0]), bare, key(0, "check", i.id, sample))
+        for i in instances
+        for bare in [testbed.unlabelled(i)]
+        for sample in range(samples)
+    ]
+
+
+def some_state(testbed: Any, rounds: int = 2) -> RoundState:
+    """The state after so many rounds, in which every answer failed."""
+    instances = some_instances(testbed)
+    scored = [Scored(i, 0, Response("no answer"), testbed.verify(i, "no answer")) for i in instances]
+    breakdown = testbed.breakdown(scored)
+    request = testbed.request(len(instances))
+    history = [
+        Round(index, testbed.random_configuration(request, index).to_dict(), breakdown, "because" if index else None)
+        for index in range(rounds)
+    ]
+    bookkeeping = {"round": rounds - 1, "rounds": rounds + 1, "epochs_per_round": 1, "total_epochs": rounds + 1}
+    return RoundState(testbed, history, scored[:2], bookkeeping, {"algorithm": "none"})
+
+
+def facts_of(state: RoundState) -> str:
+    """Everything in a state that a plugin might change by accident."""
+    rounds = [[r.index, r.configuration, r.breakdown, r.summary] for r in state.rounds]
+    return as_json([rounds, dict(state.bookkeeping), dict(state.training)], "the state")
+
+
+def is_texts(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(v, str) for v in value)
+
+
+def mapping(value: Any, what: str) -> Mapping[str, Any]:
+    require(isinstance(value, Mapping), f"{what} is {type(value).__name__}, not a mapping")
+    result: Mapping[str, Any] = value
+    return result

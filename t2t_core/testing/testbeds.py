@@ -1,0 +1,266 @@
+"""check_testbed"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.records import Place, Projection, Response, Scored, Verdict
+from t2t_core.testing.base import as_json, calling, finite, mapping, require, short
+
+GARBAGE: tuple[Any, ...] = (
+    *(None, True, -1, 10**400, float("nan"), float("inf"), -1e308, 1e308, "", "0.5", "\x00\x1b[2J", [], [1, 2], {}, {"a": {}}),
+    *({1: 2}, {None: None}, {"": float("nan")}, "x" * 10_000, b"bytes", object(), {"a": [{"b": [[[]]]}]}),
+)
+HOSTILE_TEXTS = (
+    *(
+        "",
+        " ",
+        "\x00",
+        "\x1b[2J\x1b]0;x\x07",
+        "\ud800",
+        "\u202e\u2066\ufeff",
+        "]]>",
+        "<answer>",
+        "</answer>",
+        "<answer></answer>" * 1000,
+    ),
+    *("<answer>" * 5000, "(" * 100_000, "[" * 100_000, "9" * 100_000, "-" * 100_000, "\n" * 100_000, "Agent 0: " * 20_000),
+    *(
+        "Agent 0: (0,0)",
+        "Agent 0: (" + "9" * 5000 + ",0)",
+        "Agent " + "1" * 5000 + ": (0,0)",
+        "Agent -1: (0,0)",
+        "Agent 0: (nan,inf)",
+    ),
+    *(
+        "<think>" * 1000,
+        "</think>",
+        "```\n" * 1000,
+        "{" * 50_000,
+        '{"a": ' * 10_000,
+        "\r\n\r\n\t",
+        "\u0661\u0662",
+        "\U0001f600" * 1000,
+    ),
+)
+
+
+def check_testbed(testbed: Any, *, count: int = 12, solve: Callable[[Any], str] | None = None) -> None:
+    """The contract of `hookspecs.Testbed`.
+
+    Project never fails and leaves what is right as it is; whatever it passes, generate fills exactly and the same for the
+    same seed; instances and configurations survive JSON; prompts show no label; verify takes any text; sets are what they
+    say; rewards lie in [0, 1].
+
+    Args:
+        testbed: what your factory makes.
+        count: instances per draw.
+        solve: an optimal answer's text for an instance, so that right answers are checked too.
+    """
+    _names(testbed)
+    request = _request(testbed, count)
+    _configurations(testbed, request)
+    _project(testbed, request, count)
+    instances = _generate(testbed, request, count)
+    _instances(testbed, instances)
+    _verify(testbed, instances, solve)
+    _sets(testbed)
+
+
+def _names(testbed: Any) -> None:
+    for name in ("name", "title", "guideline"):
+        value = getattr(testbed, name, None)
+        require(isinstance(value, str) and value.strip(), f"the testbed's {name} is {short(value)}, not a text")
+    require(testbed.prompt_formats, "the testbed has no prompt format", next='prompt_formats = ("plain",)')
+    names = [metric.name for metric in testbed.metrics]
+    require(names and len(set(names)) == len(names), f"metric names are not distinct: {names}")
+    for metric in testbed.metrics:
+        require(metric.kind in ("rate", "mean"), f"the metric {metric.name} is of kind {metric.kind!r}", next='"rate" or "mean"')
+    for option in testbed.options():
+        with calling(f"the default of --{option.name}"):
+            option.parse(option.default)
+        for text in ("", "\x00", "-1", "nonsense,,", "9" * 5000):
+            with calling(f"--{option.name} {short(text)}", T2TError):
+                option.parse(text)
+
+
+def _request(testbed: Any, count: int) -> Any:
+    with calling("request()"):
+        request = testbed.request(count)
+    for knob in testbed.knobs(request):
+        require(
+            finite(knob.low) and finite(knob.high) and knob.low <= knob.high, f"the bounds of the knob {knob.name} make no sense"
+        )
+    return request
+
+
+def _dict(configuration: Any) -> str:
+    return as_json(dict(mapping(configuration.to_dict(), "configuration.to_dict()")), "configuration.to_dict()")
+
+
+def _configurations(testbed: Any, request: Any) -> None:
+    with calling("random_configuration()"):
+        first, again, other = (testbed.random_configuration(request, seed) for seed in (0, 0, 1))
+    require(
+        _dict(first) == _dict(again), "random_configuration() differs for the same seed", cause="it draws from a global stream"
+    )
+    require(_dict(first) != _dict(other), "random_configuration() is the same for two seeds", cause="it does not use its seed")
+    with calling("read_configuration(configuration.to_dict())"):
+        back = testbed.read_configuration(first.to_dict())
+    require(_dict(back) == _dict(first), "read_configuration() is not the inverse of to_dict()")
+    for garbage in GARBAGE:
+        with calling(f"read_configuration({short(garbage)})", T2TError):
+            testbed.read_configuration(garbage)
+
+
+def _proposals(configuration: Mapping[str, Any]) -> Iterator[Any]:
+    """Garbage as such, under every key, and in the place of every single number."""
+    yield from GARBAGE
+    for garbage in GARBAGE:
+        yield dict.fromkeys(configuration, garbage)
+        for name, value in configuration.items():
+            yield {**configuration, name: garbage}
+            if isinstance(value, Mapping):
+                for knob in value:
+                    yield {**configuration, name: {**value, knob: garbage}}
+            break  # one group stands for all
+
+
+def _project(testbed: Any, request: Any, count: int) -> None:
+    previous = testbed.random_configuration(request, 0)
+    before = _dict(previous)
+    projected: set[str] = set()
+    for number, proposal in enumerate(_proposals(copy.deepcopy(previous.to_dict()))):
+        with calling(f"project({short(proposal)})"):
+            result = testbed.project(proposal, previous, request)
+        if not isinstance(result, Projection):
+            require(False, f"project() returned {type(result).__name__}, not a Projection")
+        _fixed_point(testbed, result, request)
+        require(_dict(previous) == before, f"project({short(proposal)}) changed the previous configuration")
+        as_json([[c.knob, c.used, c.reason] for c in result.changes], "the changes of a projection")
+        text = _dict(result.configuration)
+        if text not in projected and number % 20 == 0:
+            with calling(f"generate() from what project({short(proposal)}) passed"):
+                made = testbed.generate(result.configuration, request, 1)
+            require(len(made) == count, f"generate() made {len(made)} of {count} from what project({short(proposal)}) passed")
+        projected.add(text)
+
+
+def _fixed_point(testbed: Any, result: Projection, request: Any) -> None:
+    """A configuration that satisfies the constraints passes unchanged."""
+    settled = result.configuration
+    again = testbed.project(settled.to_dict(), settled, request)
+    require(
+        _dict(again.configuration) == _dict(settled) and not again.changes,
+        f"project() changes what it has just projected: {[c.knob for c in again.changes][:3]}",
+        cause="its corrections are not stable, for example a renormalisation that drifts",
+    )
+
+
+def _lines(instances: Sequence[Any]) -> list[str]:
+    return [as_json(i.to_dict(), "instance.to_dict()") for i in instances]
+
+
+def _generate(testbed: Any, request: Any, count: int) -> Sequence[Any]:
+    configuration = testbed.random_configuration(request, 3)
+    with calling("generate()"):
+        first, again, other = (testbed.generate(configuration, request, seed) for seed in (5, 5, 6))
+    require(len(first) == count, f"generate() made {len(first)} instances instead of {count}")
+    require(_lines(first) == _lines(again), "generate() differs for the same seed")
+    require(_lines(first) != _lines(other), "generate() is the same for two seeds")
+    require(len({i.id for i in first}) == count, "two generated instances have the same id")
+    made: Sequence[Any] = first
+    return made
+
+
+def _instances(testbed: Any, instances: Sequence[Any]) -> None:
+    for instance, line in zip(instances, _lines(instances), strict=True):
+        with calling("read_instance(instance.to_dict())"):
+            back = testbed.read_instance(instance.to_dict())
+        require(_lines([back]) == [line], "read_instance() is not the inverse of to_dict()")
+        with calling("unlabelled()"):
+            bare = testbed.unlabelled(instance)
+            require(_lines([testbed.unlabelled(bare)]) == _lines([bare]), "unlabelled() finds a label in what it has unlabelled")
+        for format in testbed.prompt_formats:
+            with calling(f"prompt(format={format!r})"):
+                text, blind = testbed.prompt(instance, format), testbed.prompt(bare, format)
+            require(isinstance(text, str) and text.strip(), f"the prompt in format {format!r} is empty")
+            require(text == blind, f"the prompt in format {format!r} depends on a label", cause="it shows an optimum or a flag")
+        place = testbed.place(instance)
+        require(
+            isinstance(place, Place) and all(isinstance(p, str) for p in (place.table, place.column)), "place() gives no Place"
+        )
+        message = testbed.next_message(instance, [])
+        require(message is None or isinstance(message, str), "next_message() gives neither text nor None")
+    for garbage in GARBAGE:
+        with calling(f"read_instance({short(garbage)})", T2TError):
+            testbed.read_instance(garbage)
+
+
+def _verify(testbed: Any, instances: Sequence[Any], solve: Callable[[Any], str] | None) -> None:
+    scored = []
+    names = None
+    for instance in instances[:4]:
+        texts = [*HOSTILE_TEXTS, *([solve(instance)] if solve else [])]
+        for text in texts:
+            with calling(f"verify({short(text)})"):
+                verdict = testbed.verify(instance, text)
+            _verdict(verdict, short(text))
+            names = names or list(verdict.checks)
+            require(list(verdict.checks) == names, f"the checks of {short(text)} are {list(verdict.checks)}, others {names}")
+            reward = testbed.reward(instance, verdict)
+            require(finite(reward) and 0 <= reward <= 1, f"the reward of {short(text)} is {short(reward)}, not in [0, 1]")
+            scored.append(Scored(instance, 0, Response(text), verdict))
+        if solve:
+            right = scored[-1].verdict
+            require(right.valid, f"a solution is not valid: {right.failure} fails", cause=f"the answer was {short(texts[-1])}")
+            require(right.optimal is not False, "an optimal solution is not optimal", cause="the stored optimum is wrong")
+    _figures(testbed, scored)
+
+
+def _verdict(verdict: Any, text: str) -> None:
+    if not isinstance(verdict, Verdict):
+        require(False, f"verify({text}) returned {type(verdict).__name__}, not a Verdict")
+    require(
+        verdict.checks and all(isinstance(v, bool) for v in verdict.checks.values()), f"the checks of {text} are not booleans"
+    )
+    require(verdict.valid is all(verdict.checks.values()), f"{text} is valid={verdict.valid} with checks {dict(verdict.checks)}")
+    require(verdict.valid or not verdict.optimal, f"{text} is optimal and not valid")
+    require(verdict.valid or verdict.cost is None, f"{text} has a cost and is not valid")
+    require(all(name for name in verdict.faults), f"a fault of {text} has no name")
+
+
+def _figures(testbed: Any, scored: Sequence[Scored]) -> None:
+    for metric in testbed.metrics:
+        for item in scored:
+            with calling(f"the metric {metric.name}"):
+                value = metric.value(item.verdict, item.response)
+            require(value is None or finite(value), f"the metric {metric.name} gives {short(value)}")
+            require(metric.kind == "mean" or value in (None, 0, 1), f"the rate {metric.name} gives {short(value)}, not 0 or 1")
+    for some in ([], scored):
+        with calling(f"breakdown() of {len(some)} answers"):
+            breakdown = mapping(testbed.breakdown(some), "the breakdown")
+        as_json(dict(breakdown), "the breakdown")
+        missing = [part for part in ("total", "groups", "cells") if part not in breakdown]
+        require(not missing, f"the breakdown has no {', '.join(missing)}", next="hookspecs.Testbed.breakdown says what it holds")
+
+
+def _sets(testbed: Any) -> None:
+    options = {option.name: option.parse(option.default) for option in testbed.options()}
+    with calling("set_names() with the default options"):
+        names = testbed.set_names(options)
+    with calling("protected_sets()"):
+        protected = testbed.protected_sets()
+    for name in dict.fromkeys([*names, *protected]):
+        with calling(f"load_set({name!r})"):
+            found = testbed.load_set(name)
+        require(len(found.instances) > 0, f"the set {name} is empty")
+        require(len({i.id for i in found.instances}) == len(found.instances), f"two instances of the set {name} have the same id")
+        hexadecimal = len(found.sha256) == 64 and set(found.sha256) <= set("0123456789abcdef")
+        require(hexadecimal, f"the set {name} has no SHA-256 but {short(found.sha256)}")
+    with calling("load_set() of an unknown name", T2TError):
+        testbed.load_set("no such set")
+        require(False, "load_set() knows a set that nobody named", next="raise T2TError with the known names")
