@@ -1,0 +1,1 @@
+"""A designer and a policy for the t2t benchmark suite."""
