@@ -135,6 +135,13 @@ class AnswerLog(AnswerIndex):
         self._appender.close()
 
 
+def without_secrets(text: str) -> str:
+    """A stranger's text with every key of this environment replaced by its name: a key is never written anywhere."""
+    for name, secret in _secrets().items():
+        text = text.replace(secret, f"[{name}]")
+    return text
+
+
 def _secrets() -> dict[str, str]:
     """Values of environment variables that are keys by their name; short ones could occur in honest text and are left."""
     return {name: value for name, value in os.environ.items() if _SECRET.search(name) and len(value) >= 12}

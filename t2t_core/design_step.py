@@ -10,12 +10,12 @@ import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from t2t_core import context
-from t2t_core.answers import response_fault, response_record
+from t2t_core.answers import response_fault, response_record, without_secrets
 from t2t_core.experiment import Experiment
 from t2t_core.records import Brief, Projection, Proposal, Response, Round, RoundState, Scored
 from t2t_core.seeding import key
@@ -94,7 +94,7 @@ def propose(designer: Any, brief: Brief, seconds: float) -> Step:
         return Step(Proposal("", None, notes=(f"the designer did not answer within {seconds:g} s",)), "timed out", taken)
     answer = result[0]
     if isinstance(answer, BaseException):
-        note = f"the designer failed: {type(answer).__name__}: {answer}"[:500]
+        note = without_secrets(f"the designer failed: {type(answer).__name__}: {answer}")[:500]
         return Step(Proposal("", None, notes=(note,)), "failed", taken)
     if not isinstance(answer, Proposal):
         note = f"the designer returned {type(answer).__name__}, not a Proposal"
@@ -104,7 +104,7 @@ def propose(designer: Any, brief: Brief, seconds: float) -> Step:
 
 def _clean(proposal: Proposal) -> Proposal:
     """The proposal with nothing in it that JSON cannot hold; what had to go is noted."""
-    notes = [str(n)[:500] for n in list(_items(proposal.notes))[:MAX_NOTES]]
+    notes = [without_secrets(str(n))[:500] for n in list(_items(proposal.notes))[:MAX_NOTES]]
     parsed = None
     if isinstance(proposal.parsed, Mapping):
         try:
@@ -113,7 +113,7 @@ def _clean(proposal: Proposal) -> Proposal:
             notes.append(f"the proposal cannot be kept: {error}")
     elif proposal.parsed is not None:
         notes.append(f"the proposal is {type(proposal.parsed).__name__}, not an object")
-    responses = [r for r in _items(proposal.responses) if isinstance(r, Response) and not response_fault(r)]
+    responses = [_kept_call(r) for r in _items(proposal.responses) if isinstance(r, Response) and not response_fault(r)]
     return Proposal(
         raw=_text(proposal.raw) or "",
         parsed=parsed,
@@ -129,7 +129,11 @@ def _items(value: Any) -> Sequence[Any]:
 
 
 def _text(value: Any) -> str | None:
-    return value[:MAX_TEXT] if isinstance(value, str) else None
+    return without_secrets(value)[:MAX_TEXT] if isinstance(value, str) else None
+
+
+def _kept_call(response: Response) -> Response:
+    return replace(response, text=_text(response.text) or "", error=_text(response.error))
 
 
 def plain_json(value: Any) -> Any:
@@ -145,11 +149,13 @@ def plain_json(value: Any) -> Any:
         if depth > MAX_DEPTH or left[0] < 0:
             raise ValueError("it is nested too deeply" if depth > MAX_DEPTH else "it holds too many values")
         if isinstance(item, Mapping):
-            return {str(k)[:200]: walk(v, depth + 1) for k, v in item.items()}
+            return {without_secrets(str(k))[:200]: walk(v, depth + 1) for k, v in item.items()}
         if isinstance(item, (list, tuple)):
             return [walk(v, depth + 1) for v in item]
-        if item is None or isinstance(item, (bool, str)):
+        if item is None or isinstance(item, bool):
             return item
+        if isinstance(item, str):
+            return without_secrets(item)
         if isinstance(item, int):
             return int(item) if item.bit_length() < 256 else f"an integer of {item.bit_length()} bits"
         number = getattr(item, "__float__", None)

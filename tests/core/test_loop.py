@@ -21,7 +21,7 @@ from t2t_core.forks import Fork
 from t2t_core.loop import Loop
 from t2t_core.loop_progress import Reporter
 from t2t_core.plugins import installed
-from t2t_core.records import Proposal, TrainingJob, TrainingResult
+from t2t_core.records import Proposal, Response, TrainingJob, TrainingResult
 from t2t_core.seeding import Stream
 
 pytestmark = pytest.mark.usefixtures("lake_plugins")
@@ -132,6 +132,22 @@ def test_a_designer_cannot_break_the_loop(tmp_path: Path, behave: Callable[[Any]
         assert after == {group: pytest.approx(knobs) for group, knobs in before.items()}
         assert outcome in read(tmp_path / "round_0" / "projection.json")["note"]
         assert any(outcome in line and "\x1b" not in line for line in lines)
+
+
+def test_no_key_is_written_wherever_a_designer_puts_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-planted-0123456789"
+    monkeypatch.setenv("SOME_API_KEY", key)
+    call = Response(key, error=f"401 {key}")
+
+    def blurts(brief: Any) -> Any:
+        if brief.state.rounds[-1].index:
+            raise RuntimeError(key)
+        return Proposal(key, {"3": {key: key, "hole_ratio": key}}, key, [key], key, [call])
+
+    with_designer(blurts)
+    summary = conduct(replace(EXPERIMENT, designer="unfair"), tmp_path, Reporter())
+    assert "[SOME_API_KEY]" in json.dumps(summary)
+    assert not [p for p in tmp_path.rglob("*") if p.is_file() and key.encode() in p.read_bytes()]
 
 
 def garbage(stream: Stream, depth: int = 0) -> Any:

@@ -1,0 +1,84 @@
+"""The behaviour numbers, by hand on small design steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from t2t_core.analysis import MEASURES, Edit, named_groups
+from t2t_core.plots import lines
+
+GROUPS = ("3", "4", "5", "6")
+
+
+def edit(after: Any, valid: Any = (0.9, 0.6, 0.4, 0.1), before: Any = None, named: Any = None) -> Edit:
+    start = np.array([[0.25, 0.1, 0.5]] * 4)
+    table = start if before is None else np.array(before, dtype=float)
+    values = np.array(valid, dtype=float)
+    return Edit(GROUPS, table, np.array(after, dtype=float), values, 50 * (1 - values), named, start)
+
+
+def measure(name: str, step: Edit) -> float | None:
+    return next(m for m in MEASURES if m.name == name).value(step)
+
+
+SAME = [[0.25, 0.1, 0.5]] * 4
+TO_THE_BOUNDARY = [[0.1, 0.1, 0.5], [0.4, 0.1, 0.5], [0.4, 0.2, 0.5], [0.1, 0.0, 0.2]]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("share_to_loudest", -0.15),  # size 6 has most failures
+        ("share_to_informative", 0.15),  # 0.6 * 0.4 equals 0.4 * 0.6: the first, size 4
+        ("distance_to_round_0", (4 * 0.15 + 0.1 + 0.1 + 0.3) / 12),
+        ("cells_rewritten", 7 / 12),
+        ("rewrites_at_failing", 5 / 7),
+        ("healthy_rewritten", 0.0),
+        ("levels_monotone", 4 / 6),
+        ("edit_follows_breakdown", 2 / 4),
+        ("edit_follows_summary", None),
+        ("share_near_boundary", 0.9),  # the boundary is size 4
+        ("boundary_shift", 0.9 - 0.75),
+        ("share_to_largest", -0.15),
+    ],
+)
+def test_each_number_by_hand(name: str, expected: float | None) -> None:
+    assert measure(name, edit(TO_THE_BOUNDARY)) == (pytest.approx(expected) if expected is not None else None)
+
+
+def test_a_step_without_change_has_no_rewrites() -> None:
+    assert measure("cells_rewritten", edit(SAME)) == 0
+    assert measure("rewrites_at_failing", edit(SAME)) is None
+    assert measure("levels_follow_size", edit(SAME)) is None
+
+
+def test_a_template_follows_map_size() -> None:
+    rising = [[0.25, 0.1 * i, 0.2 * i] for i in range(4)]
+    assert measure("levels_follow_size", edit(rising)) == pytest.approx(1)
+    assert measure("levels_monotone", edit(rising)) == 1
+    falling = [[0.25, 0.4 - 0.1 * i, 0.8 - 0.2 * i] for i in range(4)]
+    assert measure("levels_follow_size", edit(falling)) == pytest.approx(-1)
+
+
+def test_the_summarys_sizes_are_set_against_the_breakdowns() -> None:
+    named = named_groups("Focus on 3x3 and 5×5; 10 comes later, 4% more of 2.6.", GROUPS)
+    assert list(named) == [True, False, True, False]
+    assert named_groups(None, GROUPS) is None
+    only_3 = [[0.25, 0.3, 0.5], *SAME[1:]]
+    assert measure("edit_follows_summary", edit(only_3, named=named)) == pytest.approx(1 / 2)
+    assert measure("edit_follows_breakdown", edit(only_3, named=named)) == 0
+
+
+def test_nothing_answered_gives_no_number_instead_of_a_wrong_one() -> None:
+    step = edit(TO_THE_BOUNDARY, valid=(np.nan,) * 4)
+    values = [m.value(step) for m in MEASURES]
+    assert measure("share_near_boundary", step) is None and measure("share_to_informative", step) is None
+    assert all(v is None or np.isfinite(v) for v in values)
+
+
+def test_a_plot_is_svg_without_script_and_shows_gaps() -> None:
+    svg = lines("<b>", ["3", "<i>"], {"a&b": [0.5, None], "c": [1.0, 0.0]})
+    assert svg.startswith("<svg") and "<b>" not in svg and svg.count("<polyline") == 2 and svg.count("<circle") == 3
