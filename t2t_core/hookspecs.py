@@ -119,11 +119,13 @@ class Testbed(Protocol):
 
         registry.add("mapf-frozenlake", "t2t_envs.frozen_lake.testbed:make", "multi-agent path finding on frozen lakes")
 
-    Instances have `id` and `to_dict()`; configurations have `to_dict()`; requests are what `request` returned.
+    Instances have `id` and `to_dict()`; configurations have `to_dict()`; requests are what `request` returned. `group` is what
+    the knobs are set for, in the field's own words ("map size").
     """
 
     name: str
     title: str
+    group: str
     metrics: Sequence[Metric]
     prompt_formats: Sequence[str]
     guideline: str

@@ -45,6 +45,7 @@ class Wanted:
 class Lake:
     name = "lake"
     title = "Repeat the number"
+    group = "lake"
     metrics = (
         Metric("valid", "valid", "rate", lambda verdict, response: float(verdict.valid)),
         Metric("optimal", "optimal", "rate", lambda verdict, response: float(bool(verdict.optimal))),

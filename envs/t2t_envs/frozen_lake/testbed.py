@@ -84,6 +84,7 @@ class MAPFFrozenLake:
 
     name = "mapf-frozenlake"
     title = "multi-agent path finding on frozen lakes (MAPF-FrozenLake)"
+    group = "map size"
     metrics: Sequence[Metric] = (
         _rate("valid", "valid", _valid),
         _rate("optimal", "optimal", _optimal),

@@ -29,13 +29,18 @@ class Failures:
         breakdown = state.rounds[-1].breakdown
         if compact:
             return failure_lines(breakdown)
-        parts = [counts_line(group, counts) for group, counts in breakdown["groups"].items()]
+        parts = counts_lines(state, breakdown)
         shortest = sorted(state.examples, key=lambda s: (len(s.response.text), s.instance.id))[: self.examples]
         return "\n".join(parts + [_example(state, scored) for scored in shortest])
 
 
-def counts_line(group: str, counts: Mapping[str, Any]) -> str:
-    """`3: 50 answers, valid 62.0 %, optimal 40.0 %; failed first: hole_free 12, goal_reached 7`."""
+def counts_lines(state: RoundState, breakdown: Mapping[str, Any]) -> list[str]:
+    """A line per group of a breakdown."""
+    return [_counts_line(f"{state.testbed.group} {group}", counts) for group, counts in breakdown["groups"].items()]
+
+
+def _counts_line(group: str, counts: Mapping[str, Any]) -> str:
+    """`map size 3: 50 answers, valid 62.0 %, optimal 40.0 %; failed first: hole_free 12, goal_reached 7`."""
     answers = counts["answers"]
     rates = [f"{name} {100 * counts[name] / answers:.1f} %" if answers else f"{name} -" for name in ("valid", "optimal")]
     failed = [f"{check} {count}" for check, count in counts.get("first_failures", {}).items() if count]

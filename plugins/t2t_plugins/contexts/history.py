@@ -9,7 +9,7 @@ from t2t_core.errors import T2TError
 from t2t_core.records import Round, RoundState
 from t2t_core.settings import integer, read_settings
 from t2t_plugins.contexts.compact import configuration_lines, failure_lines
-from t2t_plugins.contexts.failures import counts_line
+from t2t_plugins.contexts.failures import counts_lines
 
 
 class History:
@@ -30,7 +30,7 @@ class History:
 
     def render(self, state: RoundState, compact: bool) -> str | None:
         earlier = list(state.rounds[:-1])[-self.last :]
-        lines = [self._compact(r) if compact else self._prose(r) for r in earlier]
+        lines = [self._compact(r) if compact else self._prose(state, r) for r in earlier]
         if compact and lines:
             lines.insert(0, "history")
         return "\n".join(lines) or None
@@ -38,12 +38,12 @@ class History:
     def _hidden(self, earlier: Round) -> bool:
         return self.no_round_0 and earlier.index == 0
 
-    def _prose(self, earlier: Round) -> str:
+    def _prose(self, state: RoundState, earlier: Round) -> str:
         parts = [f"Round {earlier.index}"]
         if not self._hidden(earlier):
             parts.append(f"trained with {readable(earlier.configuration)}")
         parts.append("validated afterwards:")
-        return "\n".join([*parts, *(counts_line(g, c) for g, c in earlier.breakdown["groups"].items())])
+        return "\n".join([*parts, *counts_lines(state, earlier.breakdown)])
 
     def _compact(self, earlier: Round) -> str:
         parts = [str(earlier.index), failure_lines(earlier.breakdown)]
