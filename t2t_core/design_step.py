@@ -35,9 +35,13 @@ class Step:
     seconds: float
 
 
-def round_state(testbed: Any, experiment: Experiment, rounds: Sequence[Round], examples: Sequence[Scored]) -> RoundState:
-    """The state after the last of `rounds`: its failed answers as examples, bookkeeping and training facts of the run."""
-    index, settings = rounds[-1].index, experiment.training
+def round_state(
+    testbed: Any, trainer: Any, experiment: Experiment, rounds: Sequence[Round], examples: Sequence[Scored]
+) -> RoundState:
+    """The state after the last of `rounds`: its failed answers as examples, the run's bookkeeping, and facts about the
+    training: what the trainer says of itself, and its settings."""
+    index = rounds[-1].index
+    settings = {**getattr(trainer, "defaults", {}), **experiment.training}
     bookkeeping: dict[str, Any] = {"round_index": index, "rounds": experiment.rounds}
     if isinstance(settings.get("epochs"), int):
         each = settings["epochs"]
@@ -46,9 +50,9 @@ def round_state(testbed: Any, experiment: Experiment, rounds: Sequence[Round], e
             "epochs_so_far": each * (index + 1),
             "total_epochs": each * experiment.rounds,
         }
-    plain = {k: v for k, v in settings.items() if isinstance(v, (str, int, float, bool))}
-    training = {"trainer": experiment.trainer, "samples_per_round": experiment.samples, **plain}
-    return RoundState(testbed, rounds, examples, bookkeeping, training)
+    plain = {k: v for k, v in settings.items() if isinstance(v, (str, int, float, bool)) and v != ""}
+    facts = {"trainer": experiment.trainer, **getattr(trainer, "facts", {}), "samples_per_round": experiment.samples}
+    return RoundState(testbed, rounds, examples, bookkeeping, {**facts, **plain})
 
 
 def make_brief(

@@ -55,6 +55,9 @@ class Policy(Protocol):
         def respond(self, tasks, sampling):
             for position, task in enumerate(tasks):
                 yield position, Response(text=...)
+
+    A factory with the attribute `shared_settings`, e.g. ("base_url", "concurrency"), gets the options of that name of
+    `t2t bench` as settings.
     """
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
@@ -102,8 +105,8 @@ class ContextModule(Protocol):
 class Trainer(Protocol):
     """A policy's checkpoint, instances and a reward in; a new checkpoint and its metrics out. Knows nothing of designers.
 
-    Settings stand in a run's configuration under [training]. A trainer with an attribute `defaults` (setting -> value) has all
-    of them in `t2t run --dry-run`.
+    Settings stand in a run's configuration under [training]. Two attributes are optional: `defaults` (setting -> value), which
+    `t2t run --dry-run` prints, and `facts` (name -> text: the algorithm, the reward), which the context T:full tells.
 
     registry.add("none", lambda argument, settings: NoTrainer(), "evaluate and design only")
     class NoTrainer:

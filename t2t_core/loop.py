@@ -169,7 +169,7 @@ class Loop:
                 self._facts[index] = round_facts(RoundFiles(self.folder, index))
         rounds = [self._facts[index] for index in range(files.index + 1)]
         examples = failed(self.validation, files.validation)
-        state = round_state(self.testbed, self.experiment, rounds, examples)
+        state = round_state(self.testbed, self.trainer, self.experiment, rounds, examples)
         return make_brief(self.experiment, self.context, state, self.request, files.trained_checkpoint())
 
     def _design(self, files: RoundFiles) -> None:

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import lake
 from t2t_baselines.curricula.cells import SHRINK, Cell, all_cells, level_of, marginal, rounds_since_sampled, success_rates
 from t2t_core.plugins import installed
 from t2t_core.records import Brief, Round, RoundState
+from t2t_core.testing import check_designer
 
 NAMES = ("uniform", "easy-to-hard", "learning-progress", "level-replay", "learnability")
 CONFIGURATION = {
@@ -103,3 +105,8 @@ def test_every_curriculum_always_proposes_a_sound_configuration(rounds: list[dic
         assert set(proposed) == {"3", "5"}
         assert sum(k["data_ratio"] for k in proposed.values()) == pytest.approx(1)
         assert all(0 <= k["hole_ratio"] <= 0.5 and 0 <= k["wait_ratio"] <= 1 and k["data_ratio"] >= 0 for k in proposed.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_curriculum_keeps_the_contract(name: str) -> None:
+    check_designer(installed().designers.make(name), lake.Lake())

@@ -6,15 +6,16 @@ import copy
 from dataclasses import replace
 from typing import Any
 
-import lake
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lake
 from t2t_core import context
 from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
 from t2t_core.records import Response, Round, RoundState, Scored
+from t2t_core.testing import check_context
 from t2t_plugins.contexts import compact
 from t2t_plugins.designers.reader import read_reply
 
@@ -123,3 +124,8 @@ def test_a_compact_proposal_reads_back(rows: list[tuple[int, int, int]]) -> None
     assert compact.read_proposal(read_reply(text).data or {}) == configuration
     words = set(text.split())
     assert words <= {"{", "}", ",", "]", *(f'"{size}":[' for size in range(3, 11)), *map(str, range(101))}
+
+
+@pytest.mark.parametrize("spec", ["F", "F:examples=0", "G", "H", "H:no_round_0,last=2", "S", "T", "T:full"])
+def test_the_built_in_modules_keep_the_contract(spec: str) -> None:
+    check_context(installed().contexts.make(spec), lake.Lake())

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import lake
 import pytest
 
+import lake
 from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
 from t2t_core.records import Brief, Response, Round, RoundState
+from t2t_core.testing import check_designer
 from t2t_plugins.designers.llm import LanguageModelDesigner, Manner
 
 CONFIGURATION = {
@@ -104,3 +105,8 @@ def test_random_fixed_and_rule() -> None:
 def test_a_designer_that_makes_no_sense_is_refused(spec: str) -> None:
     with pytest.raises(T2TError):
         installed().designers.make(spec)
+
+
+@pytest.mark.parametrize("name", ["random", "fixed", "rule"])
+def test_the_built_in_designers_keep_the_contract(name: str) -> None:
+    check_designer(installed().designers.make(name), lake.Lake())
