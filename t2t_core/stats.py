@@ -112,15 +112,15 @@ def stratified(rates: Sequence[Rate]) -> Estimate:
 
 @dataclass(frozen=True)
 class Difference:
-    """A minus B on the same instances: the mean difference (unweighted over strata), its bootstrap interval, how many
-    instances differ in each direction, and the p value of "no difference" by the named test."""
+    """A minus B on the same instances: the mean difference (unweighted over strata), its bootstrap interval, on how many
+    instances A is higher and lower, and the p value of "no difference" by the named test."""
 
     value: float
     low: float
     high: float
     instances: int
-    better: int
-    worse: int
+    higher: int
+    lower: int
     p: float
     test: str
 
@@ -143,13 +143,13 @@ def paired_difference(
     value = float(np.mean([a.mean() for a in arrays]))
     means = np.mean([_resampled_means(a, key(seed, "bootstrap", i), resamples) for i, a in enumerate(arrays)], axis=0)
     low, high = np.quantile(means, [0.025, 0.975])
-    better = int(sum((a > 0).sum() for a in arrays))
-    worse = int(sum((a < 0).sum() for a in arrays))
+    above = int(sum((a > 0).sum() for a in arrays))
+    below = int(sum((a < 0).sum() for a in arrays))
     if binary:
-        p, test = mcnemar(better, worse), "exact McNemar"
+        p, test = mcnemar(above, below), "exact McNemar"
     else:
         p, test = sign_flip(arrays, key(seed, "flip"), resamples), "sign flips"
-    return Difference(value, float(low), float(high), sum(map(len, arrays)), better, worse, p, test)
+    return Difference(value, float(low), float(high), sum(map(len, arrays)), above, below, p, test)
 
 
 def _random_words(key: int, start: int, count: int) -> NDArray[np.uint64]:
@@ -174,12 +174,12 @@ def _resampled_means(values: NDArray[np.float64], key: int, resamples: int) -> N
     return means
 
 
-def mcnemar(better: int, worse: int) -> float:
+def mcnemar(higher: int, lower: int) -> float:
     """Exact two-sided p value: are the instances that only one of the two solved split evenly?"""
-    n = better + worse
+    n = higher + lower
     if n == 0:
         return 1.0
-    smaller = min(better, worse)
+    smaller = min(higher, lower)
     log_half = n * math.log(0.5)
     tail = sum(math.exp(math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) + log_half) for i in range(smaller + 1))
     return min(1.0, 2 * tail)

@@ -42,14 +42,20 @@ def build(bench: Bench, with_reported: bool = True) -> dict[str, Any]:
                 places = {bench.testbed.place(i).table for i in stored}
                 for table in (t for t in tables if t["title"] in places):
                     table["rows"] += _sorted(reported.rows(bench.testbed.name, one["base"], table["columns"]))
+    return {**empty(bench), "reported": with_reported, "notes": _notes(tables), "tables": tables}
+
+
+def empty(bench: Bench) -> dict[str, Any]:
+    """A leaderboard without figures."""
     return {
         "format": FORMAT,
         "testbed": bench.testbed.name,
         "title": bench.testbed.title,
         "settings": dict(bench.settings),
         "metrics": _metrics(bench.testbed),
-        "notes": _notes(tables),
-        "tables": tables,
+        "reported": True,
+        "notes": [],
+        "tables": [],
     }
 
 

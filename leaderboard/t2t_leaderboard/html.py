@@ -38,7 +38,7 @@ def render(board: Json, verification: Json | None) -> str:
     problems = "".join(f"<li>{show(p, 400)}</li>" for p in (verification or {}).get("problems", [])[:30])
     links = "".join(f'<a href="#t{i}">{show(t["title"], 40)}</a>' for i, t in enumerate(board["tables"]))
     notes = "".join(f"<li>{show(note, 400)}</li>" for note in board["notes"])
-    title = f"{board['title']}: leaderboard"
+    title = f"{board['title'][:1].upper()}{board['title'][1:]}: leaderboard"
     return f"""<!doctype html>
 <html lang="en">
 <head>

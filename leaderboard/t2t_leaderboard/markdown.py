@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +12,7 @@ from t2t_leaderboard.wording import cost, counts, figure, interval, number, stat
 
 def escape(text: str) -> str:
     """Text from anybody as Markdown that shows it and does nothing else."""
-    return re.sub(r"([\\`*_{}\[\]<>()#+!|~&$@:-])", r"\\\1", visible(text))
+    return re.sub(r"([\\`*_{}\[\]()#+!|~$@:-])", r"\\\1", html.escape(visible(text), quote=False))
 
 
 def render(board: Mapping[str, Any], verification: Mapping[str, Any] | None) -> str:

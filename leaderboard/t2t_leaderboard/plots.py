@@ -10,7 +10,7 @@ from typing import Any
 from t2t_leaderboard.wording import figure, interval, visible
 
 Row = Mapping[str, Any]
-_LABEL = 26  # characters of a name beside a mark
+_LABEL = 23  # characters of a name beside a mark
 
 
 def _svg(width: int, height: int, title: str, body: Sequence[str]) -> str:
@@ -43,7 +43,7 @@ def colour(row: Row, colours: Mapping[str, int]) -> str:
 
 def totals(rows: Sequence[Row], first: str, second: str | None, colours: Mapping[str, int]) -> str:
     """Each row's total of the first rate as a filled mark with its interval, of the second as a hollow one."""
-    left, right, step = 176, 566, 22
+    left, right, step = 186, 566, 22
     height = 34 + step * len(rows)
     scale = (right - left) / 100
     body = []
@@ -104,12 +104,12 @@ def _height(value: float | None, top: float, bottom: float) -> float:
 
 def _end_labels(ends: Sequence[tuple[float, Row]], x: float, top: float, bottom: float, colours: Mapping[str, int]) -> list[str]:
     """Names at the right end of their lines, pushed apart so that none lies on another."""
-    gap = min(14.0, (bottom - top + 24) / max(1, len(ends)))
+    gap = min(14.0, (bottom - top) / max(1, len(ends)))
     placed: list[tuple[float, Row]] = []
     for y, row in sorted(ends, key=lambda end: end[0]):
         placed.append((max(y, placed[-1][0] + gap) if placed else y, row))
-    over = max(0.0, placed[-1][0] - bottom - 12) if placed else 0.0
-    limit = bottom + 12
+    over = max(0.0, placed[-1][0] - bottom) if placed else 0.0
+    limit = bottom
     for place in range(len(placed) - 1, -1, -1):  # push back up what ran off the bottom
         y, row = placed[place]
         y = min(y, limit) if over else y
@@ -137,7 +137,7 @@ def cost_against(rows: Sequence[Row], metric: str, colours: Mapping[str, int]) -
         body += [_line(left, y, right, y, "grid"), _text(left - 6, y + 4, str(tick), "end", "axis")]
     for power in range(low, high + 1):
         x = left + (power - low) / (high - low) * (right - left)
-        body += [_line(x, top, x, bottom, "grid"), _text(x, bottom + 18, f"${10.0**power:g}", "middle", "axis")]
+        body += [_line(x, top, x, bottom, "grid"), _text(x, bottom + 18, f"${10.0**power:.{max(0, -power)}f}", "middle", "axis")]
     for cost, cell, row in known:
         x = left + (math.log10(cost) - low) / (high - low) * (right - left)
         y, name = _height(cell["value"], top, bottom), colour(row, colours)
@@ -156,7 +156,7 @@ def failures(counts: Mapping[str, int], valid: int, asked: int, order: Sequence[
         share = 100.0 * counts.get(name, 0) / max(1, asked)
         if share:
             hover = f"{visible(name, 40)}: {counts[name]} of {asked}"
-            tone = f"c{order.index(name) % 8}"
+            tone = f"f{order.index(name) % 8}"
             box = f'x="{x:.2f}" y="0" width="{share:.2f}" height="10" class="{tone}" stroke-width="0"'
             body.append(f"<rect {box}><title>{escape(hover)}</title></rect>")
             x += share

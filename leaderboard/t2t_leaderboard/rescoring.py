@@ -16,7 +16,7 @@ from t2t_core.errors import T2TError
 from t2t_core.evaluation import Evaluation
 from t2t_core.hookspecs import Testbed
 from t2t_core.records import InstanceSet
-from t2t_leaderboard import board
+from t2t_leaderboard import board, report
 from t2t_leaderboard.folder import Bench, Row, choose, plain, read_bench
 
 MOST = 20  # problems shown of one kind of check
@@ -56,8 +56,8 @@ def verify(folder: Path) -> Verification:
     for row in (r for r in rows if r.finished):
         evaluation = bench.evaluation(row.sampling)
         path = plain(row.folder / ANSWERS)
-        found = list(_few(answer_problems(evaluation, path)))
-        found = found or list(_few(_log_problems(evaluation, row)))
+        found = list(few(answer_problems(evaluation, path)))
+        found = found or list(few(_log_problems(evaluation, row)))
         if evaluation.prompts_sha256() != row.facts["prompts_sha256"]:
             found.append(f"{row.folder / 'row.json'}: the prompts are not those that this version asks")
         problems += found
@@ -67,7 +67,18 @@ def verify(folder: Path) -> Verification:
     return Verification(problems, answers, len(rows))
 
 
-def _few(problems: Iterator[str]) -> Iterator[str]:
+def show(folder: Path, verification: Verification) -> None:
+    """Let the folder's Markdown and HTML show the outcome, beside the recomputed figures (none where answers are unreadable)."""
+    bench = read_bench(folder)
+    try:
+        made = board.build(bench, _with_reported(folder))
+    except T2TError:
+        made = board.empty(bench)
+    report.write(folder, made, verification.record())
+
+
+def few(problems: Iterator[str]) -> Iterator[str]:
+    """The first problems of one kind; thousands say no more than twenty."""
     for number, problem in enumerate(problems):
         if number == MOST:
             yield f"... and more of this kind; the first {MOST} are shown"
@@ -182,15 +193,15 @@ def _board_problems(bench: Bench) -> Iterator[str]:
     except T2TError as error:
         yield f"{path}: {error.what}"
         return
-    tables = stored.get("tables")
-    with_reported = isinstance(tables, list) and any(
-        isinstance(r, dict) and r.get("kind") == "reported"
-        for t in tables
-        if isinstance(t, dict) and isinstance(t.get("rows"), list)
-        for r in t["rows"]
-    )
-    made = jsonlines.loads(jsonlines.dumps(board.build(bench, with_reported)))
-    yield from (f"{path}: {difference}" for difference in _few(differences(stored, made)))
+    made = jsonlines.loads(jsonlines.dumps(board.build(bench, stored.get("reported") is not False)))
+    yield from (f"{path}: {difference}" for difference in few(differences(stored, made)))
+
+
+def _with_reported(folder: Path) -> bool:
+    try:
+        return runs.read_json(plain(folder / "leaderboard.json")).get("reported") is not False
+    except T2TError:  # missing or damaged: what is wrong with it is among the problems shown
+        return True
 
 
 def differences(stored: Any, made: Any, at: str = "") -> Iterator[str]:

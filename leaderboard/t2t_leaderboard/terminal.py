@@ -34,7 +34,7 @@ def _name(row: Mapping[str, Any]) -> Text:
 
 
 def _rates(board: Mapping[str, Any], table: Mapping[str, Any]) -> Table:
-    """Two lines for each rate of a measured row: the figures, and under them their intervals."""
+    """A measured row has two lines for each rate: the figures, and under them their intervals."""
     shown = Table(title=visible(table["title"]), title_style="bold", title_justify="left", box=box.SIMPLE_HEAD)
     shown.padding = (0, 1, 0, 0)
     shown.add_column("policy", max_width=24, overflow="fold")
@@ -44,24 +44,24 @@ def _rates(board: Mapping[str, Any], table: Mapping[str, Any]) -> Table:
     shown.add_column("total", justify="right", style="bold", no_wrap=True)
     rates = [m for m in board["metrics"] if m["kind"] == "rate"]
     for row in table["rows"]:
-        for place, metric in enumerate(rates):
-            cells = [row["cells"].get(c, {}).get(metric["name"]) for c in table["columns"]]
-            total = row["total"].get(metric["name"])
-            last = place == len(rates) - 1
-            shown.add_row(
-                _name(row) if place == 0 else "",
-                visible(metric["title"], 10),
-                *(_two_lines(cell) for cell in cells),
-                _two_lines(total),
-                end_section=last,
-            )
+        lines = 1 if row["kind"] == "reported" else 2
+        shown.add_row(
+            _name(row),
+            ("\n" * lines).join(visible(m["title"], 10) for m in rates),
+            *(_stacked([row["cells"].get(c, {}).get(m["name"]) for m in rates], lines) for c in table["columns"]),
+            _stacked([row["total"].get(m["name"]) for m in rates], lines),
+            end_section=True,
+        )
     return shown
 
 
-def _two_lines(cell: Mapping[str, Any] | None) -> Text:
-    text = Text(figure(cell))
-    if interval(cell):
-        text.append(f"\n{interval(cell)}", style="dim not bold")
+def _stacked(cells: Sequence[Mapping[str, Any] | None], lines: int) -> Text:
+    """The rates of one column under each other, each with its interval below where there are two lines for it."""
+    text = Text()
+    for place, cell in enumerate(cells):
+        text.append("\n" * (place > 0) + figure(cell))
+        if lines == 2:
+            text.append(f"\n{interval(cell)}", style="dim not bold")
     return text
 
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from addition import Adder, Addition, Sum
 
+from addition import Adder, Addition, Sum
 from t2t_core import jsonlines
 from t2t_core.errors import T2TError
 from t2t_core.evaluation import Evaluation, evaluate, read_sampling, scored
@@ -204,7 +204,7 @@ def test_full_disk_keeps_whole_lines(tmp_path):
     """A file size limit stands for a full disk: the write fails half way."""
     script = f"""
 import resource, signal, sys
-sys.path[:0] = {[str(Path(__file__).parent), *sys.path]!r}
+sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parent.parent), *sys.path]!r}
 from pathlib import Path
 from addition import Adder
 from test_evaluation import evaluation
@@ -226,7 +226,7 @@ evaluate(evaluation(), Adder(), Path({str(tmp_path)!r}))
 def test_stopped_at_any_moment_nothing_is_lost(tmp_path, number):
     script = f"""
 import sys
-sys.path[:0] = {[str(Path(__file__).parent), *sys.path]!r}
+sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parent.parent), *sys.path]!r}
 from pathlib import Path
 from addition import Adder
 from test_evaluation import evaluation

@@ -1,0 +1,37 @@
+"""`t2t verify`: rescoring from raw text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from t2t_core.errors import T2TError
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--write/--no-write", default=True, help="Show the outcome in a bench folder's leaderboard.  [default: yes]")
+def verify(folder: Path, write: bool) -> int:
+    """Recompute every verdict, total and interval of a bench folder or a submission from its raw answers.
+
+    Also checks the sets' hashes, duplicates, missing answers and answers to foreign instances. Prints `verified` or exactly
+    what is wrong; the exit status is 1 on any difference.
+    """
+    from t2t_leaderboard import rescoring, submission
+    from t2t_leaderboard.wording import visible
+
+    is_submission = (folder / submission.METADATA).exists()
+    found = submission.verify(folder) if is_submission else rescoring.verify(folder)
+    if found.verified:
+        click.echo(f"verified: {found.answers:,} answers of {found.rows} row(s), rescored from their raw text")
+    else:
+        click.echo(f"NOT verified: {len(found.problems)} problem(s)")
+        for problem in found.problems:
+            click.echo(f"  {visible(problem, 1000)}")
+    if write and not is_submission:
+        try:
+            rescoring.show(folder, found)
+        except T2TError as error:  # a folder that is only to be read can be checked all the same
+            click.echo(f"the leaderboard does not show this: {error.what} ({error.cause})", err=True)
+    return 0 if found.verified else 1

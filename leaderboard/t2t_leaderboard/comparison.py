@@ -1,0 +1,134 @@
+"""`t2t compare`: two rows that answered the same instances, as paired differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from t2t_core import jsonlines
+from t2t_core.answers import ANSWERS
+from t2t_core.errors import T2TError
+from t2t_core.evaluation import Evaluation, scored
+from t2t_core.records import Metric, Scored
+from t2t_core.stats import Difference, holm, paired_difference
+from t2t_leaderboard import submission
+from t2t_leaderboard.folder import plain, read_bench
+from t2t_leaderboard.table import natural
+
+ASSUMPTIONS = (
+    "each difference is A minus B on the same instances; instances are taken as independent draws, columns weigh alike",
+    "intervals: 95 % percentile bootstrap over instances within each column (no width where all differ alike)",
+    "p: exact McNemar for rates with one answer per instance, else sign flips (differences symmetric if there is no effect)",
+    "p (Holm) holds for all rows of this table together",
+    "an error counts as not valid; a mean is compared over the instances where both have a value",
+)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two: what it is called, what it was asked, where its answers are."""
+
+    label: str
+    evaluation: Evaluation
+    answers: Path
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One metric of one table: both figures over the shared instances, the difference, and p corrected over all."""
+
+    table: str
+    metric: str
+    unit: str
+    a: float | None
+    b: float | None
+    difference: Difference
+    holm: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def read_side(path: Path) -> Side:
+    """A bench folder with one row, a row's own folder (`DIR/rows/ROW`), or a submission."""
+    if (path / submission.METADATA).exists():
+        read = submission.read(path)
+        return Side(f"{read.metadata['name']} ({read.metadata['policy']})", read.evaluation, plain(path / ANSWERS))
+    inside = path.parent.name == "rows" and (path / "row.json").exists()
+    bench = read_bench(path.parent.parent if inside else path)
+    row = submission.pick(bench.rows(), path.name if inside else None, path)
+    return Side(row.facts["policy"], bench.evaluation(row.sampling), row.folder / ANSWERS)
+
+
+def compare(a: Side, b: Side, seed: int = 0) -> list[Comparison]:
+    """Every metric of every table. T2TError where the two did not answer the same instances."""
+    _refuse_different(a, b)
+    metrics = a.evaluation.testbed.metrics
+    one_each = a.evaluation.samples == b.evaluation.samples == 1
+    pairs: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
+    for (instance, ours), (_, theirs) in zip(_groups(a), _groups(b), strict=True):
+        place = a.evaluation.testbed.place(instance)
+        for metric in metrics:
+            x, y = _value(metric, ours), _value(metric, theirs)
+            if x is not None and y is not None:
+                pairs.setdefault((place.table, metric.name), {}).setdefault(place.column, []).append((x, y))
+    found = []
+    for table in natural({table for table, _ in pairs}):
+        for metric in metrics:
+            strata = pairs.get((table, metric.name))
+            if strata:
+                found.append((table, metric, *_figures(metric, strata, seed, one_each)))
+    corrected = holm({f"{table} {m.name}": d.p for table, m, _, _, d in found})
+    return [Comparison(t, m.title, m.unit, x, y, d, corrected[f"{t} {m.name}"]) for t, m, x, y, d in found]
+
+
+def _refuse_different(a: Side, b: Side) -> None:
+    if a.evaluation.testbed.name != b.evaluation.testbed.name:
+        raise T2TError(f"two testbeds: {a.evaluation.testbed.name} and {b.evaluation.testbed.name}")
+    ours, theirs = ([jsonlines.canonical(i.to_dict()) for i in side.evaluation.instances] for side in (a, b))
+    if ours != theirs:
+        differing = len(set(ours) ^ set(theirs))
+        raise T2TError(
+            "the two did not answer the same instances",
+            where=f"{a.answers} and {b.answers}",
+            cause=f"{len(ours)} and {len(theirs)} instances; {differing} are on one side only",
+            next="run t2t bench for both with the same sets and the same --limit",
+        )
+
+
+def _groups(side: Side) -> Iterator[tuple[Any, list[Scored]]]:
+    group: list[Scored] = []
+    for one in scored(side.evaluation, side.answers):
+        group.append(one)
+        if len(group) == side.evaluation.samples:
+            yield one.instance, group
+            group = []
+
+
+def _value(metric: Metric, group: Sequence[Scored]) -> float | None:
+    """The metric's mean over the answers to one instance; an error is a failure in a rate and nothing in a mean."""
+    values: list[float] = []
+    for one in group:
+        failed = one.response.error is not None
+        value = None if failed else metric.value(one.verdict, one.response)
+        if value is not None:
+            values.append(value)
+        elif metric.kind == "rate":
+            if not failed:
+                return None  # e.g. no stored optimum
+            values.append(0.0)
+    return sum(values) / len(values) if values else None
+
+
+def _figures(
+    metric: Metric, strata: dict[str, list[tuple[float, float]]], seed: int, one_each: bool
+) -> tuple[float, float, Difference]:
+    scale = 100.0 if metric.kind == "rate" else 1.0
+    columns = [strata[column] for column in natural(strata)]
+    a, b = (sum(sum(p[side] for p in c) / len(c) for c in columns) / len(columns) * scale for side in (0, 1))
+    differences = [[(x - y) for x, y in column] for column in columns]
+    d = paired_difference(differences, seed, binary=one_each and metric.kind == "rate")
+    scaled = Difference(d.value * scale, d.low * scale, d.high * scale, d.instances, d.higher, d.lower, d.p, d.test)
+    return a, b, scaled

@@ -1,0 +1,179 @@
+"""A submission: one row of a bench folder as `<date>_<name>/metadata.json` and `answers.jsonl`, made by `t2t submit`.
+
+What a check finds: an answer, verdict, figure, name or setting that was changed, added, dropped or moved, and instances that
+are not the suite's own. `seal` is the SHA-256 of everything else in metadata.json, which holds the SHA-256 of the answers.
+What no check of a folder can find: that somebody wrote the answers another way than by asking the named model, or changed a
+folder and then computed every hash and figure anew. Against the second, compare `seal` with the one published at the time
+(the commit that brought the submission); against the first, ask the model again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from t2t_core import jsonlines, runs
+from t2t_core.answers import ANSWERS
+from t2t_core.errors import T2TError
+from t2t_core.evaluation import Evaluation, scored
+from t2t_core.hookspecs import Testbed
+from t2t_core.plugins import installed
+from t2t_leaderboard import board, rescoring
+from t2t_leaderboard.folder import Row, check_settings, choose, plain, read_bench, read_sampling_record, typed
+from t2t_leaderboard.table import tabulate
+
+FORMAT = 1
+KIND = "submission"
+METADATA = "metadata.json"
+NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
+_FIELDS: dict[str, Any] = {
+    **dict.fromkeys(("kind", "name", "date", "policy", "prompts_sha256", "seal"), str),
+    **dict.fromkeys(("sampling", "describe", "settings", "answers", "tables"), dict),
+    "format": int,
+    "sessions": list,
+}
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A submission, read as far as its shape goes; its instances come from the suite itself."""
+
+    folder: Path
+    metadata: Mapping[str, Any]
+    evaluation: Evaluation
+
+
+def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None, day: str | None = None) -> Path:
+    """Make a submission from one verified row; returns its folder.
+
+    Raises:
+        T2TError: a name that is not usable, a row that is not there, a bench that does not verify, a set of one's own
+            (nobody else could rescore it), or a submission that is already there.
+    """
+    if not NAME.fullmatch(name):
+        raise T2TError(f"{ascii(name)[:80]} is not a usable name", next="use small letters, digits, dots and dashes")
+    bench = read_bench(bench_folder)
+    own = [one["name"] for one in bench.sets if one["kind"] == "file"]
+    if own:
+        raise T2TError(
+            f"{own[0]} is a set of your own; a submission answers the suite's sets", next="t2t bench without --instances"
+        )
+    checked = rescoring.verify(bench_folder)
+    if not checked.verified:
+        raise T2TError("the bench folder does not verify", where=str(bench_folder), cause=checked.problems[0], next="t2t verify")
+    row = pick(bench.rows(), row_name, bench_folder)
+    folder = into / f"{_day(day or runs.now()[:10])}_{name}"
+    if folder.exists():
+        raise T2TError("there is a submission of that name", where=str(folder), next="give another --name")
+    answers = (row.folder / ANSWERS).read_bytes()
+    metadata = {
+        "format": FORMAT,
+        "kind": KIND,
+        "name": name,
+        "date": folder.name[:10],
+        **{key: row.facts[key] for key in ("policy", "sampling", "describe", "prompts_sha256")},
+        "settings": dict(bench.settings),
+        "answers": {"lines": answers.count(b"\n"), "sha256": hashlib.sha256(answers).hexdigest()},
+        "tables": board.measured(bench, row)["tables"],
+        "sessions": runs.read_manifest(bench_folder, "bench")["sessions"],
+    }
+    runs.write_atomic(folder / ANSWERS, answers)
+    runs.write_json(folder / METADATA, {**metadata, "seal": seal(metadata)})
+    return folder
+
+
+def pick(rows: list[Row], name: str | None, where: Path) -> Row:
+    """The row of that name or policy, or the only one there is."""
+    finished = [row for row in rows if row.finished]
+    found = [row for row in finished if name in (None, row.name, row.facts["policy"])]
+    if len(found) != 1:
+        raise T2TError(
+            "which row?" if found else f"there is no finished row {ascii(name)[:80] if name else ''}".rstrip(),
+            where=str(where),
+            cause="rows: " + (", ".join(row.name for row in finished) or "none"),
+            next="name one: --row for t2t submit, DIR/rows/ROW for t2t compare",
+        )
+    return found[0]
+
+
+def _day(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise T2TError(f"{ascii(text)[:40]} is not a date", next="write it as 2026-07-31") from None
+
+
+def seal(metadata: Mapping[str, Any]) -> str:
+    """The hash over everything in metadata.json but the seal itself."""
+    return hashlib.sha256(jsonlines.canonical({k: v for k, v in metadata.items() if k != "seal"})).hexdigest()
+
+
+def read(folder: Path) -> Submission:
+    """Read a submission; T2TError where it has not the shape of one."""
+    path = plain(folder / METADATA)
+    metadata = runs.read_json(path)
+    if metadata.get("format") != FORMAT or metadata.get("kind") != KIND:
+        raise T2TError(f"not a submission of format {FORMAT}", where=str(path), cause="another version of the suite wrote it")
+    typed(metadata, _FIELDS, path)
+    settings = metadata["settings"]
+    check_settings(settings, path)
+    testbed: Testbed = installed().testbeds.make(settings["testbed"])
+    instances: list[Any] = []
+    for one in settings["sets"]:
+        source = rescoring.named_set(testbed, one)
+        if source is None:
+            raise T2TError(f"{ascii(one['name'])} is a set of somebody's own", where=str(path))
+        instances += choose(testbed, source, settings["limit"]).instances
+    sampling = read_sampling_record(metadata["sampling"], path)
+    asked = Evaluation(testbed, instances, settings["samples"], sampling, settings["prompt_format"], settings["seed"])
+    return Submission(folder, metadata, asked)
+
+
+def verify(folder: Path) -> rescoring.Verification:
+    """Recompute everything a submission claims, from its answers and the suite's own instances."""
+    submission = read(folder)
+    problems = [*_shape_problems(submission), *_set_problems(submission)]
+    answers = plain(folder / ANSWERS)
+    found = list(rescoring.few(rescoring.answer_problems(submission.evaluation, answers)))
+    problems += found or _figure_problems(submission)
+    return rescoring.Verification(problems, len(submission.evaluation), 1)
+
+
+def _shape_problems(submission: Submission) -> Iterator[str]:
+    folder, metadata = submission.folder, submission.metadata
+    path = folder / METADATA
+    for entry in sorted(folder.iterdir()):
+        if entry.name not in (METADATA, ANSWERS):
+            yield f"{folder}: {ascii(entry.name)[:80]} does not belong here"
+    name = f"{metadata['date']}_{metadata['name']}"
+    if folder.resolve().name != name or not NAME.fullmatch(metadata["name"]):
+        yield f"{path}: it calls itself {ascii(name)[:100]}, the folder is {ascii(folder.resolve().name)[:100]}"
+    if metadata["seal"] != seal(metadata):
+        yield f"{path}: something in it was changed after it was sealed (the model's name, a setting, a count, a figure)"
+    answers = plain(folder / ANSWERS)
+    if board.sha256(answers) != metadata["answers"].get("sha256"):
+        yield f"{answers}: not the answers that were sealed"
+    if len(submission.evaluation) != metadata["answers"].get("lines"):
+        yield f"{path}: {ascii(metadata['answers'].get('lines'))[:40]} answers claimed, {len(submission.evaluation)} asked"
+    if submission.evaluation.prompts_sha256() != metadata["prompts_sha256"]:
+        yield f"{path}: the prompts are not those that this version asks"
+
+
+def _set_problems(submission: Submission) -> Iterator[str]:
+    settings, testbed = submission.metadata["settings"], submission.evaluation.testbed
+    for one in settings["sets"]:
+        yield from rescoring.named_set_problems(
+            testbed, one, settings["limit"], str(submission.folder / METADATA), one["file_sha256"]
+        )
+
+
+def _figure_problems(submission: Submission) -> list[str]:
+    evaluation, path = submission.evaluation, submission.folder / ANSWERS
+    made = jsonlines.loads(jsonlines.dumps(tabulate(evaluation.testbed, scored(evaluation, path), evaluation.samples)))
+    found = rescoring.differences(submission.metadata["tables"], made, "tables")
+    return [f"{submission.folder / METADATA}: {difference}" for difference in rescoring.few(found)]

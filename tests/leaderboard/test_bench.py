@@ -1,0 +1,254 @@
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import addition
+from t2t_core.cli import cli
+from t2t_core.errors import T2TError
+from t2t_core.registry import Spec
+from t2t_leaderboard import board, html, markdown, reported, runner
+from t2t_leaderboard.folder import read_bench
+from t2t_leaderboard.wording import visible
+
+SCRIPT = Path(addition.__file__)
+
+
+@pytest.fixture(autouse=True)
+def _addition():
+    addition.register()
+
+
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+def bench(*arguments):
+    """Run `t2t bench --testbed addition ...` in this process."""
+    result = CliRunner().invoke(cli, ["bench", "--testbed", "addition", *map(str, arguments)], standalone_mode=False)
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def start(*arguments):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, str(SCRIPT), "bench", "--testbed", "addition", *map(str, arguments)]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def load(folder):
+    return json.loads((folder / "leaderboard.json").read_text())
+
+
+def test_table_has_every_figure(tmp_path):
+    out = tmp_path / "out"
+    result = bench("--policy", "adder", "--policy", "adder:off=3", "--policy", "adder:every=10", "--out", out)
+    made = load(out)
+    table = made["tables"][0]
+    assert (table["title"], table["columns"]) == ("one digit", ["even", "odd"])
+    assert [r["policy"] for r in table["rows"]] == ["adder", "adder:off=3", "adder:every=10"]
+    exact, off, broken = table["rows"]
+    assert exact["total"]["optimal"]["value"] == 100 and exact["total"]["optimal"]["low"] > 85
+    assert (off["total"]["valid"]["value"], off["total"]["optimal"]["value"], off["total"]["gap"]["value"]) == (100, 0, 3)
+    assert broken["answers"]["errors"] == 4 and broken["incomplete"] and not exact["incomplete"]
+    cells = broken["cells"]
+    mean = (cells["even"]["valid"]["value"] + cells["odd"]["valid"]["value"]) / 2
+    assert broken["total"]["valid"]["value"] == pytest.approx(mean, abs=1e-3), "a total is the mean of the columns"
+    assert exact["answers"]["cost_usd"] == pytest.approx(0.04)
+    for text in ("incomplete", "4 errors", "verified: 120 answers"):
+        assert text in " ".join(result.stdout.split())
+    assert all(len(line) <= 100 for line in result.stdout.splitlines() if str(out) not in line)
+    assert (out / "leaderboard.md").exists() and (out / "leaderboard.html").exists()
+    assert json.loads((out / "verification.json").read_text())["verified"]
+
+
+def test_testbed_brings_its_options(tmp_path):
+    assert "--digits" in bench("--help").stdout
+    bench("--policy", "adder", "--digits", "two", "--out", tmp_path / "out")
+    assert load(tmp_path / "out")["tables"][0]["title"] == "two digits"
+    with pytest.raises(T2TError, match="digits is one or two"):
+        bench("--policy", "adder", "--digits", "nine")
+
+
+def test_same_command_resumes_in_the_same_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command = ("--policy", "adder", "--limit", 3)
+    bench(*command)
+    (folder,) = (tmp_path / "runs").iterdir()
+    before = {p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    again = bench(*command)
+    assert "0 asked now" in again.stderr
+    assert {p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
+    with pytest.raises(T2TError, match="limit differ"):
+        bench("--policy", "adder", "--limit", 4, "--out", folder)
+    bench("--policy", "adder:off=1", "--limit", 3, "--out", folder)
+    assert len(load(folder)["tables"][0]["rows"]) == 2, "another policy joins the folder's leaderboard"
+
+
+def test_limit_samples_twin_and_own_instances(tmp_path):
+    bench("--policy", "adder", "--limit", 2, "--samples", 3, "--out", tmp_path / "a")
+    row = load(tmp_path / "a")["tables"][0]["rows"][0]
+    assert row["answers"]["asked"] == 12 and row["total"]["valid"]["n"] == 4
+    bench("--policy", "adder", "--twin", 7, "--out", tmp_path / "b")
+    sets = load(tmp_path / "b")["settings"]["sets"]
+    assert (sets[0]["kind"], sets[0]["twin_seed"]) == ("twin", 7)
+    own = tmp_path / "own.jsonl"
+    own.write_text('{"id": "x1", "a": 1, "b": 2, "label": 3}\n{"id": "x2", "a": 1, "b": 2}')
+    bench("--policy", "adder", "--instances", own, "--out", tmp_path / "c")
+    total = load(tmp_path / "c")["tables"][0]["rows"][0]["total"]
+    assert total["valid"]["value"] == 100
+    assert total["optimal"] == {"value": None, "low": None, "high": None, "n": 2, "unknown": 1}, "no optimum, no figure"
+    own.write_text('{"id": "x1", "a": 1, "b": 2}\n{"id": "x1"}\n')
+    with pytest.raises(T2TError, match=r"own.jsonl, line 2"):
+        bench("--policy", "adder", "--instances", own, "--out", tmp_path / "d")
+
+
+def test_settings_of_one_policy_and_labels_that_tell_rows_apart(tmp_path):
+    out = tmp_path / "out"
+    bench("--policy", "adder", "--policy", "adder:temperature=0.6,max_tokens=99", "--out", out)
+    bench("--policy", "adder", "--temperature", 1, "--out", out)
+    rows = load(out)["tables"][0]["rows"]
+    assert sorted(r["label"] for r in rows) == [
+        "adder (temperature=0.0)",
+        "adder (temperature=1.0)",
+        "adder:temperature=0.6,max_tokens=99",
+    ]
+    sampling = next(r["sampling"] for r in rows if ":" in r["label"])
+    assert (sampling["temperature"], sampling["max_tokens"]) == (0.6, 99)
+
+
+def test_failing_policy_does_not_stop_the_others(tmp_path):
+    from t2t_core.plugins import installed
+
+    class Broken(addition.Adder):
+        def respond(self, tasks, sampling):
+            raise RuntimeError("boom")
+
+    installed().policies.entries.pop("broken", None)
+    installed().policies.add("broken", lambda argument, settings: Broken(), "")
+    result = bench("--policy", "broken", "--policy", "adder", "--out", tmp_path / "out")
+    assert "RuntimeError: boom" in result.stderr
+    assert result.return_value == 1
+    assert [r["policy"] for r in load(tmp_path / "out")["tables"][0]["rows"]] == ["adder"]
+
+
+def test_budget_is_shared_by_all_policies(tmp_path):
+    result = bench("--policy", "adder", "--policy", "adder:off=1", "--max-usd", 0.06, "--out", tmp_path / "out")
+    answers = {r["policy"]: r["answers"] for r in load(tmp_path / "out")["tables"][0]["rows"]}
+    assert answers["adder"]["errors"] == 0
+    assert answers["adder:off=1"]["errors"] == 20
+    assert "budget ended adder:off=1" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["api_key=sk-1", "KEY=hunter2", "base_url=http://me:pw@host/v1", "base_url=http://h/v1?api_key=x", "Authorization=hunter2"],
+)
+def test_keys_are_refused_and_not_repeated(setting):
+    name, value = setting.lower().split("=", 1)
+    with pytest.raises(T2TError, match="holds a key") as caught:
+        runner.refuse_keys(Spec("endpoint", "m", {name: value}))
+    assert value not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--limit", "0"], ["--samples", "0"], ["--temperature", "nan"], ["--max-tokens", "0"], ["--policy", "addr"],
+     ["--twin", "1", "--instances", "x"], ["--prompt-format", "verse"], []],
+)  # fmt: skip
+def test_mistakes_are_named_before_anything_is_asked(tmp_path, arguments):
+    policies = [] if "--policy" in arguments or not arguments else ["--policy", "adder"]
+    with pytest.raises(T2TError):
+        bench(*policies, *arguments, "--out", tmp_path / "out")
+    assert not (tmp_path / "out" / "rows").exists()
+
+
+def test_second_process_on_one_folder_is_refused(tmp_path):
+    first = start("--policy", "adder:slow=0.2", "--out", tmp_path / "out")
+    try:
+        while not list(tmp_path.glob("out/rows/*/log.jsonl")):
+            time.sleep(0.02)
+        second = start("--policy", "adder", "--out", tmp_path / "out")
+        assert "another process is working in this folder" in second.communicate()[1]
+        assert second.returncode == 2
+    finally:
+        first.send_signal(signal.SIGTERM)
+        stderr = first.communicate()[1]
+    assert first.returncode == 130 and "the same command goes on" in stderr
+
+
+def test_killed_at_random_moments_ends_in_the_same_bytes(tmp_path):
+    command = ("--policy", "adder:slow=0.002", "--samples", 5)
+    bench(*command, "--out", tmp_path / "calm")
+    moments = random.Random(5)
+    for _ in range(4):
+        process = start(*command, "--out", tmp_path / "killed")
+        time.sleep(moments.uniform(0.2, 1.2))
+        process.kill()
+        process.communicate()
+    bench(*command, "--out", tmp_path / "killed")
+    for name in ("answers.jsonl", "leaderboard.json", "leaderboard.html", "leaderboard.md", "verification.json"):
+        calm, killed = (next((tmp_path / side).rglob(name)).read_bytes() for side in ("calm", "killed"))
+        assert calm == killed, name
+
+
+# --- reported rows
+
+
+def test_reported_rows_stand_beside_and_never_get_an_interval():
+    columns = [f"{n}x{n}" for n in range(3, 11)]
+    rows = reported.rows("mapf-frozenlake", "3agents", columns)
+    ours = next(r for r in rows if r["policy"] == "Qwen3-4B + GRPO + Ours")
+    assert ours["cells"]["10x10"] == {"valid": {"value": 32.0}, "optimal": {"value": 16.0}}
+    assert ours["total"]["valid"] == {"value": 51.67}
+    assert "2606.17682" in ours["source"]
+    assert reported.rows("mapf-frozenlake", "validation", columns) == reported.rows("addition", "3agents", columns) == []
+
+
+def test_exactly_two_printed_totals_disagree_with_their_cells():
+    found = {
+        (agents, row["policy"], name, figure["value"], figure["mean_of_cells"])
+        for agents in (3, 4, 5)
+        for row in reported.rows("mapf-frozenlake", f"{agents}agents", [f"{n}x{n}" for n in range(3, 11)])
+        for name, figure in row["total"].items()
+        if "mean_of_cells" in figure
+    }
+    assert found == {(4, "Gemini-3.1-Pro", "valid", 12.95, 13.05), (5, "Kimi-K2.5", "valid", 13.47, 14.22)}
+
+
+# --- hostile names and answers
+
+
+def test_page_is_self_contained_and_escapes_everything(tmp_path):
+    bench("--policy", "adder", "--out", tmp_path / "out")
+    made = board.build(read_bench(tmp_path / "out"))
+    evil = "<script>alert(1)</script>\x1b[31m\u202e\n| `x` [a](javascript:b) \"'"
+    row = made["tables"][0]["rows"][0]
+    row["label"] = row["policy"] = made["tables"][0]["title"] = made["title"] = evil
+    made["notes"].append(evil)
+    row["failures"] = {evil: 3}
+    record = {"verified": False, "problems": [evil], "answers": 1, "rows": 1, "version": "0"}
+    page, text = html.render(made, record), markdown.render(made, record)
+    assert "<script" not in page and "\x1b" not in page and "\u202e" not in page
+    assert "Content-Security-Policy" in page and "default-src 'none'" in page
+    assert not re.search(r"<[^>]+\s(on\w+|style|src)\s*=|href=\"[^#]", page), "no handler, no inline style, no address"
+    assert "<script" not in text and "\x1b" not in text and "](javascript" not in text
+    assert visible("a\x1b]0;x\x07b") == "a\\u001b]0;x\\u0007b"
+
+
+def test_cost_plot_only_where_costs_are_known(tmp_path):
+    bench("--policy", "adder", "--out", tmp_path / "out")
+    made = board.build(read_bench(tmp_path / "out"))
+    assert "USD per answer" in html.render(made, None)
+    made["tables"][0]["rows"][0]["answers"]["cost_usd"] = None
+    assert "USD per answer" not in html.render(made, None)
