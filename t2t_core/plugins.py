@@ -15,7 +15,7 @@ from typing import Any
 import pluggy
 
 from t2t_core.hookspecs import Hooks
-from t2t_core.registry import Registry
+from t2t_core.registry import Registry, plain
 
 GROUP = "t2t"
 KINDS = {
@@ -47,7 +47,7 @@ class Plugins:
 
 def _distribution(entry_point: metadata.EntryPoint) -> str:
     dist = entry_point.dist
-    return f"{dist.name} {dist.version}" if dist else "unknown distribution"
+    return plain(f"{dist.name} {dist.version}", 80) if dist else "unknown distribution"
 
 
 def _entry_points() -> list[metadata.EntryPoint]:
@@ -71,18 +71,21 @@ def load(entry_points: list[metadata.EntryPoint] | None = None) -> Plugins:
     """Load every plugin afresh; `entry_points` replaces the installed ones (for tests)."""
     plugins = Plugins({kind: Registry(title) for kind, title in KINDS.items()})
     for entry_point in _entry_points() if entry_points is None else entry_points:
-        name, distribution = entry_point.name, _distribution(entry_point)
+        name, distribution = plain(entry_point.name, 80), _distribution(entry_point)
         if name in plugins.loaded:
             plugins.refused.append(
                 f"plugin {name} of {distribution}: the name is taken by {plugins.loaded[name]}; rename the entry point"
             )
             continue
+        before = {kind: dict(registry.entries) for kind, registry in plugins.registries.items()}
         try:
             _register(entry_point.load(), name, distribution, plugins)
-        except Exception as error:  # noqa: BLE001 - a stranger's module may raise anything; it is refused, not fatal
+        except (Exception, SystemExit) as error:  # a stranger's module may raise anything; it is refused, not fatal
             if os.environ.get("T2T_PLUGIN_TRACEBACK"):
                 raise
-            reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+            for kind, registry in plugins.registries.items():
+                registry.entries = before[kind]  # all of a plugin or nothing
+            reason = plain(f"{type(error).__name__}: {error}", 300)
             plugins.refused.append(f"plugin {name} of {distribution}: {reason} (T2T_PLUGIN_TRACEBACK=1 shows where)")
             continue
         plugins.loaded[name] = distribution

@@ -15,6 +15,11 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _SETTING = re.compile(r"([a-z][a-z0-9_]*)=(.*)", re.DOTALL)
 
 
+def plain(text: str, limit: int = 200) -> str:
+    """A stranger's text on one line: no control characters or terminal escapes, and not longer than needed."""
+    return "".join(c if c.isprintable() else "?" for c in " ".join(text[: 4 * limit].split()))[:limit]
+
+
 @dataclass(frozen=True)
 class Spec:
     """`name:argument,key=value,...` taken apart. Commas before the first setting belong to the argument."""
@@ -59,7 +64,7 @@ class Entry:
             return getattr(import_module(module), attribute)
         except (ImportError, AttributeError) as error:
             raise T2TError(
-                f"{self.name!r} could not be loaded: {error}",
+                f"{self.name!r} could not be loaded: {plain(str(error))}",
                 where=f"{self.target} of {self.distribution}",
                 cause="an optional dependency is missing, or the plugin is broken",
                 next="pip install 't2t-core[train]' for local models and trainers; t2t plugins lists what is loaded",
@@ -86,7 +91,7 @@ class Registry:
                 f"{self.kind} {name} of {self.distribution}: the name is taken by {self.entries[name].distribution}"
             )
         else:
-            self.entries[name] = Entry(name, target, str(summary), self.distribution, self.plugin)
+            self.entries[name] = Entry(name, target, plain(str(summary)), self.distribution, self.plugin)
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(sorted(self.entries.values(), key=lambda e: e.name))

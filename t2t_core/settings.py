@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from t2t_core.errors import T2TError
 
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
 Reader = Callable[[str], Any]
 
 
@@ -35,7 +37,7 @@ def read_settings(settings: Mapping[str, str], where: str, readers: Mapping[str,
         try:
             values[name] = readers[name](text)
         except ValueError as error:
-            raise T2TError(f"the setting {name}={ascii(str(text))[1:80]!s} is not usable: {error}", where=where) from None
+            raise T2TError(f"the setting {name} cannot be {ascii(text)[:80]}: {error}", where=where) from None
     return values
 
 
@@ -43,12 +45,12 @@ def integer(low: int, high: int) -> Reader:
     """A reader of whole numbers in low..high."""
 
     def read(text: str) -> int:
-        digits = text.strip()
-        if not (digits.lstrip("-").isascii() and digits.lstrip("-").isdigit() and len(digits) < 20):
+        if not _WHOLE.fullmatch(text.strip()):
             raise ValueError("it must be a whole number")
-        if not low <= int(digits) <= high:
+        value = int(text)
+        if not low <= value <= high:
             raise ValueError(f"it must lie in {low}..{high}")
-        return int(digits)
+        return value
 
     return read
 
