@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from t2t_core import hookspecs
 from t2t_core.errors import T2TError
-from t2t_core.hookspecs import Testbed
 from t2t_core.plugins import installed
 from t2t_core.records import Place, Response, Scored
 from t2t_core.testing import check_testbed
@@ -20,7 +20,7 @@ from t2t_envs.cli.solve import solve as solve_command
 from t2t_envs.frozen_lake import CHECKS, Instance, format_answer, read_instances, solve, verify, write_instances
 from t2t_envs.frozen_lake.testbed import MAPFFrozenLake, make, parse_agents
 
-BED: Testbed = MAPFFrozenLake()
+BED: hookspecs.Testbed = MAPFFrozenLake()
 LAKE = Instance(
     size=3,
     holes=[(0, 1)],
