@@ -74,7 +74,7 @@ class Evaluation:
         return digest.hexdigest()
 
 
-class _Tasks(Sequence[Task]):
+class Tasks(Sequence[Task]):
     """Tasks made when they are looked at, so that 100,000 prompts never lie in memory together."""
 
     def __init__(self, evaluation: Evaluation, indices: Sequence[int]) -> None:
@@ -89,7 +89,7 @@ class _Tasks(Sequence[Task]):
     def __getitem__(self, at: slice) -> Sequence[Task]: ...
     def __getitem__(self, at: int | slice) -> Task | Sequence[Task]:
         if isinstance(at, slice):
-            return _Tasks(self._evaluation, self._indices[at])
+            return Tasks(self._evaluation, self._indices[at])
         return self._evaluation.task(self._indices[at])
 
 
@@ -163,7 +163,7 @@ def _ask_all(
     for first in range(0, len(missing), size):
         indices = missing[first : first + size]
         answered = bytearray(len(indices))
-        with closing(_responses(policy, _Tasks(evaluation, indices), evaluation.sampling)) as responses:
+        with closing(_responses(policy, Tasks(evaluation, indices), evaluation.sampling)) as responses:
             if _spent(log.progress, max_usd):
                 return _spent(log.progress, max_usd)
             for position, response in responses:
@@ -178,7 +178,7 @@ def _ask_all(
     return None
 
 
-def _responses(policy: Policy, tasks: _Tasks, sampling: Sampling) -> Generator[tuple[Any, Any], None, None]:
+def _responses(policy: Policy, tasks: Tasks, sampling: Sampling) -> Generator[tuple[Any, Any], None, None]:
     """The policy's answers; what it raises becomes a T2TError, and its generator is closed whatever happens."""
     try:
         answers = policy.respond(tasks, sampling)
