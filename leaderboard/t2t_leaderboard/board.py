@@ -117,7 +117,7 @@ def _notes(tables: list[dict[str, Any]]) -> list[str]:
     ]
     rows = [row for table in tables for row in table["rows"]]
     if any(row["kind"] == "reported" for row in rows):
-        notes.append(reported.NOTE)
+        notes += [reported.NOTE, f"reported: {reported.data()['source']}"]
     if any("mean_of_cells" in figure for row in rows for figure in row["total"].values()):
         notes.append("two figures in a reported total: as printed / the mean of the row's own cells, where they disagree")
     if any(row.get("incomplete") for row in rows):
