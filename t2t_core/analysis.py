@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from t2t_core import runs
 from t2t_core.round_files import RoundFiles, finished_rounds, open_run, round_facts
 
 MOVED = 0.005
@@ -178,7 +177,7 @@ MEASURES = (
         "neighbouring groups whose level knobs do not fall / all neighbouring pairs, over level knobs",
         "configurations",
         "V1, V2, V5: 1",
-        lambda e: float((np.diff(e.after[:, 1:], axis=0) >= -MOVED).mean()) if len(e.groups) > 1 else None,
+        lambda e: float((np.diff(e.after[:, 1:], axis=0) >= -MOVED).mean()) if min(len(e.groups), e.after.shape[1]) > 1 else None,
     ),
     Measure(
         "edit_follows_breakdown",
@@ -237,7 +236,7 @@ def analyze(folder: Path) -> dict[str, Any]:
         if files.projection.exists():
             edit = read_edit(files)
             values = {m.name: m.value(edit) for m in MEASURES}
-            steps.append({"after_round": files.index, "outcome": runs.read_json(files.proposal)["outcome"], **values})
+            steps.append({"after_round": files.index, "outcome": files.read_proposal()["outcome"], **values})
     means = {m.name: _mean([step[m.name] for step in steps]) for m in MEASURES}
     named = {"run": str(folder), "designer": experiment.designer, "context": experiment.context}
     return {**named, "steps": steps, "mean": means}
@@ -246,8 +245,8 @@ def analyze(folder: Path) -> dict[str, Any]:
 def read_edit(files: RoundFiles) -> Edit:
     """The design step after a finished round."""
     facts = round_facts(files)
-    start = runs.read_json(RoundFiles(files.run, 0).configuration)
-    after = runs.read_json(files.projection)["configuration"]
+    start = RoundFiles(files.run, 0).read_configuration()
+    after = files.read_projection()["configuration"]
     groups = list(facts.configuration)
     counts = [facts.breakdown["groups"].get(g, {"answers": 0, "valid": 0}) for g in groups]
     valid = [c["valid"] / c["answers"] if c["answers"] else np.nan for c in counts]
@@ -263,7 +262,9 @@ def read_edit(files: RoundFiles) -> Edit:
 
 
 def _table(configuration: Mapping[str, Mapping[str, float]], groups: Sequence[str]) -> Any:
-    return np.array([list(configuration[g].values()) for g in groups], dtype=float)
+    """Groups x knobs; a group that the configuration lacks has NaN."""
+    knobs = len(next(iter(configuration.values())))
+    return np.array([list(configuration.get(g, {}).values()) or [np.nan] * knobs for g in groups], dtype=float)
 
 
 def named_groups(summary: str | None, groups: Sequence[str]) -> Any:

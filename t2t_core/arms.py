@@ -14,11 +14,13 @@ from typing import Any
 
 from t2t_core import runs
 from t2t_core.answers import ANSWERS
+from t2t_core.errors import T2TError
 from t2t_core.evaluation import Evaluation, evaluate, scored
 from t2t_core.experiment import Experiment
 from t2t_core.loop import limited, prompt_format
 from t2t_core.loop_progress import Reporter
 from t2t_core.records import Scored
+from t2t_core.round_files import Types, checked
 from t2t_core.seeding import key
 from t2t_core.stats import Rate, paired_difference, stratified
 
@@ -36,11 +38,9 @@ class Arm:
 def bench(experiment: Experiment, testbed: Any, folder: Path, arms: Sequence[Arm], reporter: Reporter) -> dict[str, Any]:
     """Evaluate the arms on the sets that `[evaluation]` selects; the result is `bench/table.json`, a pure function of the
     answers: {"sets": [{"name", "sha256", "instances", "rows": [...], "differences": [...]}]}, rates as shares."""
-    settings = dict(experiment.evaluation)
-    limit = settings.pop("limit", 0)
-    options = {o.name: o.parse(str(settings.get(o.name, o.default))) for o in testbed.options()}
+    limit = experiment.evaluation.get("limit", 0)
     form, sets = prompt_format(experiment), []
-    for name in testbed.set_names(options):
+    for name in set_names(experiment, testbed):
         chosen = testbed.load_set(name)
         evaluation = Evaluation(
             testbed, limited(testbed, chosen.instances, limit), 1, experiment.sampling, form, key(experiment.seed, "bench") >> 1
@@ -50,6 +50,23 @@ def bench(experiment: Experiment, testbed: Any, folder: Path, arms: Sequence[Arm
     table = {"sets": sets}
     runs.write_json(folder / "table.json", table)
     return table
+
+
+def set_names(experiment: Experiment, testbed: Any) -> Sequence[str]:
+    """The evaluation sets that `[evaluation]` selects, none where it is empty; T2TError for what the testbed does not know."""
+    if not experiment.evaluation:
+        return ()
+    settings = {k: v for k, v in experiment.evaluation.items() if k != "limit"}
+    options = {option.name: option for option in testbed.options()}
+    unknown = next((name for name in settings if name not in options), None)
+    if unknown:
+        known = ", ".join(["limit", *options])
+        raise T2TError(f"there is no setting {ascii(unknown)[:60]}", where="[evaluation]", cause=f"known: {known}")
+    limit = experiment.evaluation.get("limit", 0)
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+        raise T2TError(f"limit must be a whole number, not {ascii(limit)[:60]}", where="[evaluation]")
+    names: Sequence[str] = testbed.set_names({n: o.parse(str(settings.get(n, o.default))) for n, o in options.items()})
+    return names
 
 
 def _measure(
@@ -110,3 +127,30 @@ def _rate(columns: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
         for value in by_id.values():
             strata[column].add(value)
     return {**asdict(stratified(list(strata.values()))), "columns": {c: r.share for c, r in strata.items()}}
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """`bench/table.json`, checked: a run folder may come from a stranger."""
+    table = checked(runs.read_json(path), {"sets": (list,)}, path)
+    for one in table["sets"]:
+        checked(one, {"name": (str,), "instances": (int,), "rows": (list,), "differences": (list,)}, path)
+        metrics: set[str] | None = None
+        for row in one["rows"]:
+            rates = checked(row, {"arm": (str,), "rates": (dict,)}, path)["rates"]
+            for rate in rates.values():
+                checked(rate, dict.fromkeys(("value", "low", "high"), (int, float)), path)
+            if metrics not in (None, set(rates)):
+                raise T2TError("the rows have different metrics", where=str(path), cause="the file was edited by hand")
+            metrics = set(rates)
+        for difference in one["differences"]:
+            _check_difference(difference, path)
+    return table
+
+
+def _check_difference(difference: Any, path: Path) -> None:
+    wanted: Types = {"metric": (str,), "test": (str,), "p": (int, float), "arms": (list,)}
+    checked(difference, wanted, path, ("value", "low", "high"))
+    numbers = [difference[name] for name in ("value", "low", "high")]
+    names = difference["arms"]
+    if len(names) != 2 or not all(isinstance(n, str) for n in names) or not all(type(n) in (int, float) for n in numbers):
+        raise T2TError("a difference is not what was written", where=str(path), cause="the file was edited by hand")

@@ -61,8 +61,11 @@ class Fork:
             if temporary.exists():
                 shutil.rmtree(temporary)
             left_out = shutil.ignore_patterns(*DESIGN_FILES) if index == self.index else None
-            shutil.copytree(RoundFiles(self.source, index).folder, temporary, ignore=left_out, copy_function=_link)
-            os.replace(temporary, target)
+            try:
+                shutil.copytree(RoundFiles(self.source, index).folder, temporary, ignore=left_out, copy_function=_link)
+            except (OSError, shutil.Error) as error:
+                raise T2TError("the shared round cannot be taken over", where=str(target), cause=str(error)[:300]) from None
+            runs.rename(temporary, target)
 
 
 def _link(source: str, target: str) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core import context, design_step, jsonlines, runs
-from t2t_core.answers import Progress
+from t2t_core.answers import ANSWERS, Progress
 from t2t_core.design_step import make_brief, projection_record, propose, round_state, step_record
 from t2t_core.errors import T2TError
 from t2t_core.evaluation import Evaluation, evaluate, scored
@@ -70,7 +70,7 @@ class Loop:
 
     def _round(self, files: RoundFiles) -> None:
         self.reporter.round(files.index, self.experiment.rounds)
-        files.folder.mkdir(parents=True, exist_ok=True)
+        runs.make_folder(files.folder)
         if not files.configuration.exists():
             runs.write_json(files.configuration, self._configuration(files).to_dict())
         if not files.instances.exists():
@@ -104,11 +104,11 @@ class Loop:
     def _configuration(self, files: RoundFiles) -> Any:
         if files.index == 0:
             return self.testbed.random_configuration(self.request, key(self.experiment.seed, "configuration") >> 1)
-        projected = runs.read_json(RoundFiles(self.folder, files.index - 1).projection)
+        projected = RoundFiles(self.folder, files.index - 1).read_projection()
         return self.testbed.read_configuration(projected["configuration"])
 
     def _generate(self, files: RoundFiles) -> None:
-        configuration = self.testbed.read_configuration(runs.read_json(files.configuration))
+        configuration = self.testbed.read_configuration(files.read_configuration())
         seed = key(self.experiment.seed, "generate", files.index) >> 1
         instances = self.testbed.generate(configuration, self.request, seed)
         report: Any = getattr(instances, "report", None)
@@ -119,7 +119,7 @@ class Loop:
 
     def _train(self, files: RoundFiles) -> None:
         before = RoundFiles(self.folder, files.index - 1)
-        files.train.mkdir(parents=True, exist_ok=True)
+        runs.make_folder(files.train)
         path = files.train / "metrics.jsonl"
         with closing(jsonlines.Appender(path, _torn(path))) as metrics:
 
@@ -155,7 +155,7 @@ class Loop:
             policy = self.experiment.make_policy(files.trained_checkpoint())
             outcome = evaluate(self.validation, policy, files.validation_log, progress=self.reporter.answers)
             _refuse_errors(outcome.progress)
-            (files.validation_log / "answers.jsonl").replace(files.validation)
+            runs.rename(files.validation_log / ANSWERS, files.validation)
         answers = list(scored(self.validation, files.validation))
         breakdown = dict(self.testbed.breakdown(answers))
         runs.write_json(files.breakdown, breakdown)
@@ -182,12 +182,12 @@ class Loop:
             self.reporter.note(f"designer {step.outcome}, the configuration stays: {'; '.join(step.proposal.notes)[:300]}")
 
     def _project(self, files: RoundFiles) -> None:
-        previous = self.testbed.read_configuration(runs.read_json(files.configuration))
-        record = runs.read_json(files.proposal)
-        parsed = record.get("parsed")
+        previous = self.testbed.read_configuration(files.read_configuration())
+        record = files.read_proposal()
+        parsed = record["parsed"]
         projection, note = design_step.project(self.testbed, parsed, previous, self.request)
         if parsed is None:
-            note = note or f"designer {record.get('outcome')}: the previous configuration stays"
+            note = note or f"designer {record['outcome']}: the previous configuration stays"
         runs.write_json(files.projection, projection_record(projection, note))
         for change in projection.changes:
             self.reporter.note(f"corrected {change.knob}: {change.reason}"[:200])

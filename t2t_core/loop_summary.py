@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from t2t_core import runs
+from t2t_core.arms import read_table
 from t2t_core.round_files import RoundFiles, finished_rounds, open_run
 from t2t_core.stats import Rate, stratified
 
@@ -27,16 +27,16 @@ def summarize(folder: Path) -> dict[str, Any]:
         "designs": list(designs(folder)),
         "budgets": budgets,
         "unequal": unequal(budgets),
-        "bench": runs.read_json(bench) if bench.exists() else None,
+        "bench": read_table(bench) if bench.exists() else None,
     }
 
 
 def round_summary(files: RoundFiles) -> dict[str, Any]:
     """Validation of one round: totals as unweighted mean over the groups, and per group."""
-    groups = runs.read_json(files.breakdown)["groups"]
+    groups = files.read_breakdown()["groups"]
     rates = {name: asdict(stratified([_rate(counts, name) for counts in groups.values()])) for name in ("valid", "optimal")}
     per_group = {g: {n: _share(c, n) for n in ("valid", "optimal")} for g, c in groups.items()}
-    return {"round": files.index, **rates, "groups": per_group, "configuration": runs.read_json(files.configuration)}
+    return {"round": files.index, **rates, "groups": per_group, "configuration": files.read_configuration()}
 
 
 def _rate(counts: Mapping[str, Any], name: str) -> Rate:
@@ -51,8 +51,8 @@ def designs(folder: Path) -> Iterator[dict[str, Any]]:
     """Each design step: who, how it went, what it cost, every cell that changed, and every correction."""
     files = RoundFiles(folder, 0)
     while files.projection.exists():
-        proposal, projection = runs.read_json(files.proposal), runs.read_json(files.projection)
-        before = runs.read_json(files.configuration)
+        proposal, projection = files.read_proposal(), files.read_projection()
+        before = files.read_configuration()
         yield {
             "after_round": files.index,
             "designer": proposal["designer"],
@@ -81,13 +81,13 @@ def budget(folder: Path) -> dict[str, Any]:
     total = dict.fromkeys(("rounds", "instances", "samples", "updates", "tokens", "design_calls", "design_tokens"), 0)
     total["design_usd"] = 0
     for files in finished_rounds(folder):
-        training = runs.read_json(files.training)
+        training = files.read_training()
         total["rounds"] += 1
-        total["instances"] += runs.read_json(files.generation)["instances"]
+        total["instances"] += files.instances_drawn()
         for name in ("samples", "updates", "tokens"):
             total[name] += training[name]
         if files.proposal.exists():
-            cost = runs.read_json(files.proposal)["cost"]
+            cost = files.read_proposal()["cost"]
             total["design_calls"] += cost["calls"]
             total["design_tokens"] += cost["prompt_tokens"] + cost["completion_tokens"]
             total["design_usd"] += cost["usd"]

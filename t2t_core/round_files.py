@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from t2t_core import jsonlines, runs
@@ -20,6 +21,7 @@ from t2t_core.experiment import Experiment
 from t2t_core.records import Round
 
 KIND = "closed loop"
+Types = Mapping[str, tuple[type, ...]]
 DESIGN_FILES = ("context.md", "proposal.json", "projection.json")
 
 
@@ -49,14 +51,49 @@ class RoundFiles:
         return [testbed.read_instance(line.value) for line in jsonlines.read(self.instances)]
 
     def trained_checkpoint(self) -> Path | None:
-        """The checkpoint after this round's training; None where the policy has none."""
-        text = runs.read_json(self.training).get("checkpoint")
+        """The checkpoint after this round's training; None where the policy has none. T2TError for a path that leaves the run."""
+        text = self.read_training()["checkpoint"]
         if text is None:
             return None
-        if not isinstance(text, str):
-            raise T2TError("the checkpoint is no path", where=str(self.training), cause="the file was edited by hand")
         inside = self.run / text
+        if ".." in Path(text).parts:
+            raise T2TError("the checkpoint lies outside its run", where=str(self.training), cause="the file was edited by hand")
         return inside if not Path(text).is_absolute() and inside.exists() else Path(text)
+
+    # --- what a stranger may have written: checked where it is read
+
+    def read_configuration(self) -> dict[str, dict[str, float]]:
+        return checked_configuration(runs.read_json(self.configuration), self.configuration)
+
+    def read_training(self) -> dict[str, Any]:
+        wanted = {"checkpoint": (str, NoneType), "samples": (int,), "updates": (int,), "tokens": (int,)}
+        return checked(runs.read_json(self.training), wanted, self.training)
+
+    def read_breakdown(self) -> dict[str, Any]:
+        breakdown = checked(runs.read_json(self.breakdown), {"groups": (dict,)}, self.breakdown)
+        for counts in breakdown["groups"].values():
+            checked(counts, dict.fromkeys(("answers", "valid", "optimal"), (int,)), self.breakdown)
+        return breakdown
+
+    def read_proposal(self) -> dict[str, Any]:
+        wanted: Types = {"designer": (str,), "outcome": (str,), "parsed": (dict, NoneType), "summary": (str, NoneType)}
+        wanted = {**wanted, "notes": (list,), "raw": (str,), "cost": (dict,)}
+        record = checked(runs.read_json(self.proposal), wanted, self.proposal)
+        counted: Types = dict.fromkeys(("calls", "prompt_tokens", "completion_tokens"), (int,))
+        checked(record["cost"], {**counted, "usd": (int, float)}, self.proposal)
+        return record
+
+    def read_projection(self) -> dict[str, Any]:
+        wanted = {"configuration": (dict,), "changes": (list,), "note": (str, NoneType)}
+        record = checked(runs.read_json(self.projection), wanted, self.projection)
+        checked_configuration(record["configuration"], self.projection)
+        for change in record["changes"]:
+            checked(change, {"knob": (str,), "reason": (str,)}, self.projection, ("proposed", "used"))
+        return record
+
+    def instances_drawn(self) -> int:
+        count: int = checked(runs.read_json(self.generation), {"instances": (int,)}, self.generation)["instances"]
+        return count
 
     def relative(self, checkpoint: Path | None) -> str | None:
         """A checkpoint as it is recorded: relative to the run where it lies inside, so that the folder can be moved."""
@@ -101,18 +138,32 @@ def finished_rounds(folder: Path) -> Iterator[RoundFiles]:
 
 def round_facts(files: RoundFiles) -> Round:
     """A finished round as facts; its summary is what its designer said when it chose this round's configuration."""
-    before = RoundFiles(files.run, files.index - 1).proposal
-    summary = runs.read_json(before).get("summary") if files.index and before.exists() else None
-    breakdown = runs.read_json(files.breakdown)
-    _check_breakdown(breakdown, files.breakdown)
-    return Round(files.index, runs.read_json(files.configuration), breakdown, summary if isinstance(summary, str) else None)
+    before = RoundFiles(files.run, files.index - 1)
+    summary = before.read_proposal()["summary"] if files.index and before.proposal.exists() else None
+    return Round(files.index, files.read_configuration(), files.read_breakdown(), summary)
 
 
-def _check_breakdown(breakdown: Mapping[str, Any], path: Path) -> None:
-    groups = breakdown.get("groups")
-    if not isinstance(groups, dict) or not all(isinstance(c, dict) and _counted(c) for c in groups.values()):
-        raise T2TError("the breakdown lacks counts per group", where=str(path), cause="the file was edited by hand")
+def checked(data: Any, wanted: Types, path: Path, present: Sequence[str] = ()) -> dict[str, Any]:
+    """`data` where it is an object whose fields have those types; T2TError otherwise. Numbers must not be negative."""
+    for name in (*wanted, *present):
+        fields = data if isinstance(data, dict) else {}
+        value, types = fields.get(name), wanted.get(name, (object,))
+        boolean = isinstance(value, bool) and bool not in types and object not in types
+        negative = isinstance(value, (int, float)) and value < 0
+        if name not in fields or not isinstance(value, types) or boolean or (negative and name in wanted):
+            raise T2TError(f"{name!r} is missing or not what was written", where=str(path), cause="the file was edited by hand")
+    found: dict[str, Any] = data
+    return found
 
 
-def _counted(counts: Mapping[str, Any]) -> bool:
-    return all(type(counts.get(name)) is int and counts[name] >= 0 for name in ("answers", "valid", "optimal"))
+def checked_configuration(data: Any, path: Path) -> dict[str, dict[str, float]]:
+    """A configuration's JSON as every reader here expects it: group -> knob -> number, the same knobs in every group."""
+    groups = data.values() if isinstance(data, dict) else ()
+    knobs = [list(group) for group in groups if isinstance(group, dict)]
+    numbers = all(
+        isinstance(v, (int, float)) and not isinstance(v, bool) for g in groups if isinstance(g, dict) for v in g.values()
+    )
+    if not knobs or len(knobs) != len(groups) or any(k != knobs[0] for k in knobs) or not numbers or not knobs[0]:
+        raise T2TError("this is no configuration", where=str(path), cause="the file was edited by hand")
+    found: dict[str, dict[str, float]] = data
+    return found

@@ -111,7 +111,7 @@ def _designs(folder: Path, designs: Sequence[Mapping[str, Any]]) -> Iterable[str
             *(f"{c['knob']}: {c['proposed']} -> {c['used']} ({c['reason']})" for c in design["corrections"]),
         ]
         yield "<ul>" + "".join(f"<li>{_text(note)}</li>" for note in notes) + "</ul>" if notes else ""
-        seen, raw = files.context.read_text("utf-8", "replace"), str(runs.read_json(files.proposal)["raw"])
+        seen, raw = files.context.read_text("utf-8", "replace"), files.read_proposal()["raw"]
         yield f"<details><summary>What the designer saw</summary><pre>{_long(seen)}</pre></details>"
         yield f"<details><summary>Its reply</summary><pre>{_long(raw)}</pre></details>" if raw else ""
 

@@ -74,6 +74,22 @@ def unwritable(path: Path, error: OSError) -> T2TError:
     )
 
 
+def make_folder(path: Path) -> None:
+    """The folder and those above it; T2TError where that cannot be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+def rename(path: Path, target: Path) -> None:
+    """Put a finished file or folder into its place; T2TError where that cannot be."""
+    try:
+        os.replace(path, target)
+    except OSError as error:
+        raise unwritable(target, error) from None
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON document to read and to diff: two spaces, ASCII, a newline at the end."""
     write_atomic(path, document(value))

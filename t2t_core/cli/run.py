@@ -13,7 +13,7 @@ from t2t_core.conduct import conduct
 from t2t_core.errors import T2TError
 from t2t_core.forks import Fork
 from t2t_core.loop_progress import Reporter
-from t2t_core.loop_summary import render
+from t2t_core.loop_summary import printable, render
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -41,4 +41,4 @@ def run(fork_text: str | None, with_control: bool, out: Path | None, dry_run: bo
         raise T2TError("a fork cannot go into the run it starts from", where=str(folder), next="give another --out")
     click.echo(f"run folder {folder} ({'resumed' if (folder / runs.MANIFEST).exists() else 'new'})")
     summary = conduct(experiment, folder, Reporter(click.echo), fork, with_control)
-    click.echo("\n" + render(summary) + f"\nsummary: {folder / 'summary.md'}   page: t2t report {folder}")
+    click.echo("\n" + printable(render(summary)) + f"\nsummary: {folder / 'summary.md'}   page: t2t report {folder}")

@@ -14,8 +14,11 @@ from click.testing import CliRunner, Result
 from t2t_core.cli import cli
 from t2t_core.errors import T2TError
 from t2t_core.experiment import Experiment, resolve
+from t2t_core.loop_summary import render, summarize
 from t2t_core.plugins import installed
 from t2t_core.records import Proposal
+from t2t_core.run_report import page
+from t2t_core.seeding import Stream
 
 pytestmark = pytest.mark.usefixtures("lake_plugins")
 CONFIGURATION = """
@@ -163,3 +166,41 @@ def test_the_report_lets_no_stranger_in(config: Path, tmp_path: Path) -> None:
 def test_an_experiment_survives_json() -> None:
     experiment = resolve("paper", None, [], {}, {})
     assert Experiment.from_dict(json.loads(json.dumps(experiment.to_dict()))) == experiment
+
+
+ROUNDS = 100
+HOSTILE = [None, True, -1, 10**60, 1e300, "", "../../../etc", "\x1b[2J<script>", [], {}, [[]], {"": None}, {"3": {"x": "y"}}]
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path to every node of a JSON value."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [at, *(place for key, item in items for place in places(item, (*at, key)))]
+
+
+def test_a_tampered_run_folder_is_read_or_refused_but_never_crashes(config: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    t2t("run", "--config", config, "--with-control", "--out", run)
+    stream, refused = Stream.of(3, "tampering"), 0
+    files = [p for p in run.rglob("*.json") if p.name != "summary.json"]
+    for _ in range(ROUNDS):
+        path = stream.choice(files)
+        before = path.read_bytes()
+        data = json.loads(before)
+        *inner, last = stream.choice(places(data)[1:])
+        node = data
+        for step in inner:
+            node = node[step]
+        if stream.below(4):
+            node[last] = stream.choice(HOSTILE)
+        else:
+            del node[last]
+        path.write_text(json.dumps(data))
+        try:
+            shown = page(run)
+            assert "\x1b" not in shown and "<script>" not in shown
+            render(summarize(run))
+        except T2TError:
+            refused += 1
+        path.write_bytes(before)
+    assert ROUNDS / 4 < refused < ROUNDS
