@@ -19,12 +19,15 @@ _PACKAGE = f"{__package__}.frozen_lake"
 def _with_gymnasium() -> None:
     from gymnasium.envs.registration import register
 
+    # Gymnasium's passive checker looks at what an environment returns, not at what its user does, and takes as long as the
+    # rest of making and resetting one. Ours runs in the tests; gym.make(..., disable_env_checker=False) switches it on.
     register(
         ENV_ID,
         entry_point=f"{_PACKAGE}.gym_env:MAPFFrozenLakeEnv",
         vector_entry_point=f"{_PACKAGE}.vector_env:MAPFFrozenLakeVectorEnv",
+        disable_env_checker=True,
     )
-    register(TEXT_ID, entry_point=f"{_PACKAGE}.text_env:MAPFFrozenLakeTextEnv")
+    register(TEXT_ID, entry_point=f"{_PACKAGE}.text_env:MAPFFrozenLakeTextEnv", disable_env_checker=True)
 
 
 def _with_pettingzoo() -> None:

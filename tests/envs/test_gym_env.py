@@ -29,7 +29,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 def make(**options: Any) -> gym.Env[Any, Any]:
-    return gym.make("MAPFFrozenLake-v0", **options)
+    return gym.make("MAPFFrozenLake-v0", disable_env_checker=False, **options)
 
 
 @pytest.mark.parametrize("options", OPTIONS)

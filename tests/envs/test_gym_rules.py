@@ -24,7 +24,8 @@ modes = st.sampled_from(["terminate", "block"])
 
 
 def make(instance: Instance, **options: Any) -> gym.Env[Any, Any]:
-    env = gym.make("MAPFFrozenLake-v0", size=instance.size, num_agents=instance.num_agents, hole_ratio=0.0, **options)
+    sizes = {"size": instance.size, "num_agents": instance.num_agents, "hole_ratio": 0.0}
+    env = gym.make("MAPFFrozenLake-v0", disable_env_checker=False, **sizes, **options)
     env.reset(options={"instance": instance})
     return env
 

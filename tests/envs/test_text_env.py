@@ -19,7 +19,7 @@ from t2t_envs.frozen_lake.verifier import CHECKS, verify
 
 
 def make(**options: Any) -> gym.Env[Any, Any]:
-    return gym.make("MAPFFrozenLakeText-v0", **options)
+    return gym.make("MAPFFrozenLakeText-v0", disable_env_checker=False, **options)
 
 
 @pytest.mark.parametrize("options", [{}, {"size": 3, "num_agents": 3, "objective": "sum_of_costs", "prompt_format": "compact"}])

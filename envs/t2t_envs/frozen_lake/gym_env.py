@@ -132,7 +132,9 @@ class MAPFFrozenLakeEnv(gym.Env[Any, Any]):
     ```
 
     `require_wait` is exact, for the stored objective. Wrong arguments raise `T2TError`. `gym.make_vec(...,
-    vectorization_mode="vector_entry_point")` makes many environments at once (`MAPFFrozenLakeVectorEnv`).
+    vectorization_mode="vector_entry_point")` makes many environments at once (`MAPFFrozenLakeVectorEnv`). The environment is
+    registered without Gymnasium's passive checker, which would double the time of a fresh environment and looks at the
+    environment's own conformance only; `gym.make(..., disable_env_checker=False)` switches it on.
 
     Render modes: `ansi` returns text, `rgb_array` an image `(height, width, 3)` uint8. `human` prints the text to the
     terminal after every step and opens no window; for a window wrap `rgb_array` in `gymnasium.wrappers.HumanRendering`,

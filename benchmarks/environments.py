@@ -1,0 +1,357 @@
+"""How fast the environments step and reset, each beside its peer on the same core.
+
+    python benchmarks/environments.py                      # about a minute; ours beside Gymnasium's FrozenLake-v1
+    python benchmarks/environments.py --pogema PYTHON      # and beside pogema, under the Python that has it
+
+Every row alternates its sides `--repeats` times on one pinned core and prints the median rate of each with its range, and the
+ratio of the medians. Rates are per second of processor time, so that other work on the machine does not count; the wall rates,
+which are the same on an idle machine, are in the JSON. pogema 1.4 asks for other versions of Gymnasium, numpy and pydantic than
+ours, so it runs in a process of its own that sleeps while the others are measured (`python -m venv p`, then
+`p/bin/pip install pogema==1.4.0`, then `--pogema p/bin/python`). A joint step moves all agents of one environment; in the vector rows an autoreset is not counted as one. One JSON per run goes
+to benchmarks/results/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / room) for room in ("", "envs")]
+
+import gymnasium as gym  # noqa: E402 - the rooms are found from a plain checkout
+import numpy as np  # noqa: E402
+import pettingzoo  # noqa: E402
+from gymnasium import spaces  # noqa: E402
+from gymnasium.envs.toy_text.frozen_lake import generate_random_map  # noqa: E402
+
+import t2t_envs  # noqa: E402, F401
+from t2t_core import runs  # noqa: E402
+
+ENV = "MAPFFrozenLake-v0"
+OPEN: dict[str, Any] = {"size": 10, "num_agents": 5, "hole_ratio": 0, "on_conflict": "block"}
+
+
+class Timing(NamedTuple):
+    """Units of work done, processor and wall seconds taken, and restarts among them where they are counted apart."""
+
+    units: int
+    processor: float
+    wall: float
+    resets: int = 0
+
+
+Side = Callable[[float], Timing]  # for so many seconds of processor time
+
+
+def timed(seconds: float, batch: Callable[[], int]) -> Timing:
+    """Call `batch`, which returns how many units it did, for so many seconds of processor time."""
+    units, wall, begin = 0, time.perf_counter(), time.process_time()
+    while (taken := time.process_time() - begin) < seconds:
+        units += batch()
+    return Timing(units, taken, time.perf_counter() - wall)
+
+
+def joint_steps() -> Side:
+    env = gym.make(ENV, **OPEN)
+    env.action_space.seed(0)
+    actions = [env.action_space.sample() for _ in range(2000)]
+    env.reset(seed=0)
+
+    def batch() -> int:
+        for action in actions:
+            _, _, terminated, truncated, _ = env.step(action)
+            if terminated or truncated:
+                env.reset()
+        return len(actions)
+
+    return lambda seconds: timed(seconds, batch)
+
+
+def frozen_lake_steps() -> Side:
+    env = gym.make("FrozenLake-v1", map_name="8x8")
+    env.action_space.seed(0)
+    actions = [env.action_space.sample() for _ in range(2000)]
+    env.reset(seed=0)
+
+    def batch() -> int:
+        for action in actions:
+            _, _, terminated, truncated, _ = env.step(action)
+            if terminated or truncated:
+                env.reset()
+        return len(actions)
+
+    return lambda seconds: timed(seconds, batch)
+
+
+def parallel_steps(env: Any) -> Side:
+    env.reset(seed=0)
+    for index, name in enumerate(env.possible_agents):
+        env.action_space(name).seed(index)
+    actions = [{name: env.action_space(name).sample() for name in env.possible_agents} for _ in range(500)]
+
+    def batch() -> int:
+        for action in actions:
+            env.step(action)
+            if not env.agents:
+                env.reset()
+        return len(actions)
+
+    return lambda seconds: timed(seconds, batch)
+
+
+class EmptyParallelEnv(pettingzoo.ParallelEnv):  # type: ignore[misc]  # PettingZoo ships no types
+    """The floor: five agents, and nothing happens."""
+
+    metadata: dict[str, Any] = {"name": "empty"}
+
+    def __init__(self) -> None:
+        self.possible_agents = [f"agent_{i}" for i in range(5)]
+        self._space = spaces.Discrete(5)
+
+    def action_space(self, agent: str) -> Any:
+        return self._space
+
+    observation_space = action_space
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        self.agents = list(self.possible_agents)
+        return dict.fromkeys(self.agents, 0), {name: {} for name in self.agents}
+
+    def step(self, actions: dict[str, Any]) -> Any:
+        names = self.agents
+        flags = dict.fromkeys(names, False)
+        return dict.fromkeys(names, 0), dict.fromkeys(names, 0.0), flags, dict(flags), {name: {} for name in names}
+
+
+def makes_and_resets() -> Side:
+    def batch() -> int:
+        for _ in range(50):
+            gym.make(ENV, size=10, num_agents=5, hole_ratio=0.2).reset()
+        return 50
+
+    return lambda seconds: timed(seconds, batch)
+
+
+def resets() -> Side:
+    env = gym.make(ENV, size=10, num_agents=5, hole_ratio=0.2)
+
+    def batch() -> int:
+        for _ in range(50):
+            env.reset()
+        return 50
+
+    return lambda seconds: timed(seconds, batch)
+
+
+def frozen_lake_makes_and_resets() -> Side:
+    def batch() -> int:
+        for _ in range(10):
+            gym.make("FrozenLake-v1", desc=generate_random_map(size=10)).reset()
+        return 10
+
+    return lambda seconds: timed(seconds, batch)
+
+
+def vector_steps(count: int, **options: Any) -> Side:
+    envs = gym.make_vec(ENV, num_envs=count, vectorization_mode="vector_entry_point", size=10, num_agents=5, **options)
+    envs.action_space.seed(0)
+    actions = [envs.action_space.sample() for _ in range(50)]
+    envs.reset(seed=0)
+
+    def measure(seconds: float) -> Timing:
+        restarted = 0
+
+        def batch() -> int:
+            nonlocal restarted
+            before = restarted
+            for action in actions:
+                infos = envs.step(action)[4]
+                if "_instance" in infos:
+                    restarted += int(infos["_instance"].sum())
+            return count * len(actions) - (restarted - before)
+
+        return timed(seconds, batch)._replace(resets=restarted)
+
+    return measure
+
+
+def sync_frozen_lake_steps(count: int) -> Side:
+    envs = gym.make_vec("FrozenLake-v1", num_envs=count, vectorization_mode="sync", map_name="8x8")
+    envs.action_space.seed(0)
+    actions = [envs.action_space.sample() for _ in range(20)]
+    envs.reset(seed=0)
+
+    def batch() -> int:
+        for action in actions:
+            envs.step(action)
+        return count * len(actions)
+
+    return lambda seconds: timed(seconds, batch)
+
+
+# The peer's side, run by its own Python: reads "<row> <seconds>" lines, answers "<units> <processor seconds> <wall seconds>".
+POGEMA = """
+import sys, time
+from pogema import GridConfig, pogema_v0
+def config(density, **more):
+    return GridConfig(num_agents=5, size=10, density=density, max_episode_steps=80, on_target="nothing", **more)
+joint = pogema_v0(grid_config=config(0.0)); joint.reset(seed=0)
+twin = pogema_v0(grid_config=config(0.0, integration="PettingZoo")); twin.reset(seed=0)
+moves = [[joint.action_space.sample() for _ in range(5)] for _ in range(200)]
+named = [dict(zip(twin.possible_agents, move)) for move in moves]
+def steps():
+    for move in moves:
+        _, _, ended, cut, _ = joint.step(move)
+        if all(ended) or all(cut): joint.reset()
+    return len(moves)
+def parallel():
+    for move in named:
+        twin.step(move)
+        if not twin.agents: twin.reset()
+    return len(named)
+def resets():
+    for _ in range(10): pogema_v0(grid_config=config(0.2)).reset()
+    return 10
+for line in sys.stdin:
+    row, seconds = line.split()
+    units, wall, begin = 0, time.perf_counter(), time.process_time()
+    while time.process_time() - begin < float(seconds): units += globals()[row]()
+    print(units, time.process_time() - begin, time.perf_counter() - wall, flush=True)
+"""
+
+
+class Pogema:
+    """pogema under another Python; asleep unless it is asked."""
+
+    def __init__(self, python: str) -> None:
+        self.process = subprocess.Popen(
+            [python, "-c", POGEMA], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+
+    def side(self, row: str) -> Side:
+        def measure(seconds: float) -> Timing:
+            asked, answered = self.process.stdin, self.process.stdout
+            if asked is None or answered is None:
+                raise SystemExit("pogema's process has no pipes")
+            print(row, seconds, file=asked, flush=True)
+            units, processor, wall = answered.readline().split()
+            return Timing(int(units), float(processor), float(wall))
+
+        return measure
+
+
+def rows(pogema: Pogema | None) -> Iterator[tuple[str, float, dict[str, Side]]]:
+    """(what, goal per second, sides); the first side is ours."""
+
+    def other(row: str) -> dict[str, Side]:
+        return {"pogema 1.4": pogema.side(row)} if pogema else {}
+
+    yield "joint steps, 10x10, 5 agents, no holes, blocking", 100e3, {
+        "gym.make": joint_steps(), "FrozenLake-v1 (one agent)": frozen_lake_steps(), **other("steps")
+    }  # fmt: skip
+    yield "joint steps, PettingZoo parallel, the same", 60e3, {
+        "pettingzoo.make": parallel_steps(pettingzoo.make("parallel", ENV, **OPEN)),
+        "an empty ParallelEnv (the floor)": parallel_steps(EmptyParallelEnv()), **other("parallel"),
+    }  # fmt: skip
+    yield "make + reset, a fresh labelled 10x10 instance, 20 % holes, 5 agents", 5e3, {
+        "gym.make(...).reset()": makes_and_resets(), "FrozenLake-v1, random 10x10 map": frozen_lake_makes_and_resets(),
+        **other("resets"), "our reset() alone": resets(),
+    }  # fmt: skip
+    sync = sync_frozen_lake_steps(64)
+    yield "joint steps, 1,024 environments, 10x10, 20 % holes, 5 agents, blocking", 5e6, {
+        "make_vec": vector_steps(1024, on_hole="block", on_conflict="block"), "SyncVectorEnv of 64 FrozenLake-v1": sync
+    }  # fmt: skip
+    yield "joint steps, the same with the default (fatal) modes", 1e6, {
+        "make_vec": vector_steps(1024), "SyncVectorEnv of 64 FrozenLake-v1": sync
+    }  # fmt: skip
+
+
+def measure(what: str, goal: float, sides: dict[str, Side], repeats: int, seconds: float) -> dict[str, Any]:
+    """Alternate the sides, print the row, and return it."""
+    timings: dict[str, list[Timing]] = {name: [] for name in sides}
+    for side in sides.values():
+        side(seconds / 10)  # warm
+    for _ in range(repeats):
+        for name, side in sides.items():
+            gc.collect()
+            timings[name].append(side(seconds))
+    rates = {name: [t.units / t.processor for t in taken] for name, taken in timings.items()}
+    first = next(iter(rates.values()))
+    met = statistics.median(first) >= goal
+    print(f"\n{what}; goal {goal:,.0f} /s: {'met' if met else 'MISSED'}")
+    found: dict[str, Any] = {}
+    for name, taken in timings.items():
+        ratios = [a / b for a, b in zip(first, rates[name], strict=True)]
+        resets = sum(t.resets for t in taken) / sum(t.processor for t in taken)
+        found[name] = {
+            "per_s": _spread(rates[name]),
+            "per_wall_s": _spread([t.units / t.wall for t in taken]),
+            "ours_over_it": _spread(ratios),
+            "resets_per_s": resets,
+        }
+        line = f"  {name:>34}: {_text(found[name]['per_s'], 0)} /s, ours over it {_text(found[name]['ours_over_it'], 1)}"
+        print(line + (f", and {resets:,.0f} resets/s" if resets else ""))
+    return {"what": what, "goal_per_s": goal, "met": met, "sides": found}
+
+
+def _spread(values: list[float]) -> dict[str, Any]:
+    return {"median": statistics.median(values), "least": min(values), "most": max(values), "all": values}
+
+
+def _text(spread: dict[str, Any], digits: int) -> str:
+    return f"{spread['median']:,.{digits}f} ({spread['least']:,.{digits}f} to {spread['most']:,.{digits}f})"
+
+
+def import_seconds() -> float:
+    """Processor seconds of a fresh interpreter that imports the package and both libraries."""
+    times = []
+    for _ in range(7):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        code = "import t2t_envs, gymnasium, pettingzoo"
+        subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": f"{ROOT}:{ROOT / 'envs'}"})
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return statistics.median(times)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.5, help="per side and repeat")
+    parser.add_argument("--pogema", metavar="PYTHON", help="a Python that has pogema")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    given = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    pogema = Pogema(given.pogema) if given.pogema else None
+    found = [measure(*row, given.repeats, given.seconds) for row in rows(pogema)]
+    seconds = import_seconds()
+    print(f"\nimport t2t_envs, gymnasium, pettingzoo: {seconds:.2f} s, goal 0.5: {'met' if seconds <= 0.5 else 'MISSED'}")
+    at = runs.now()
+    result: dict[str, Any] = {
+        "rows": found,
+        "import_s": {"seconds": seconds, "goal": 0.5},
+        "load_average": os.getloadavg(),
+        "machine": platform.processor() or platform.machine(),
+        "versions": {"gymnasium": gym.__version__, "pettingzoo": pettingzoo.__version__, "numpy": np.__version__},
+        "environment": runs.environment(),
+        "at": at,
+    }
+    runs.write_json(given.out / f"environments-{at.replace(':', '')}.json", result)
+    if pogema:
+        pogema.process.terminate()
+
+
+if __name__ == "__main__":
+    main()
