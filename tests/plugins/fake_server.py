@@ -6,6 +6,7 @@ with FakeServer(lambda prompt, nth: "429" if nth == 0 else "an answer") as serve
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import threading
@@ -49,6 +50,15 @@ BODIES |= {
 Script = Callable[[str, int], str | bytes | tuple[int, dict[str, str], bytes]]
 
 
+@functools.cache
+def _gzip_bomb() -> bytes:
+    return gzip.compress(b" " * (16 << 20))
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128  # connections that may wait on a busy machine
+
+
 @dataclass
 class FakeServer:
     """script(prompt, nth) says how the nth request (from 0) for a prompt is answered: a status of STATUSES, a name of BODIES,
@@ -57,7 +67,6 @@ class FakeServer:
 
     script: Script
     requests: list[dict[str, Any]] = field(default_factory=list)
-    drop_bytes: int = 1 << 20
 
     def __enter__(self) -> FakeServer:
         self.closing = threading.Event()
@@ -69,7 +78,7 @@ class FakeServer:
         class Handler(_Handler):
             server_of = fake
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http = _Server(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self._thread.start()
@@ -154,11 +163,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _huge(self) -> None:
         self._send(200, b"", {"Content-Length": str(1 << 40)})
-        for _ in range(1000):
-            self.wfile.write(b" " * self.server_of.drop_bytes)
+        for _ in range(10_000):
+            self.wfile.write(b" " * 65536)
 
     def _gzip_bomb(self) -> None:
-        self._send(200, gzip.compress(b" " * (64 << 20)), {"Content-Encoding": "gzip"})
+        self._send(200, _gzip_bomb(), {"Content-Encoding": "gzip"})
 
     def _redirect(self) -> None:
         self._send(302, b"", {"Location": "http://127.0.0.1:9/v1/chat/completions"})

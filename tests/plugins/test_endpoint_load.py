@@ -70,7 +70,7 @@ def test_every_fault_and_still_one_answer_or_error_each(tmp_path):
         assert len(list(jsonlines.read(tmp_path / "log.jsonl"))) == count
         server.script = faulty(0, FAULTS)
         asked = len(server.requests)
-        evaluate(evaluation(count), policy(server), tmp_path)  # the same again asks only for the errors
+        evaluate(evaluation(count), policy(server, timeout="60"), tmp_path)  # the same again asks only for the errors
         assert len(server.requests) - asked == errors
     assert not any(r["error"] for r in check(tmp_path, count))
 
@@ -80,7 +80,7 @@ def test_ctrl_c_loses_no_answer_that_came(tmp_path):
 
     def script(prompt, nth):
         if int(prompt.split()[-1]) > 60:
-            server.closing.wait(5)
+            server.closing.wait(60)
         return faulty(0, [])(prompt, nth)
 
     with FakeServer(script) as server:
@@ -89,18 +89,19 @@ def test_ctrl_c_loses_no_answer_that_came(tmp_path):
             while len(server.requests) < 76:
                 time.sleep(0.01)
             time.sleep(0.3)
+            pressed.append(time.monotonic())
             os.kill(os.getpid(), signal.SIGINT)
 
+        pressed = []
         threading.Thread(target=press).start()
-        begin = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
-            evaluate(evaluation(count), policy(server, timeout="30"), tmp_path)
-        assert time.monotonic() - begin < 6
+            evaluate(evaluation(count), policy(server, timeout="60"), tmp_path)
+        assert time.monotonic() - pressed[0] < 5
         kept = list(jsonlines.read(tmp_path / "log.jsonl"))
         assert len(kept) == 61  # 0..60 were answered
         asked = len(server.requests)
         server.script = faulty(0, [])
-        evaluate(evaluation(count), policy(server), tmp_path)
+        evaluate(evaluation(count), policy(server, timeout="60"), tmp_path)
         assert len(server.requests) - asked == count - 61
     assert not any(r["error"] for r in check(tmp_path, count))
 

@@ -42,7 +42,7 @@ class ChatClient:
         http = openai.DefaultAsyncHttpxClient(
             timeout=self._timeout,
             follow_redirects=False,  # a POST is not redirected, and a key does not follow
-            event_hooks={"request": [self._prepare], "response": [_refuse_errors]},
+            event_hooks={"request": [self._prepare], "response": [self._refuse_errors]},
         )
         self._client = openai.AsyncOpenAI(
             api_key=self._secret.reveal(), base_url=self._base_url, max_retries=0, timeout=self._timeout, http_client=http
@@ -57,6 +57,14 @@ class ChatClient:
             for name in _ACCOUNT_HEADERS:
                 request.headers.pop(name, None)
 
+    async def _refuse_errors(self, response: Any) -> None:
+        """Turn every status but 2xx into a Failure, before the package reads a body of any length. The key is taken out
+        here: the package logs what a hook raises."""
+        if not 200 <= response.status_code < 300:
+            data, _ = await _read(response.aiter_bytes(), _ERROR_BYTES)
+            failure = status_failure(response.status_code, data, _retry_after(response.headers))
+            raise Failure(self._secret.redact(failure.what), failure.kind, failure.wait)
+
     async def complete(self, model: str, prompt: str, body: Mapping[str, Any]) -> bytes:
         """The body of the reply to one user message. Raises Failure, which never holds the key."""
         try:
@@ -64,12 +72,12 @@ class ChatClient:
                 return await self._post(model, prompt, body)
         except TimeoutError:
             raise Failure(f"no complete answer within {self._timeout:g} s") from None
-        except Failure as failure:
-            raise Failure(self._secret.redact(failure.what), failure.kind, failure.wait) from None
+        except Failure:
+            raise
         except Exception as error:
             cause = error.__cause__
-            if isinstance(cause, Failure):  # raised by our hook, wrapped by the package
-                raise Failure(self._secret.redact(cause.what), cause.kind, cause.wait) from None
+            if isinstance(cause, Failure):  # raised by our hook; some versions of the package wrap it
+                raise cause from None
             if not isinstance(error, OSError) and type(error).__module__.partition(".")[0] not in _NETWORK:
                 raise
             reason = cause or error
@@ -94,13 +102,6 @@ async def _read(chunks: AsyncIterator[bytes], limit: int) -> tuple[bytes, bool]:
         if len(data) > limit:
             return bytes(data[:limit]), False
     return bytes(data), True
-
-
-async def _refuse_errors(response: Any) -> None:
-    """Turn every status but 2xx into a Failure, before the package reads a body of any length."""
-    if not 200 <= response.status_code < 300:
-        data, _ = await _read(response.aiter_bytes(), _ERROR_BYTES)
-        raise status_failure(response.status_code, data, _retry_after(response.headers))
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
