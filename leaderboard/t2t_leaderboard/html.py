@@ -133,8 +133,8 @@ def _rates(table: Json, metric: Json, colours: Mapping[str, int]) -> str:
     return _grid(f"<th>policy</th>{head}<th>total</th>", body)
 
 
-def _grid(head: str, body: Sequence[str]) -> str:
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
+def _grid(head: str, body: Sequence[str], kind: str = "rates") -> str:
+    return f'<div class="scroll"><table class="{kind}"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
 
 
 def _cell(cell: Json | None) -> str:
@@ -167,5 +167,5 @@ def _details(board: Json, table: Json, colours: Mapping[str, int]) -> str:
             f"<tr><th>{_name(row, colours)}</th><td>{asked:,}</td>{figures}<td>{tokens}</td><td>{cost(row)}</td>"
             f'<td class="left">{show(counts(row)) or "none"}</td><td class="left">{bar}<small>{words or "none"}</small></td></tr>'
         )
-    words = "<th>errors, truncated, refused</th><th>first failed check</th>"
-    return _grid(f"<th>policy</th><th>n</th>{head}<th>tokens</th><th>cost</th>{words}", body)
+    words = '<th class="left">errors, truncated, refused</th><th class="left">first failed check</th>'
+    return _grid(f"<th>policy</th><th>n</th>{head}<th>tokens</th><th>cost</th>{words}", body, "details")

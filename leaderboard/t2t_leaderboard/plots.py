@@ -95,7 +95,7 @@ def by_column(table: Mapping[str, Any], metric: str, colours: Mapping[str, int])
         if points:
             ends.append((points[-1][1], row))
     body += _end_labels(ends, right + 10, top, bottom, colours)
-    return _svg(590, 296, f"{metric} by column, %", body)
+    return _svg(606, 296, f"{metric} by column, %", body)
 
 
 def _height(value: float | None, top: float, bottom: float) -> float:
