@@ -86,7 +86,11 @@ class Experiment:
         return Sampling(**given)
 
     def start(self) -> Path | None:
-        """The checkpoint training starts from, None where the policy has none."""
+        """The checkpoint training starts from, None where the policy has none. It is a folder, the id of a model on a hub, or
+        the name of a registered policy that brings its own (its attribute `checkpoint`)."""
+        spec = Spec.parse(self.checkpoint)
+        if spec.name in installed().policies:
+            return Path(installed().policies.make(spec).checkpoint)
         return Path(self.checkpoint) if self.checkpoint else None
 
     def make_policy(self, checkpoint: Path | None) -> Any:

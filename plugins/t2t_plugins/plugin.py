@@ -11,6 +11,8 @@ from t2t_plugins.policies.providers import PROVIDERS, EndpointFactory
 @hookimpl
 def register_policies(registry: Registry) -> None:
     registry.add("answers", "t2t_plugins.policies.answers:StoredAnswers", "stored completions, answers:FILE.jsonl")
+    registry.add("hf", "t2t_plugins.policies.hf:HuggingFace", "a language model run here by transformers, hf:FOLDER_OR_ID")
+    registry.add("vllm", "t2t_plugins.policies.vllm:Vllm", "a language model run here by vLLM, vllm:FOLDER_OR_ID")
     for provider in PROVIDERS.values():
         registry.add(provider.name, EndpointFactory(provider.name), f"{provider.name}:MODEL at {provider.title}")
 
@@ -39,6 +41,8 @@ def register_contexts(registry: Registry) -> None:
 @hookimpl
 def register_trainers(registry: Registry) -> None:
     registry.add("none", "t2t_plugins.trainers.none:NoTrainer", "trains nothing: evaluate and design only")
+    registry.add("trl-grpo", "t2t_plugins.trainers.trl_grpo:Grpo", "GRPO by TRL, with the length-aware reward")
+    registry.add("trl-sft", "t2t_plugins.trainers.trl_sft:Sft", "supervised training on any policy's valid answers")
 
 
 @hookimpl

@@ -14,6 +14,7 @@ from typing import Any
 
 # Rows that have ended are dropped when the others are fewer than this share: copying the cache costs a few steps.
 _COMPACT_BELOW = 0.8
+_LARGEST = 20_000_000  # layers x width x inner width, about 60 M parameters: beyond that `generate` is no slower
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,11 @@ class Sampled:
 
 def supports(model: Any) -> bool:
     """Whether `model` has the exact architecture this sampler computes, and is small enough to gain by it."""
-    config = model.config
+    return supports_config(model.config)
+
+
+def supports_config(config: Any) -> bool:
+    """The same, by the model's configuration alone."""
     rope = getattr(config, "rope_parameters", None) or {}
     return bool(
         config.model_type == "qwen3"
@@ -36,7 +41,7 @@ def supports(model: Any) -> bool:
         and config.hidden_act == "silu"
         and not config.attention_bias
         and rope.get("rope_type", "default") == "default"
-        and model.num_parameters() <= 50_000_000
+        and config.num_hidden_layers * config.hidden_size * config.intermediate_size <= _LARGEST
     )
 
 
@@ -109,7 +114,14 @@ class Sampler:
         pads = torch.tensor([width - len(p) for p in prompts], device=device)
         ids = torch.tensor([[0] * (width - len(p)) + list(p) for p in prompts], device=device)
         cache = torch.zeros(
-            len(self.layers), 2, len(prompts) * group, self.kv_heads, width + max_tokens, self.dim, device=device, dtype=self.embed.dtype
+            len(self.layers),
+            2,
+            len(prompts) * group,
+            self.kv_heads,
+            width + max_tokens,
+            self.dim,
+            device=device,
+            dtype=self.embed.dtype,
         )
         logits = self._prefill(ids, pads, cache, group).repeat_interleave(group, 0)
         pads = pads.repeat_interleave(group, 0)
@@ -120,10 +132,10 @@ class Sampler:
         for step in range(max_tokens):
             picked, logprob = _pick(logits.float(), temperature, top_p, generator)
             tokens[rows, step], logprobs[rows, step] = picked, logprob
-            ended = torch.isin(picked, self.end)
-            lengths[rows[ended]] = step + 1
             # Rows that have ended go on with whatever comes, unseen, until the batch is worth compacting.
-            live = lengths[rows] == max_tokens
+            live = lengths[rows] > step
+            lengths[rows[live & torch.isin(picked, self.end)]] = step + 1
+            live = lengths[rows] > step + 1
             if not bool(live.any()) or step + 1 == max_tokens:
                 break
             if int(live.sum()) < _COMPACT_BELOW * len(rows):

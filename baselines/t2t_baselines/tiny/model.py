@@ -28,10 +28,9 @@ PATTERN = "|".join(
         r"<answer>|\n</answer>",
         r"\nholes",
         r" ?\"(?:[3-9]|10)\":\[",
-        r"(?:[3-9]|10)x(?:[3-9]|10)",
         r"(?:user|assistant|system)\n",
         r" ?(?:100|[1-9]?\d)(?!\d)",
-        r" ?(?:makespan|sum_of_costs|to|design|config|failures|answer|none|history|summary|training|" + "|".join(CHECKS) + r")\b",
+        r" ?(?:sum_of_costs|design|config|failures|answer|none|history|summary|training|" + "|".join(CHECKS) + r")\b",
         r" [\]},{]",
     ]
 )
@@ -41,12 +40,19 @@ def words() -> list[str]:
     """The vocabulary in the order of its ids."""
     digits = range(MAX_SIZE)
     cells = [f"({r},{c})" for r in digits for c in digits]
-    plain = ["makespan", "sum_of_costs", "to", "design", "config", "failures", "answer", "none", "history", "summary"]
+    plain = ["sum_of_costs", "design", "config", "failures", "answer", "none", "history", "summary"]
     plain += ["training", *CHECKS, *(str(n) for n in range(101)), *(f'"{n}":[' for n in range(3, MAX_SIZE + 1))]
     found = [PAD, END, START, UNKNOWN]
     found += [f" {cell}" for cell in cells] + [f" -> {cell}" for cell in cells]
-    found += [f"\nAgent {n}:" for n in range(MAX_AGENTS)] + ["<answer>", "\n</answer>", "\nholes", "user\n", "assistant\n", "system\n"]
-    found += [f"{n}x{n}" for n in range(3, MAX_SIZE + 1)] + [" ]", " }", " ,", " {"]
+    found += [f"\nAgent {n}:" for n in range(MAX_AGENTS)] + [
+        "<answer>",
+        "\n</answer>",
+        "\nholes",
+        "user\n",
+        "assistant\n",
+        "system\n",
+    ]
+    found += [" ]", " }", " ,", " {"]
     found += [f"{space}{word}" for space in ("", " ") for word in plain]
     found += [c for c in string.printable[:-2] if c not in found]
     return found
@@ -74,35 +80,23 @@ def make_tokenizer() -> Any:
 
 
 def make_model(seed: int, **overrides: Any) -> Any:
-    """A fresh `Qwen3ForCausalLM` in float32: 96 wide, 4 layers, 3 heads of 32, tied embeddings, about 0.5 M parameters.
-
-    A cell's embedding starts as row part + column part, and the same for a move to that cell, so that "next to" is
-    something the first steps can find; training is free to leave that."""
+    """A fresh `Qwen3ForCausalLM` in float32: 96 wide, 4 layers, 3 heads of 32, tied embeddings, about 0.5 M parameters."""
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
     torch.manual_seed(seed)
-    vocabulary = words()
-    settings: dict[str, Any] = dict(
-        vocab_size=len(vocabulary),
-        hidden_size=96,
-        intermediate_size=256,
-        num_hidden_layers=4,
-        num_attention_heads=3,
-        num_key_value_heads=3,
-        head_dim=32,
-        max_position_embeddings=1024,
-        tie_word_embeddings=True,
-        pad_token_id=0,
-        bos_token_id=None,
-        eos_token_id=1,
-    )
-    model = Qwen3ForCausalLM(Qwen3Config(**{**settings, **overrides}))
-    with torch.no_grad():
-        table = model.model.embed_tokens.weight
-        for kind in (" ", " -> "):
-            for r in range(MAX_SIZE):
-                for c in range(MAX_SIZE):
-                    at = vocabulary.index(f"{kind}({r},{c})")
-                    table[at] = table[at] * 0.3 + PART(table.shape[1])[0][r] + PART(table.shape[1])[1][c]
-    return model
+    settings: dict[str, Any] = {
+        "vocab_size": len(words()),
+        "hidden_size": 96,
+        "intermediate_size": 256,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 3,
+        "num_key_value_heads": 3,
+        "head_dim": 32,
+        "max_position_embeddings": 1024,
+        "tie_word_embeddings": True,
+        "pad_token_id": 0,
+        "bos_token_id": None,
+        "eos_token_id": 1,
+    }
+    return Qwen3ForCausalLM(Qwen3Config(**{**settings, **overrides}))

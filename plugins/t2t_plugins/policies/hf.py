@@ -51,7 +51,12 @@ class HuggingFace:
         self._sampler: Any = None
 
     def describe(self) -> Mapping[str, Any]:
-        facts: dict[str, Any] = {"deterministic": False, "batch_size": None, "model": self.name, "engine_batch_size": self.batch_size}
+        facts: dict[str, Any] = {
+            "deterministic": False,
+            "batch_size": None,
+            "model": self.name,
+            "engine_batch_size": self.batch_size,
+        }
         facts |= {k: v for k, v in self.settings.items() if k != "batch_size"}
         return facts | own_formats(self.name) | versions("torch", "transformers")
 
@@ -148,7 +153,9 @@ def _with_adapter(model: Any, adapter: str) -> Any:
     try:
         return PeftModel.from_pretrained(model, adapter).merge_and_unload()
     except (OSError, ValueError) as error:
-        raise T2TError(f"the adapter could not be loaded: {' '.join(str(error).split())[:200]}", where=f"lora={adapter}") from error
+        raise T2TError(
+            f"the adapter could not be loaded: {' '.join(str(error).split())[:200]}", where=f"lora={adapter}"
+        ) from error
 
 
 def chat_prompt(tokenizer: Any, prompt: str, thinking: bool | None) -> str:
@@ -175,7 +182,11 @@ def generate(
 
     batch = tokenizer.pad({"input_ids": prompts}, return_tensors="pt").to(model.device)
     ends = end_tokens(model, tokenizer)
-    random = dict(do_sample=True, temperature=sampling.temperature, top_p=sampling.top_p, top_k=0) if sampling.temperature else {}
+    random = (
+        {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
+        if sampling.temperature
+        else {}
+    )
     with torch.inference_mode(), torch.random.fork_rng():
         torch.manual_seed(generator.initial_seed())  # `generate` takes no generator
         out = model.generate(
@@ -183,7 +194,7 @@ def generate(
             max_new_tokens=limit,
             eos_token_id=ends,
             pad_token_id=tokenizer.pad_token_id,
-            **(random or dict(do_sample=False, temperature=None, top_p=None, top_k=None)),
+            **(random or {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}),
         )
     answers = []
     for row in out[:, batch["input_ids"].shape[1] :].tolist():
@@ -196,7 +207,9 @@ def _room(model: Any, prompt: int) -> int:
     """How many tokens fit behind a prompt; T2TError where none does."""
     length = getattr(model.config, "max_position_embeddings", None) or 1 << 30
     if prompt >= length:
-        raise T2TError(f"a prompt of {prompt} tokens leaves no room in a context of {length}", next="use a shorter --prompt-format")
+        raise T2TError(
+            f"a prompt of {prompt} tokens leaves no room in a context of {length}", next="use a shorter --prompt-format"
+        )
     return int(length - prompt)
 
 

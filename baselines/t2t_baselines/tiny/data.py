@@ -1,0 +1,131 @@
+"""What the warm-up learns from: random instances with exact optima, answered in a way that is easy to imitate.
+
+Chunk `c` of a warm-up depends on (seed, c) alone, so a resumed run sees what an uninterrupted one sees. No canonical form of a
+frozen evaluation or validation set is ever drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from t2t_baselines.tiny import teacher
+from t2t_core.errors import T2TError
+from t2t_core.seeding import Stream, key
+
+SIZES = range(3, 11)
+# Share of the answers by number of agents; answers of many agents are longer and cost more.
+AGENT_SHARES = {2: 0.42, 3: 0.28, 4: 0.18, 5: 0.12}
+KINDS = {"wait": 0.35, "interacting": 0.35, "independent": 0.30}  # more than half need coordination
+DESIGN_SHARE = 0.03
+CELL = 24  # instances of one (agents, size, holes) at a time
+MAX_NODES = 20_000  # undecided instances are left out and counted
+STALL = 20_000
+
+
+@dataclass(frozen=True)
+class Example:
+    """One pair of user message and answer; `kind` is one of KINDS or "design"."""
+
+    prompt: str
+    answer: str
+    kind: str
+    agents: int = 0
+
+
+def chunk(
+    seed: int, index: int, agents: Sequence[int], count: int, exclude: Mapping[tuple[int, int, int], Sequence[bytes]]
+) -> list[Example]:
+    """About `count` examples over all sizes and hole counts, shuffled.
+
+    Args:
+        agents: agent counts; more agents than the size of the map are left out.
+        exclude: canonical forms never to draw, by (size, holes, agents), as `by_cell` gives them.
+    """
+    stream = Stream.of(seed, "warm-up", index)
+    whole = sum(AGENT_SHARES[k] for k in agents)
+    found: list[Example] = []
+    for k in agents:
+        sizes = [n for n in SIZES if n >= k or k == 2]
+        cells = max(1, round(count * (1 - DESIGN_SHARE) * AGENT_SHARES[k] / whole / len(sizes) / CELL))
+        for n in sizes:
+            for _ in range(cells):
+                found += _cell(n, stream.below(n * n // 2 + 1), k, stream.next(), exclude)
+    for _ in range(round(count * DESIGN_SHARE)):
+        rows = teacher.random_rows(stream)
+        found.append(Example(teacher.brief(rows), teacher.proposal(rows, stream), "design"))
+    stream.shuffle(found)
+    return found
+
+
+def _cell(
+    size: int, holes: int, agents: int, seed: int, exclude: Mapping[tuple[int, int, int], Sequence[bytes]]
+) -> list[Example]:
+    """Up to CELL examples of one cell in the shares of KINDS; fewer where the cell has not enough of a kind."""
+    from t2t_envs.frozen_lake.solver import native_core
+
+    core = native_core()
+    if core is None:
+        raise T2TError("the warm-up needs the native core", next="install a C++20 compiler and reinstall")
+    if size * size - holes < agents + 1:
+        return []
+    left = {kind: round(CELL * share) for kind, share in KINDS.items()}
+    forms = list(exclude.get((size, holes, agents), ()))
+    # Many candidates that need no wait: those whose shortest paths already agree are most of them and cheap.
+    drawn = core.sample_cell(
+        size,
+        holes,
+        agents,
+        0,
+        key(seed, "cell"),
+        4 * CELL,
+        left["wait"],
+        5 * CELL,
+        STALL,
+        MAX_NODES,
+        False,
+        False,
+        True,
+        1,
+        forms,
+    )
+    origins, paths = core.demonstrate_many(size, drawn["holes"], drawn["starts"], drawn["goals"], drawn["costs"][:, 0], MAX_NODES)
+    found = []
+    rows = zip(
+        drawn["holes"].tolist(),
+        drawn["starts"].tolist(),
+        drawn["goals"].tolist(),
+        drawn["wait"][:, 0],
+        origins,
+        paths,
+        strict=True,
+    )
+    for hole_cells, starts, goals, wait, origin, answer in rows:
+        kind = "wait" if wait else "interacting" if origin else "independent"
+        if origin < 3 and left[kind]:
+            left[kind] -= 1
+            found.append(Example(_prompt(size, hole_cells, starts, goals), _answer(size, answer), kind, agents))
+    return found
+
+
+def _prompt(size: int, holes: Iterable[int], starts: Iterable[int], goals: Iterable[int]) -> str:
+    from t2t_envs.frozen_lake.instance import Instance
+    from t2t_envs.frozen_lake.prompt import make_prompt
+
+    holes, starts, goals = ([divmod(cell, size) for cell in cells] for cells in (holes, starts, goals))
+    return make_prompt(Instance(size, holes, starts, goals), "compact")
+
+
+def _answer(size: int, paths: Iterable[Iterable[int]]) -> str:
+    from t2t_envs.frozen_lake.parser import format_answer
+
+    return format_answer([[divmod(cell, size) for cell in path] for path in paths])
+
+
+def by_cell(instances: Iterable[Any]) -> dict[tuple[int, int, int], list[bytes]]:
+    """Canonical forms of instances by (size, holes, agents), each once."""
+    forms: dict[tuple[int, int, int], set[bytes]] = {}
+    for instance in instances:
+        forms.setdefault((instance.size, len(instance.holes), instance.num_agents), set()).add(instance.canonical())
+    return {cell: sorted(found) for cell, found in forms.items()}

@@ -1,0 +1,89 @@
+"""Runs one training job in several processes: `accelerate launch` starts this module in each of them.
+
+The job travels as a folder of JSON files; the first process sends its figures back as lines of JSON and its result as a file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.plugins import installed
+from t2t_core.records import TrainingJob, TrainingResult
+
+MARK = "t2t-figures "
+
+
+def launch(job: TrainingJob, processes: int) -> TrainingResult:
+    """Run the job under `accelerate launch`; T2TError with the last lines of its output where it fails."""
+    import torch
+
+    folder = job.folder / "launch"
+    folder.mkdir(parents=True, exist_ok=True)
+    facts = {
+        "testbed": job.testbed.name,
+        "checkpoint": str(job.checkpoint) if job.checkpoint else None,
+        "settings": dict(job.settings),
+        "folder": str(job.folder),
+        "seed": job.seed,
+        "round_index": job.round_index,
+        "resume_from": str(job.resume_from) if job.resume_from else None,
+        "instances": [instance.to_dict() for instance in job.instances],
+    }
+    (folder / "job.json").write_text(json.dumps(facts))
+    place = [] if torch.cuda.is_available() else ["--cpu"]
+    spread = ["--num_processes", str(processes), "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
+    many = ["--multi_gpu"] if torch.cuda.is_available() else []
+    command = [sys.executable, "-m", "accelerate.commands.launch", *place, *many, *spread, "-m", __name__, str(folder)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    tail: list[str] = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment) as process:
+        try:
+            for line in process.stdout or ():
+                if line.startswith(MARK) and job.progress:
+                    job.progress(json.loads(line[len(MARK) :]))
+                tail = [*tail[-19:], line.rstrip()]
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode:
+        raise T2TError(
+            f"training in {processes} processes failed with status {process.returncode}", cause="\n".join(tail)[-2000:]
+        )
+    result = json.loads((folder / "result.json").read_text())
+    return TrainingResult(**{**result, "checkpoint": Path(result["checkpoint"])})
+
+
+def main() -> None:
+    """One process of a launched job."""
+    from t2t_plugins.trainers.common import check_settings
+    from t2t_plugins.trainers.trl_grpo import WHERE, Settings, train
+
+    folder = Path(sys.argv[1])
+    facts: dict[str, Any] = json.loads((folder / "job.json").read_text())
+    testbed = installed().testbeds.make(facts["testbed"])
+    path = {name: Path(facts[name]) if facts[name] else None for name in ("checkpoint", "resume_from")}
+    job = TrainingJob(
+        checkpoint=path["checkpoint"],
+        instances=[testbed.read_instance(one) for one in facts["instances"]],
+        testbed=testbed,
+        settings=facts["settings"],
+        folder=Path(facts["folder"]),
+        seed=facts["seed"],
+        round_index=facts["round_index"],
+        resume_from=path["resume_from"],
+        progress=lambda figures: print(MARK + json.dumps(dict(figures)), flush=True),
+    )
+    result = train(job, check_settings(Settings, job.settings, WHERE))
+    if os.environ.get("RANK", "0") == "0":
+        (folder / "result.json").write_text(json.dumps({**asdict(result), "checkpoint": str(result.checkpoint)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,365 @@
+"""`trl-grpo`: one round of GRPO by TRL, read from top to bottom (paper section on training; the rest is our choice).
+
+The reward is w_acc * accuracy + w_len * length with the adaptive weights of `t2t_core.length_reward`; accuracy is the
+testbed's verdict. The weights' state is saved with every checkpoint and is the same on all processes. With `processes` above
+one, `accelerate launch` runs this same file in each of them (t2t_plugins.trainers.launched).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from t2t_core.errors import T2TError
+from t2t_core.length_reward import AdaptiveWeights, length_reward, total_reward
+from t2t_core.records import TrainingJob, TrainingResult
+from t2t_core.seeding import key
+from t2t_core.settings import no_argument
+from t2t_plugins.trainers.common import check_settings, last_saved, prompts_of, refuse_overlap, start_of, stratified
+
+WEIGHTS_FILE = "adaptive_weights.json"
+WHERE = "trainer trl-grpo"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every knob, with the paper's value where it gives one and ours where it does not.
+
+    Args:
+        group: responses sampled per prompt (paper). prompts: prompts per update (paper). epochs: passes over the round's
+            instances (paper); the last partial batch of a pass is dropped (ours).
+        learning_rate: constant, AdamW (paper). weight_decay, beta2: of AdamW (ours).
+        beta: weight of the k3 KL term against the policy the round started from (the term is the paper's, the value ours).
+        temperature, max_tokens: of the sampling (ours). thinking: "default", or switch the chat template's on or off.
+        length_start, length_end: response tokens between which the length penalty grows (paper).
+        loss: "dapo" averages over the tokens of an update, "grpo" over its responses first (ours).
+        clip: of the importance ratio, which is 1 unless `iterations` is above 1. iterations: optimisation steps per sampled batch.
+        scale: "group" divides advantages by the group's standard deviation, "batch" by the update's, "none" not (ours).
+        optimizer: "reset" every round or "keep" its state. save_every: updates between two saved states.
+        engine: how responses are sampled: our sampler where it fits ("auto", "fast"), transformers' generate ("plain"),
+            vLLM in the same process or behind `vllm_server_url`.
+        micro_batch: responses per backward pass; 0: all of a process's share at once. lora: rank of adapters, which are merged
+            into the new checkpoint; 0 trains all weights. dtype: "auto" is float32 on a CPU, bfloat16 on a GPU.
+        prompt_format: "" takes the one the checkpoint was taught, else the testbed's first.
+        processes: above 1, runs under `accelerate launch`. max_updates: stop there (0: do all).
+    """
+
+    group: int = 8
+    prompts: int = 128
+    epochs: int = 3
+    learning_rate: float = 2e-6
+    weight_decay: float = 0.0
+    beta2: float = 0.999
+    beta: float = 0.001
+    temperature: float = 1.0
+    max_tokens: int = 4096
+    thinking: str = "default"
+    length_start: int = 1500
+    length_end: int = 4096
+    loss: str = "dapo"
+    clip: float = 0.2
+    iterations: int = 1
+    scale: str = "group"
+    optimizer: str = "reset"
+    save_every: int = 20
+    engine: str = "auto"
+    vllm_server_url: str = ""
+    micro_batch: int = 0
+    lora: int = 0
+    dtype: str = "auto"
+    prompt_format: str = ""
+    processes: int = 1
+    max_updates: int = 0
+
+    CHOICES: ClassVar[Mapping[str, Sequence[str]]] = {
+        "thinking": ("default", "on", "off"),
+        "loss": ("dapo", "grpo", "dr_grpo", "bnpo"),
+        "scale": ("group", "batch", "none"),
+        "optimizer": ("reset", "keep"),
+        "engine": ("auto", "fast", "plain", "vllm-colocate", "vllm-server"),
+        "dtype": ("auto", "float32", "bfloat16"),
+    }
+
+
+class Grpo:
+    """The trainer behind the name; a run's settings stand in its configuration under [training]."""
+
+    facts: ClassVar[Mapping[str, str]] = {
+        "algorithm": "GRPO with AdamW, a constant learning rate, and the k3 KL term against the policy the round started from",
+        "reward": "w_acc * accuracy + w_len * length penalty; (w_acc, w_len) moves from (0.5, 0.5) to (0.8, 0.2) as answers get short",
+    }
+
+    def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
+        no_argument(argument, WHERE)
+        self._settings = dict(settings or {})
+        self.defaults = {**asdict(Settings()), **self._settings}
+
+    def train(self, job: TrainingJob) -> TrainingResult:
+        settings = check_settings(Settings, {**self._settings, **job.settings}, WHERE)
+        refuse_overlap(job)
+        if settings.processes > 1 and "LOCAL_RANK" not in os.environ:
+            from t2t_plugins.trainers.launched import launch
+
+            return launch(job, settings.processes)
+        return train(job, settings)
+
+
+def train(job: TrainingJob, settings: Settings) -> TrainingResult:
+    """One round in this process (or in this process's share of a launched round)."""
+    import torch
+    from datasets import Dataset
+    from trl import GRPOTrainer
+
+    start = start_of(job, WHERE)
+    rows = schedule(job, settings)
+    prompts = prompts_of(job, settings.prompt_format)
+    dataset = Dataset.from_list([{"prompt": [{"role": "user", "content": prompts[i]}], "index": i} for i in rows])
+    reward = Reward(job, settings, read_weights(start))
+    updates = job.folder / "updates"
+    trainer = GRPOTrainer(
+        model=str(start),
+        reward_funcs=reward,
+        args=configuration(settings, updates, job.seed),
+        train_dataset=dataset,
+        callbacks=[Watch(job, settings, reward)],
+        peft_config=adapters(settings),
+        rollout_func=rollout(job, settings, str(start)),
+    )
+    reward.gather = trainer.accelerator.gather
+    saved = last_saved(updates)
+    if saved is not None:
+        reward.weights = read_weights(saved)
+    elif settings.optimizer == "keep" and job.resume_from and (before := last_saved(job.resume_from / "updates")):
+        trainer.create_optimizer()
+        trainer.optimizer.load_state_dict(torch.load(before / "optimizer.pt", weights_only=True, map_location="cpu"))
+    trainer.train(resume_from_checkpoint=str(saved) if saved else None)
+    return finish(trainer, job, settings, reward)
+
+
+def schedule(job: TrainingJob, settings: Settings) -> list[int]:
+    """The instance of every prompt of every update: each pass in an order of its own, stratified over the map sizes."""
+    whole = len(job.instances) // settings.prompts * settings.prompts if settings.prompts else 0
+    if not whole or settings.group < 2:
+        raise T2TError(
+            f"{len(job.instances)} instances do not fill one update of {settings.prompts} prompts with {settings.group} responses each",
+            where=WHERE,
+            next="generate more samples, or lower prompts; a group has at least 2 responses",
+        )
+    passes = (stratified(job, key(job.seed, "pass", number))[:whole] for number in range(settings.epochs))
+    rows = list(itertools.chain.from_iterable(passes))
+    return rows[: settings.max_updates * settings.prompts] if settings.max_updates else rows
+
+
+def configuration(settings: Settings, folder: Path, seed: int) -> Any:
+    """Our settings in TRL's words."""
+    import torch
+    from trl import GRPOConfig
+
+    gpu = torch.cuda.is_available()
+    share = settings.prompts * settings.group // int(os.environ.get("WORLD_SIZE", "1"))
+    micro = settings.micro_batch or share
+    dtype = settings.dtype if settings.dtype != "auto" else "bfloat16" if gpu else "float32"
+    vllm = {"vllm-colocate": "colocate", "vllm-server": "server"}.get(settings.engine)
+    if vllm == "colocate" and not gpu:
+        raise T2TError("vLLM in the training process needs a GPU", where=WHERE, next="use engine=auto, or engine=vllm-server")
+    return GRPOConfig(
+        output_dir=str(folder),
+        seed=seed % 2**31,
+        num_train_epochs=1,  # the passes are in the dataset, in their order
+        shuffle_dataset=False,
+        per_device_train_batch_size=micro,
+        gradient_accumulation_steps=share // micro,
+        generation_batch_size=settings.prompts * settings.group,
+        num_generations=settings.group,
+        num_iterations=settings.iterations,
+        max_completion_length=settings.max_tokens,
+        temperature=settings.temperature,
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type="constant",
+        weight_decay=settings.weight_decay,
+        adam_beta2=settings.beta2,
+        max_grad_norm=1.0,
+        beta=settings.beta,
+        epsilon=settings.clip,
+        loss_type=settings.loss,
+        scale_rewards=settings.scale,
+        model_init_kwargs={"dtype": dtype},
+        chat_template_kwargs={} if settings.thinking == "default" else {"enable_thinking": settings.thinking == "on"},
+        use_vllm=vllm is not None,
+        **({"vllm_mode": vllm} if vllm else {}),
+        **({"vllm_server_base_url": settings.vllm_server_url} if settings.vllm_server_url else {}),
+        use_cpu=not gpu,
+        bf16=gpu and dtype == "bfloat16",
+        fp16=False,
+        gradient_checkpointing=False,
+        logging_steps=1,
+        logging_first_step=True,
+        save_strategy="steps",
+        save_steps=max(1, settings.save_every),
+        save_total_limit=1,
+        report_to=[],
+        disable_tqdm=True,
+        dataloader_num_workers=0,
+    )
+
+
+def adapters(settings: Settings) -> Any:
+    if not settings.lora:
+        return None
+    from peft import LoraConfig
+
+    return LoraConfig(r=settings.lora, lora_alpha=2 * settings.lora, target_modules="all-linear", task_type="CAUSAL_LM")
+
+
+def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:
+    """Our sampler as TRL's `rollout_func`, or None where TRL's own generation is wanted or needed."""
+    from transformers import AutoConfig
+
+    from t2t_plugins.policies.hf import chat_prompt, end_tokens
+    from t2t_plugins.sampler import Sampler, supports_config
+
+    fits = supports_config(AutoConfig.from_pretrained(start)) and not settings.lora
+    if settings.engine == "fast" and not fits:
+        raise T2TError("engine=fast does not compute this model", where=WHERE, next="use engine=plain")
+    if settings.engine not in ("auto", "fast") or not fits:
+        return None
+
+    def sample(prompts: list[Any], trainer: Any) -> dict[str, list[Any]]:
+        import torch
+
+        model, tokenizer = trainer.accelerator.unwrap_model(trainer.model), trainer.processing_class
+        thinking = {"on": True, "off": False}.get(settings.thinking)
+        texts = [chat_prompt(tokenizer, prompt[-1]["content"], thinking) for prompt in prompts]
+        runs = [(text, len(list(copies))) for text, copies in itertools.groupby(texts)]
+        even = len({count for _, count in runs}) == 1
+        unique, group = ([text for text, _ in runs], runs[0][1]) if even else (texts, 1)
+        ids = tokenizer(unique, add_special_tokens=False)["input_ids"]
+        seed = key(job.seed, "rollout", trainer.state.global_step, trainer.accelerator.process_index)
+        generator = torch.Generator(device=model.device).manual_seed(seed % 2**63)
+        sampler = Sampler(model, end_tokens(model, tokenizer))
+        found = sampler.sample(ids, group, settings.max_tokens, settings.temperature, 1.0, generator)
+        return {
+            "prompt_ids": [list(prompt) for prompt in ids for _ in range(group)],
+            "completion_ids": [one.tokens for answers in found for one in answers],
+            "logprobs": [one.logprobs for answers in found for one in answers],
+        }
+
+    return sample
+
+
+class Reward:
+    """The total reward of responses, as TRL calls it; the weights of an update are fixed before its rewards are computed."""
+
+    __name__ = "total"
+
+    def __init__(self, job: TrainingJob, settings: Settings, weights: AdaptiveWeights) -> None:
+        self.job, self.settings, self.weights = job, settings, weights
+        self.gather: Any = None  # over all processes; set once the trainer has its accelerator
+
+    def __call__(self, prompts: Any, completions: Any, completion_ids: Any, index: Any, log_metric: Any, **_: Any) -> list[float]:
+        import torch
+
+        accuracies, lengths, valid, optimal = [], [], [], []
+        for at, completion, ids in zip(index, completions, completion_ids, strict=True):
+            instance = self.job.instances[at]
+            verdict = self.job.testbed.verify(instance, completion[-1]["content"])
+            accuracies.append(self.job.testbed.reward(instance, verdict))
+            lengths.append(length_reward(len(ids), self.settings.length_start, self.settings.length_end))
+            valid.append(float(verdict.valid))
+            optimal.append(float(verdict.optimal is True))
+        weights = self.weights.weights()
+        short = torch.tensor([float(len(ids) <= self.settings.length_start) for ids in completion_ids])
+        self.weights = self.weights.update(float(self.gather(short.to(self._device())).mean()))
+        for name, values in (("valid", valid), ("optimal", optimal), ("accuracy", accuracies), ("length", lengths)):
+            log_metric(name, sum(values) / len(values))
+        log_metric("w_acc", weights[0])
+        log_metric("share_short", self.weights.share)
+        return [total_reward(a, n, weights) for a, n in zip(accuracies, lengths, strict=True)]
+
+    def _device(self) -> Any:
+        return self.gather.__self__.device
+
+
+def read_weights(folder: Path) -> AdaptiveWeights:
+    """The state in a checkpoint; a fresh one where the checkpoint has none."""
+    path = folder / WEIGHTS_FILE
+    return AdaptiveWeights.from_dict(json.loads(path.read_text())) if path.is_file() else AdaptiveWeights()
+
+
+def Watch(job: TrainingJob, settings: Settings, reward: Reward) -> Any:
+    """A callback that saves the weights' state beside every saved update and reports every update's figures."""
+    from transformers import TrainerCallback
+
+    class Callback(TrainerCallback):
+        started, first = time.monotonic(), 0
+
+        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            self.started, self.first = time.monotonic(), state.global_step
+
+        def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if state.is_world_process_zero:
+                folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+                (folder / WEIGHTS_FILE).write_text(json.dumps(reward.weights.to_dict()))
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+            if state.is_world_process_zero and job.progress and logs and "reward" in logs:
+                job.progress(figures(logs, state, settings, time.monotonic() - self.started, self.first))
+
+    return Callback()
+
+
+def figures(logs: Mapping[str, Any], state: Any, settings: Settings, seconds: float, first: int) -> dict[str, Any]:
+    """The figures of one update that matter."""
+    names = {
+        "reward": "reward",
+        "valid": "valid",
+        "optimal": "optimal",
+        "entropy": "entropy",
+        "zero_variance": "frac_reward_zero_std",
+        "kl": "kl",
+        "response_tokens": "completions/mean_length",
+        "truncated": "completions/clipped_ratio",
+        "w_acc": "w_acc",
+        "share_short": "share_short",
+        "loss": "loss",
+        "grad_norm": "grad_norm",
+    }
+    done = state.global_step - first
+    rate = done * settings.prompts * settings.group / max(seconds, 1e-9)
+    return {
+        "update": state.global_step,
+        "updates": state.max_steps,
+        **{ours: logs[theirs] for ours, theirs in names.items() if theirs in logs},
+        "responses_per_second": round(rate, 1),
+        "eta_seconds": round((state.max_steps - state.global_step) * seconds / max(done, 1), 1),
+    }
+
+
+def finish(trainer: Any, job: TrainingJob, settings: Settings, reward: Reward) -> TrainingResult:
+    """Save the new checkpoint (adapters merged) and say what it took."""
+    state = trainer.state
+    if trainer.is_world_process_zero():
+        model = trainer.accelerator.unwrap_model(trainer.model)
+        if settings.lora:
+            model = model.merge_and_unload()
+        model.save_pretrained(job.folder)
+        trainer.processing_class.save_pretrained(job.folder)
+        (job.folder / WEIGHTS_FILE).write_text(json.dumps(reward.weights.to_dict()))
+    trainer.accelerator.wait_for_everyone()
+    last = next((dict(line) for line in reversed(state.log_history) if "reward" in line), {})
+    metrics = {
+        name: last[name] for name in ("reward", "valid", "optimal", "entropy", "kl", "frac_reward_zero_std") if name in last
+    }
+    return TrainingResult(
+        checkpoint=job.folder,
+        metrics=metrics,
+        samples=state.global_step * settings.prompts * settings.group,
+        updates=state.global_step,
+        tokens=int(state.num_input_tokens_seen),
+    )
