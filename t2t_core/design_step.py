@@ -62,7 +62,7 @@ def make_brief(
     request: Any,
     checkpoint: Path | None,
 ) -> Brief:
-    """Everything a designer gets after the last round of `state`."""
+    """Everything a designer gets after the last round of `state`, except the run's policy."""
     latest = state.rounds[-1]
     previous = state.testbed.read_configuration(latest.configuration)
     return Brief(
@@ -74,7 +74,6 @@ def make_brief(
         checkpoint=checkpoint,
         base=experiment.start(),
         compact=context.compact(named, state),
-        policy=experiment.make_policy,
     )
 
 

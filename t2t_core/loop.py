@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ class Loop:
         options = {k: v for k, v in experiment.generation.items() if k != "samples"}
         self.request = self.testbed.request(experiment.samples, **options)
         self.validation = validation(experiment, self.testbed)
+        self._held: tuple[Path | None, Any] | None = None  # the last policy made, with its checkpoint: loading may take minutes
         self._facts: dict[int, Round] = {}  # of finished rounds, so that a long run does not read its past again each round
 
     def run(self) -> None:
@@ -99,6 +101,13 @@ class Loop:
         self.reporter.done(name, seconds)
         self._log.append({"at": runs.now(), "round": files.index, "stage": name, "seconds": round(seconds, 3)})
 
+    def policy(self, checkpoint: Path | None) -> Any:
+        """The run's policy with that checkpoint; validation and design of a round share one."""
+        if self._held is None or self._held[0] != checkpoint:
+            self._held = None  # the memory is free before the next one takes it
+            self._held = (checkpoint, self.experiment.make_policy(checkpoint))
+        return self._held[1]
+
     # --- the stages
 
     def _configuration(self, files: RoundFiles) -> Any:
@@ -139,7 +148,14 @@ class Loop:
                 resume_from=before.checkpoint if files.index and before.checkpoint.exists() else None,
                 progress=progress,
             )
-            result: TrainingResult = self.trainer.train(job)
+            self._held = None
+            result = self.trainer.train(job)
+        if not isinstance(result, TrainingResult):
+            raise T2TError(
+                f"the trainer returned {type(result).__name__}, not a TrainingResult",
+                where=self.experiment.trainer,
+                next="t2t_core.testing.check_trainer finds such faults",
+            )
         record = {
             "checkpoint": files.relative(result.checkpoint),
             "samples": result.samples,
@@ -152,7 +168,7 @@ class Loop:
 
     def _validate(self, files: RoundFiles) -> None:
         if not files.validation.exists():
-            policy = self.experiment.make_policy(files.trained_checkpoint())
+            policy = self.policy(files.trained_checkpoint())
             outcome = evaluate(self.validation, policy, files.validation_log, progress=self.reporter.answers)
             _refuse_errors(outcome.progress)
             runs.rename(files.validation_log / ANSWERS, files.validation)
@@ -170,7 +186,8 @@ class Loop:
         rounds = [self._facts[index] for index in range(files.index + 1)]
         examples = failed(self.validation, files.validation)
         state = round_state(self.testbed, self.trainer, self.experiment, rounds, examples)
-        return make_brief(self.experiment, self.context, state, self.request, files.trained_checkpoint())
+        brief = make_brief(self.experiment, self.context, state, self.request, files.trained_checkpoint())
+        return replace(brief, policy=self.policy)
 
     def _design(self, files: RoundFiles) -> None:
         brief = self.brief(files)

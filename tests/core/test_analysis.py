@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,3 +83,9 @@ def test_nothing_answered_gives_no_number_instead_of_a_wrong_one() -> None:
 def test_a_plot_is_svg_without_script_and_shows_gaps() -> None:
     svg = lines("<b>", ["3", "<i>"], {"a&b": [0.5, None], "c": [1.0, 0.0]})
     assert svg.startswith("<svg") and "<b>" not in svg and svg.count("<polyline") == 2 and svg.count("<circle") == 3
+
+
+def test_the_documentation_has_every_number_and_its_formula() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "behaviour.md").read_text()
+    for m in MEASURES:
+        assert f"| `{m.name}` | {m.behaviour} | {m.formula} | {m.inputs} | {m.paper} |" in page
