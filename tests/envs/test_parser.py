@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from t2t_envs.frozen_lake import format_answer, parse_answer
@@ -118,6 +118,7 @@ def test_coordinates_beyond_every_grid() -> None:
         ("Agent 0: (0,0) -> wait -> (0,1)", 1),
         ("Agent 0: (0,0) wait -> (0,1)", 2),
         ("Agent 0: (0,0) -> (0,1) avoiding (1,1)", 2),
+        ("Agent 0:\n(0,0) start\n-> (0,1)", 2),
         ("Agent 0: (0,0) -> (0,1), 3,4", 2),
         ("Agent 0: 0,0 -> 0,1 -> 0,2, 7,7", 2),
     ],
@@ -149,6 +150,23 @@ def test_every_spelling_reads_the_same(paths: list[list[tuple[int, int]]], arrow
     assert parse_answer(f"<answer>{body}</answer>" if tags else body) == {a: tuple(p) for a, p in enumerate(paths)}
 
 
+PIECES = [
+    "Agent 0:", "Agent 1 -", "**Agent 2**:", "agent -1:", "Agent 0 path:", "(0,1)", "[1, 2]", "1,2", " -> ", "→", ",", "\n",
+    "\n\n", "\r\n", "<answer>", "</answer>", "</think>", "```", "wait", "(wait)", " ", "-", "1.", "(", "[", ")", "99999999", ".", ";", 
+    "|", "(9999999999,-1)", "\x1b[31m", "٣", "and ", "\\to", "<b>", "Agent 1: (1,0) -> (1,1)", "Agent 0: (2,0) -> (2,1)",
+]  # fmt: skip
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+def test_no_mixture_breaks_it(text: str) -> None:
+    answer = parse_answer(text)
+    assert answer is None or all(path and all(len(cell) == 2 for cell in path) for path in answer.values())
+    assert answer == parse_answer(text.replace("\n", "\r\n")), "line ends say nothing"
+    if "<answer>" not in text.lower():
+        assert parse_answer(f"{text}<answer>") is None
+
+
 @given(st.text(alphabet="Aagent 01239(),[]->→\n\r:*-`<>/answer think|.é٣\x00\x1b", max_size=300))
 def test_no_text_breaks_it(text: str) -> None:
     answer = parse_answer(text)
@@ -173,7 +191,7 @@ def seconds(text: str) -> float:
 @pytest.mark.parametrize("start", ["", "Agent 0: ", "Agent 0: (0,0) -> ", "<answer>"])
 def test_no_repetition_is_slow(start: str) -> None:
     for piece in HOSTILE:  # whatever is not linear takes minutes here
-        assert seconds(start + piece * (50_000 // len(piece))) < 0.3, f"{piece!r} repeated"
+        assert seconds(start + piece * (20_000 // len(piece))) < 0.2, f"{piece!r} repeated"
 
 
 @pytest.mark.parametrize("piece", ["<answer>", "(", "Agent 0:", "1", "(1", "Agent 0: (0,0)\n", "(0,0) ->"])
@@ -183,6 +201,6 @@ def test_a_megabyte_takes_less_than_a_second(piece: str) -> None:
 
 @pytest.mark.parametrize("piece", ["(0,0) -> ", "word ("])
 def test_work_grows_with_the_length_only(piece: str) -> None:
-    texts = ["Agent 0: (" + piece * (length // len(piece)) for length in (250_000, 2_500_000)]
+    texts = ["Agent 0: (" + piece * (length // len(piece)) for length in (100_000, 1_000_000)]
     small, large = min(seconds(texts[0]) for _ in range(3)), seconds(texts[1])
     assert large < 40 * small + 0.2

@@ -141,7 +141,7 @@ class _Reader:
         if self.cells is None:
             self.broken = self.broken or not self.agent_line
         else:
-            if not self.line_open and not self.arrows:
+            if self.cells and not self.line_open and not self.arrows:
                 self.mark = len(self.cells)
             self.cells.append(cell)
         self.arrows = self.words = 0
