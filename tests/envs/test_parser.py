@@ -151,9 +151,9 @@ def test_every_spelling_reads_the_same(paths: list[list[tuple[int, int]]], arrow
 
 
 PIECES = [
-    "Agent 0:", "Agent 1 -", "**Agent 2**:", "agent -1:", "Agent 0 path:", "(0,1)", "[1, 2]", "1,2", " -> ", "→", ",",
+    "Agent 0:", "Agent 1 -", "**Agent 2**:", "agent -1:", "Agent 0 path:", "(0,1)", "[1, 2]", "1,2", " -> ", "→", ",", ".",
     "\n", "\n\n", "\r\n", "<answer>", "</answer>", "</think>", "```", "wait", "(wait)", " ", "-", "1.", "(", "[", ")", "99999999",
-    ".", ";", "|", "(9999999999,-1)", "\x1b[31m", "٣", "and ", "\\to", "<b>", "Agent 1: (1,0) -> (1,1)", "Agent 0: (2,0) -> (2,1)",
+    ";", "|", "(9999999999,-1)", "\x1b[31m", "٣", "and ", "\\to", "<b>", "Agent 1: (1,0) -> (1,1)", "Agent 0: (2,0) -> (2,1)",
 ]  # fmt: skip
 
 
