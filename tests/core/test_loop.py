@@ -161,14 +161,15 @@ def garbage(stream: Stream, depth: int = 0) -> Any:
     return stream.choice([None, True, -1, 10**400, math.nan, math.inf, -0.0, 0.3, 30, 1e308, "0.2", "\x00", 2.5, object()])
 
 
-def test_garbage_for_a_thousand_rounds_leaves_every_configuration_sound(tmp_path: Path, monkeypatch: Any) -> None:
+@pytest.mark.parametrize("rounds", [100, pytest.param(1000, marks=pytest.mark.slow)])
+def test_garbage_round_after_round_leaves_every_configuration_sound(tmp_path: Path, monkeypatch: Any, rounds: int) -> None:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     stream = Stream.of(1, "garbage")
     with_designer(lambda brief: Proposal("?", garbage(stream)))
     tiny = {"set": "validation", "limit": 1}
-    many = replace(EXPERIMENT, designer="unfair", rounds=1000, validation=tiny, generation={"samples": 1}, context="F,G")
+    many = replace(EXPERIMENT, designer="unfair", rounds=rounds, validation=tiny, generation={"samples": 1}, context="F,G")
     Loop(many, tmp_path, Reporter()).run()
-    for index in range(1, 1000):
+    for index in range(1, rounds):
         knobs = read(tmp_path / f"round_{index}" / "configuration.json").values()
         assert sum(k["data_ratio"] for k in knobs) == pytest.approx(1)
         assert all(0 <= k["hole_ratio"] <= 0.5 and 0 <= k["wait_ratio"] <= 1 for k in knobs)

@@ -83,9 +83,9 @@ def test_no_text_breaks_it(text: str) -> None:
 )
 def test_hostile_text_takes_linear_time(piece: str) -> None:
     text = piece * (200_000 // len(piece))
-    started = time.perf_counter()
+    started = time.process_time()
     read_reply(text)
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 def test_the_summary_is_taken_off_and_made_printable() -> None:
