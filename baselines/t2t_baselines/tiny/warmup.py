@@ -140,9 +140,10 @@ class Warmup:
         torch.save(state, fresh)
         fresh.rename(self.state_file)
 
-    def run(self, steps: int) -> None:
-        """Train up to update number `steps`, whole chunks at a time (the last one is cut)."""
-        while self.step < steps:
+    def run(self, steps: int, chunks: int | None = None) -> None:
+        """Train up to update number `steps`, whole chunks at a time (the last one is cut); at most so many `chunks`."""
+        last = self.chunk + chunks if chunks else None
+        while self.step < steps and self.chunk != last:
             begun = time.monotonic()
             examples = data.chunk(self.seed, self.chunk, self.agents, CHUNK, self.exclude)
             stream = Stream.of(self.seed, "batches", self.chunk)

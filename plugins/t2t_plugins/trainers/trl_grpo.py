@@ -39,7 +39,7 @@ class Settings:
         temperature, max_tokens: of the sampling (ours). thinking: "default", or switch the chat template's on or off.
         length_start, length_end: response tokens between which the length penalty grows (paper).
         loss: "dapo" averages over the tokens of an update, "grpo" over its responses first (ours).
-        clip: of the importance ratio, which is 1 unless `iterations` is above 1. iterations: optimisation steps per sampled batch.
+        clip: of the importance ratio, which is 1 unless `iterations`, the optimisation steps per sampled batch, is above 1.
         scale: "group" divides advantages by the group's standard deviation, "batch" by the update's, "none" not (ours).
         optimizer: "reset" every round or "keep" its state. save_every: updates between two saved states.
         engine: how responses are sampled: our sampler where it fits ("auto", "fast"), transformers' generate ("plain"),
@@ -92,7 +92,8 @@ class Grpo:
 
     facts: ClassVar[Mapping[str, str]] = {
         "algorithm": "GRPO with AdamW, a constant learning rate, and the k3 KL term against the policy the round started from",
-        "reward": "w_acc * accuracy + w_len * length penalty; (w_acc, w_len) moves from (0.5, 0.5) to (0.8, 0.2) as answers get short",
+        "reward": "w_acc * accuracy + w_len * length penalty; (w_acc, w_len) moves from (0.5, 0.5) to (0.8, 0.2) as answers "
+        "get short",
     }
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
@@ -147,7 +148,7 @@ def schedule(job: TrainingJob, settings: Settings) -> list[int]:
     whole = len(job.instances) // settings.prompts * settings.prompts if settings.prompts else 0
     if not whole or settings.group < 2:
         raise T2TError(
-            f"{len(job.instances)} instances do not fill one update of {settings.prompts} prompts with {settings.group} responses each",
+            f"{len(job.instances)} instances do not fill an update of {settings.prompts} prompts x {settings.group} responses",
             where=WHERE,
             next="generate more samples, or lower prompts; a group has at least 2 responses",
         )

@@ -1,0 +1,135 @@
+"""The toy policy's recipe: words, examples, teacher, and a warm-up of twenty updates."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from t2t_baselines.tiny import data, teacher
+from t2t_core.seeding import Stream
+from t2t_envs.frozen_lake import Instance, make_prompt, parse_answer, solve, verify
+from t2t_plugins.contexts import compact
+
+
+def test_the_teacher_writes_the_compact_forms_of_the_context_modules():
+    for seed in range(30):
+        rows = teacher.random_rows(Stream.of(seed, "rows"))
+        configuration = {
+            str(r.size): {"data_ratio": r.data / 100, "hole_ratio": r.hole / 100, "wait_ratio": r.wait / 100} for r in rows
+        }
+        groups = {
+            str(r.size): {
+                "answers": 100,
+                "valid": r.valid,
+                "optimal": r.optimal,
+                "first_failures": {check: 100 - r.valid if check == r.failure else 0 for check in teacher.CHECKS},
+            }
+            for r in rows
+        }
+        assert teacher.brief(rows) == compact.render(configuration, {"groups": groups})
+        proposal = compact.read_proposal(json.loads(teacher.proposal(rows, Stream.of(seed, "noise"))))
+        assert proposal is not None
+        assert teacher.proposal(rows, Stream.of(seed, "noise")) == compact.proposal_text(proposal)
+
+
+def test_the_teacher_without_noise_is_the_rule():
+    from t2t_plugins.designers.rule import Rule
+
+    assert Rule().floor == teacher.FLOOR and 100 * Rule().step == teacher.STEP
+    assert (100 * Rule().high, 100 * Rule().low) == (teacher.HIGH, teacher.LOW)
+    row = teacher.Row(3, 12, 20, 30, 90, 80, "hole_free")
+    rows = [row, teacher.Row(4, 88, 3, 98, 10, 5, "conflict_free")]
+    assert teacher.proposal(rows) == '{ "3":[ 50 , 25 , 35 ] , "4":[ 50 , 0 , 93 ] }'
+
+
+def instance_of(example: data.Example) -> Instance:
+    """Reads a compact prompt back."""
+    size, holes, *agents = example.prompt.splitlines()
+    ends = [[tuple(map(int, cell.strip("()").split(","))) for cell in line.split(": ")[1].split(" -> ")] for line in agents]
+    cells = [tuple(map(int, cell.strip("()").split(","))) for cell in holes.split()[1:]]
+    instance = Instance(int(size.split()[1]), cells, [e[0] for e in ends], [e[1] for e in ends])
+    assert make_prompt(instance, "compact") == example.prompt
+    return instance
+
+
+@pytest.fixture(scope="module")
+def examples() -> list[data.Example]:
+    return data.chunk(3, 0, (2, 3, 4, 5), 700, {})
+
+
+def test_every_answer_is_valid_and_optimal(examples):
+    lakes = [e for e in examples if e.kind != "design"]
+    for example in lakes[::3]:
+        instance = instance_of(example)
+        verdict = verify(instance, example.answer)
+        assert verdict.valid and verdict.costs["makespan"] == solve(instance).cost
+
+
+def test_most_examples_need_coordination_and_all_agent_counts_and_sizes_occur(examples):
+    kinds = Counter(e.kind for e in examples)
+    lakes = sum(kinds[kind] for kind in data.KINDS)
+    assert kinds["wait"] + kinds["interacting"] > lakes / 2
+    assert min(kinds["wait"], kinds["interacting"], kinds["independent"], kinds["design"]) > 0
+    assert {e.agents for e in examples if e.agents} == {2, 3, 4, 5}
+    assert {e.prompt.split("\n")[0] for e in examples if e.agents == 2} == {f"N {n}" for n in range(3, 11)}
+
+
+def test_independent_answers_prefer_down_up_left_right():
+    found = [e for e in data.chunk(1, 0, (2,), 400, {}) if e.kind == "independent"]
+    open_lake = [e for e in found if instance_of(e).holes == ()]
+    assert open_lake
+    for example in open_lake:
+        for path in parse_answer(example.answer).values():
+            rows = [r for r, _ in path]
+            turned = next((i for i in range(len(path) - 1) if rows[i] == rows[i + 1]), len(path) - 1)
+            assert len(set(rows[turned:])) <= 1, "without holes a path first goes to its row, then along it"
+
+
+def test_a_chunk_depends_on_seed_and_index_alone_and_keeps_out_of_the_excluded_forms(examples):
+    assert data.chunk(3, 0, (2, 3, 4, 5), 700, {}) == examples
+    assert data.chunk(3, 1, (2,), 100, {}) != data.chunk(4, 1, (2,), 100, {})
+    seen = [instance_of(e) for e in data.chunk(3, 0, (2,), 400, {}) if e.agents]
+    small = [i for i in seen if i.size == 3]
+    kept_out = data.by_cell(small)
+    again = [instance_of(e).canonical() for e in data.chunk(3, 0, (2,), 400, kept_out) if e.agents]
+    assert again and not set(again) & {i.canonical() for i in small}
+
+
+@pytest.mark.train
+class TestWords:
+    def test_reading_and_writing_lose_nothing_and_need_no_unknown_word(self, examples):
+        from t2t_baselines.tiny.model import make_tokenizer, words
+
+        tokenizer = make_tokenizer()
+        assert len(words()) == len(set(words())) == len(tokenizer)
+        texts = [e.prompt for e in examples] + [e.answer for e in examples] + ['Any text: {"a": [1.5, "e"]}\n\t~']
+        for text, ids in zip(texts, tokenizer(texts)["input_ids"], strict=True):
+            assert tokenizer.decode(ids) == text
+            assert tokenizer.unk_token_id not in ids
+
+    def test_a_cell_and_a_move_are_one_word(self):
+        from t2t_baselines.tiny.model import make_tokenizer
+
+        tokenizer = make_tokenizer()
+        assert len(tokenizer("\nAgent 0: (2,0) -> (2,1) -> (2,2)")["input_ids"]) == 4
+
+
+@pytest.mark.train
+def test_twenty_updates_lower_the_loss_and_resume_to_the_same_weights(tmp_path, monkeypatch):
+    from t2t_baselines.tiny import warmup
+
+    monkeypatch.setattr(warmup, "CHUNK", 300)
+    command = ["--steps", "20", "--agents", "2", "--toy", "--out"]
+    warmup.main([*command, str(tmp_path / "whole")])
+    (tmp_path / "parts").mkdir()
+    warmup.Warmup(tmp_path / "parts", 0, (2,), {}).run(20, chunks=1)  # as if it had been stopped there
+    warmup.main([*command, str(tmp_path / "parts")])
+    whole, parts = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "parts"))
+    assert whole == parts
+    lines = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
+    assert lines[-1]["loss"] < lines[0]["loss"] and lines[-1]["step"] == 20
+    recipe = json.loads((tmp_path / "whole" / "recipe.json").read_text())
+    assert recipe["seed"] == 0 and recipe["updates"] == 20 and recipe["parameters"] < 1_000_000
+    assert (tmp_path / "whole" / "model.safetensors").stat().st_size < 5_000_000
