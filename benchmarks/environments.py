@@ -7,8 +7,8 @@ Every row alternates its sides `--repeats` times on one pinned core and prints t
 ratio of the medians. Rates are per second of processor time, so that other work on the machine does not count; the wall rates,
 which are the same on an idle machine, are in the JSON. pogema 1.4 asks for other versions of Gymnasium, numpy and pydantic than
 ours, so it runs in a process of its own that sleeps while the others are measured (`python -m venv p`, then
-`p/bin/pip install pogema==1.4.0`, then `--pogema p/bin/python`). A joint step moves all agents of one environment; in the vector rows an autoreset is not counted as one. One JSON per run goes
-to benchmarks/results/.
+`p/bin/pip install pogema==1.4.0`, then `--pogema p/bin/python`). A joint step moves all agents of one environment; in the vector
+rows an autoreset is not counted as one. One JSON per run goes to benchmarks/results/.
 """
 
 from __future__ import annotations

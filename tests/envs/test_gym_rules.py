@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import gymnasium as gym
@@ -84,6 +86,21 @@ def test_the_native_stepper_does_what_the_python_one_does(data: st.DataObject) -
             break
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_copy_goes_on_as_the_original(data: st.DataObject) -> None:
+    instance = data.draw(instances())
+    env = make(instance, max_steps=6, on_hole=data.draw(modes), on_conflict=data.draw(modes)).unwrapped
+    for joint in data.draw(joint_actions(instance.num_agents, max_steps=5)):
+        twin = copy.deepcopy(env) if data.draw(st.booleans()) else pickle.loads(pickle.dumps(env))
+        assert twin.paths == env.paths and twin.instance == env.instance
+        step = env.step(joint)
+        assert data_equivalence(twin.step(joint), step, exact=True) and twin.paths == env.paths
+        if step[2] or step[3]:
+            break
+    assert data_equivalence(copy.deepcopy(env).reset(seed=1)[1], env.reset(seed=1)[1])
+
+
 @pytest.mark.parametrize(
     ("actions", "reward", "info"),
     [
@@ -130,7 +147,10 @@ def test_the_reward_falls_with_the_gap_and_success_ignores_it() -> None:
     assert reward == 0.5 and "optimal" not in info and "gap" not in info
 
 
-@pytest.mark.parametrize("actions", [[2], [2, 2, 2], [2, 5], [2, -1], [2, 1.5], ["left", "up"], 2, None, [[2], [2]], [2, 2**70]])
+@pytest.mark.parametrize(
+    "actions",
+    [[2], [2, 2, 2], [2, 5], [2, -1], [2, 1.5], ["left", "up"], 2, None, np.array(2), np.array([[2, 2]]), [[2], [2]], [2, 2**70]],
+)
 def test_nonsense_actions_are_refused_and_change_nothing(actions: Any) -> None:
     env = make(TINY)
     with pytest.raises(T2TError):

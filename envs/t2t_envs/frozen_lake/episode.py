@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from .env_options import EnvOptions
 from .instance import Cell, Instance
 from .pools import Pool, PoolSource, given_pool, random_instances, read_pool
 from .reward import accuracy_reward
+from .rules import DELTAS
 from .stepper import make_stepper
 
 CONFLICTS = ("", "vertex", "edge")
@@ -36,9 +38,29 @@ class Episode:
     def start(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> dict[str, Any]:
         """Choose the next instance, with random numbers from `rng`, and return reset's info."""
         pool, index = choose(self.options, self._pool, rng, options)
+        self._load(pool, index)
+        return start_info(self.instance)
+
+    def _load(self, pool: Pool, index: int) -> None:
         self.stepper.load(pool.holes[index], pool.starts[index], pool.goals[index])
         self._instance = pool.instances[index]
-        return start_info(self._instance)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies (a search that tries moves out) and pickles: the paths stand for the stepper's state."""
+        state = {name: value for name, value in self.__dict__.items() if name != "stepper"}
+        return state | {"paths": self.paths if self._instance else []}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Play the moves that the paths show: a blocked move shows as a wait, and has the same effect."""
+        paths = state.pop("paths")
+        self.__dict__.update(state)
+        self.stepper = make_stepper(**self.options.stepper())
+        if self._instance is None:
+            return
+        self._load(Pool.of([self._instance]), 0)
+        for before, after in pairwise(zip(*paths, strict=True)):
+            moves = [(to[0] - at[0], to[1] - at[1]) for at, to in zip(before, after, strict=True)]
+            self.stepper.step([DELTAS.index(move) for move in moves])
 
     def end(self) -> tuple[float, dict[str, Any]]:
         """The reward and the verdict of an episode that has ended."""

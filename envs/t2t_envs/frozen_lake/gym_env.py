@@ -167,7 +167,6 @@ class MAPFFrozenLakeEnv(gym.Env[Any, Any]):
         )
         self.render_mode = check_render_mode(render_mode)
         self._episode = Episode(options, pool)
-        self._step = self._episode.stepper.step
         self.observation_space = observation_space(options)
         self.action_space = joint_action_space(options)
 
@@ -181,7 +180,7 @@ class MAPFFrozenLakeEnv(gym.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         try:
-            observation, terminated, truncated = self._step(action)
+            observation, terminated, truncated = self._episode.stepper.step(action)
         except (TypeError, ValueError) as error:
             raise self._episode.misuse(error) from None
         reward, info = self._episode.end() if terminated or truncated else (0.0, {})

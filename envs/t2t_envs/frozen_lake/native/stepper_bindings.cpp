@@ -87,7 +87,12 @@ void check_actions(const std::int64_t* actions, std::size_t count) {
     }
 }
 
-bool is_int64(const py::handle& value) { return py::isinstance<py::array_t<std::int64_t, py::array::c_style>>(value); }
+// Whether it is an array of so many int64 in a row, as a MultiDiscrete space samples it.
+bool is_row(const py::object& value, int length) {
+    if (!py::isinstance<py::array_t<std::int64_t, py::array::c_style>>(value)) return false;
+    const auto array = py::reinterpret_borrow<py::array>(value);
+    return array.ndim() == 1 && array.size() == length;
+}
 
 // The arrays of one observation, or of a batch of `lead` joint ones, and where to write them.
 struct Arrays {
@@ -130,9 +135,7 @@ public:
     }
     py::tuple step(const py::object& actions) {
         std::int64_t chosen[lake_agents];
-        const bool flat = is_int64(actions) && PyObject_Length(actions.ptr()) == options_.agents &&
-                          py::reinterpret_borrow<py::array>(actions).ndim() == 1;
-        if (flat) {
+        if (is_row(actions, options_.agents)) {
             const auto* data = static_cast<const std::int64_t*>(py::reinterpret_borrow<py::array>(actions).data());
             std::copy_n(data, options_.agents, chosen);
             check_actions(chosen, options_.agents);
