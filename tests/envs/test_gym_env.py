@@ -16,6 +16,7 @@ from play import TINY
 
 import t2t_envs  # noqa: F401
 from t2t_core.errors import T2TError
+from t2t_envs.frozen_lake import solver, stepper
 from t2t_envs.frozen_lake.instance import Instance
 from t2t_envs.frozen_lake.jsonl import write_instances
 from t2t_envs.frozen_lake.solver import solve
@@ -59,6 +60,14 @@ def test_whole_episodes_follow_from_the_seed(options: dict[str, Any]) -> None:
     assert not data_equivalence(one, episodes(make(**options), 8))
     ids = [info["instance"] for step in one if len(step) == 2 for info in [step[1]]]
     assert len(set(ids)) == len(ids)
+
+
+def test_without_the_native_core_everything_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"size": 3, "num_agents": 2, "view": 1, "on_conflict": "block"}
+    native = episodes(make(**options), 7, count=2)
+    for module in (stepper, solver):
+        monkeypatch.setattr(module, "native_core", lambda: None)
+    assert data_equivalence(native, episodes(make(**options), 7, count=2), exact=True)
 
 
 def test_a_fresh_instance_is_solvable_and_labelled() -> None:
