@@ -9,10 +9,9 @@ pytest.importorskip("transformers")
 pytestmark = pytest.mark.train
 torch.set_num_threads(1)
 
+from t2t_core.records import Sampling  # noqa: E402
 from t2t_plugins.policies.hf import generate  # noqa: E402
 from t2t_plugins.sampler import Sampler, supports  # noqa: E402
-
-from t2t_core.records import Sampling  # noqa: E402
 
 END = 1
 

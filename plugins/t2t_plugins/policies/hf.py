@@ -125,6 +125,7 @@ def load(name: str, settings: Mapping[str, Any]) -> tuple[Any, Any]:
         raise T2TError(
             f"local models need the training extra: {error}", where=f"hf:{name}", next="pip install 't2t-core[train]'"
         ) from error
+    quiet()
     trust = settings.get("trust_remote_code") == "true"
     device = settings.get("device", "cuda" if torch.cuda.is_available() else "cpu")
     dtype = settings.get("dtype", "auto")
@@ -145,6 +146,13 @@ def load(name: str, settings: Mapping[str, Any]) -> tuple[Any, Any]:
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
     return model.to(device).eval(), tokenizer
+
+
+def quiet() -> None:
+    """No progress bars from transformers: the suite shows its own."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
 
 
 def _with_adapter(model: Any, adapter: str) -> Any:

@@ -21,6 +21,7 @@ from t2t_core.length_reward import AdaptiveWeights, length_reward, total_reward
 from t2t_core.records import TrainingJob, TrainingResult
 from t2t_core.seeding import key
 from t2t_core.settings import no_argument
+from t2t_plugins.policies.hf import quiet
 from t2t_plugins.trainers.common import check_settings, last_saved, prompts_of, refuse_overlap, start_of, stratified
 
 WEIGHTS_FILE = "adaptive_weights.json"
@@ -113,10 +114,13 @@ class Grpo:
 
 def train(job: TrainingJob, settings: Settings) -> TrainingResult:
     """One round in this process (or in this process's share of a launched round)."""
+    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # rollout_func may change; the extra `train` pins TRL
     import torch
     from datasets import Dataset
+    from transformers import PrinterCallback
     from trl import GRPOTrainer
 
+    quiet()
     start = start_of(job, WHERE)
     rows = schedule(job, settings)
     prompts = prompts_of(job, settings.prompt_format)
@@ -132,6 +136,7 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
         peft_config=adapters(settings),
         rollout_func=rollout(job, settings, str(start)),
     )
+    trainer.remove_callback(PrinterCallback)
     reward.gather = trainer.accelerator.gather
     saved = last_saved(updates)
     if saved is not None:

@@ -17,6 +17,7 @@ from t2t_core.plugins import installed
 from t2t_core.records import Sampling, Task, TrainingJob, TrainingResult
 from t2t_core.seeding import key
 from t2t_core.settings import no_argument
+from t2t_plugins.policies.hf import quiet
 from t2t_plugins.trainers.common import check_settings, last_saved, prompts_of, refuse_overlap, start_of, stratified
 
 WHERE = "trainer trl-sft"
@@ -62,8 +63,10 @@ class Sft:
 
     def train(self, job: TrainingJob) -> TrainingResult:
         from datasets import Dataset
+        from transformers import PrinterCallback
         from trl import SFTTrainer
 
+        quiet()
         settings = check_settings(Settings, {**self._settings, **job.settings}, WHERE)
         refuse_overlap(job)
         start = start_of(job, WHERE)
@@ -88,6 +91,7 @@ class Sft:
             train_dataset=Dataset.from_list(rows),
             callbacks=[watch(job)],
         )
+        trainer.remove_callback(PrinterCallback)
         saved = last_saved(updates)
         trainer.train(resume_from_checkpoint=str(saved) if saved else None)
         if trainer.is_world_process_zero():

@@ -1,0 +1,247 @@
+"""The trainers: what they refuse, the order and the reward they train with, the KL term, and resuming."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import ClassVar
+
+import pytest
+
+from t2t_core.errors import T2TError
+from t2t_core.length_reward import AdaptiveWeights
+from t2t_core.records import InstanceSet, TrainingJob
+from t2t_envs.frozen_lake import Configuration, Instance, generate, solve
+from t2t_envs.frozen_lake.parser import format_answer
+from t2t_envs.frozen_lake.testbed import make
+from t2t_plugins.trainers.common import check_settings, last_saved, refuse_overlap, stratified
+from t2t_plugins.trainers.none import NoTrainer
+from t2t_plugins.trainers.trl_grpo import Grpo, Reward, Settings, read_weights, schedule
+
+torch = pytest.importorskip("torch")
+torch.set_num_threads(1)
+
+
+class OwnSets(type(make())):
+    """The testbed with one protected set of one's own, so that no frozen file matters."""
+
+    protected: ClassVar[tuple[Instance, ...]] = ()
+
+    def protected_sets(self):
+        return ("mine",)
+
+    def load_set(self, name):
+        return InstanceSet(name, "evaluation", "", self.protected)
+
+
+def job_of(instances, folder, settings=(), **more):
+    return TrainingJob(more.pop("checkpoint", None), instances, OwnSets(), dict(settings), folder, seed=5, **more)
+
+
+@pytest.fixture(scope="module")
+def instances():
+    return list(generate(Configuration.uniform(0.2, 0.3), 80, seed=1))
+
+
+def test_none_hands_the_checkpoint_back(tmp_path, instances):
+    assert NoTrainer().train(job_of(instances, tmp_path, checkpoint=tmp_path)).checkpoint == tmp_path
+    with pytest.raises(T2TError):
+        NoTrainer("something")
+
+
+def test_settings_are_read_from_text_and_numbers_and_refused_by_name():
+    given = {"group": "4", "beta": 0, "learning_rate": "1e-3"}
+    assert check_settings(Settings, given, "x") == Settings(4, beta=0.0, learning_rate=1e-3)
+    for wrong in ({"grop": 4}, {"group": 2.5}, {"group": True}, {"beta": -1}, {"beta": float("nan")}, {"loss": "best"}):
+        with pytest.raises(T2TError):
+            check_settings(Settings, wrong, "trainer x")
+
+
+def test_an_instance_of_a_protected_set_is_refused_up_to_its_canonical_form(tmp_path, instances):
+    class Guarded(OwnSets):
+        protected = (Instance(3, [(0, 1)], [(1, 0), (2, 0)], [(2, 2), (1, 2)], id="frozen_1"),)
+
+    turned = Instance(3, [(1, 2)], [(0, 0), (0, 1)], [(2, 1), (2, 0)], id="mine_7")
+    assert turned.canonical() == Guarded.protected[0].canonical()
+    refuse_overlap(TrainingJob(None, instances, OwnSets(), {}, tmp_path, 0))
+    with pytest.raises(T2TError, match="1 training instances belong to the set mine") as refusal:
+        refuse_overlap(TrainingJob(None, [*instances, turned], Guarded(), {}, tmp_path, 0))
+    assert "mine_7 is frozen_1" in str(refusal.value)
+
+
+def test_every_update_holds_the_sizes_in_their_shares_and_every_pass_every_instance_once(tmp_path, instances):
+    job = job_of(instances, tmp_path)
+    assert sorted(stratified(job, 1)) == list(range(80))
+    rows = schedule(job, Settings(prompts=16, epochs=3))
+    passes = [rows[i : i + 80] for i in range(0, 240, 80)]
+    assert all(sorted(one) == list(range(80)) for one in passes) and passes[0] != passes[1]
+    for start in range(0, 240, 16):
+        sizes = Counter(instances[i].size for i in rows[start : start + 16])
+        assert set(sizes) == set(range(3, 11)) and max(sizes.values()) <= 4
+    assert len(schedule(job, Settings(prompts=32, epochs=2))) == 128, "the last partial batch of a pass is dropped"
+    with pytest.raises(T2TError):
+        schedule(job, Settings(prompts=81))
+
+
+@dataclass
+class Accelerator:
+    device: str = "cpu"
+
+    def gather(self, values):
+        return values
+
+
+def test_the_reward_and_its_weights_are_those_computed_by_hand(tmp_path):
+    lake = Instance(3, [], [(0, 0), (2, 0)], [(0, 2), (2, 2)], optimal_makespan=2)
+    best = format_answer([[(0, 0), (0, 1), (0, 2)], [(2, 0), (2, 1), (2, 2)]])
+    late = format_answer([[(0, 0), (0, 0), (0, 1), (0, 2)], [(2, 0), (2, 1), (2, 2)]])  # cost 3: a gap of 1 at optimum 2
+    settings = Settings(length_start=4, length_end=8)
+    reward = Reward(job_of([lake], tmp_path), settings, AdaptiveWeights(0.7))
+    reward.gather = Accelerator().gather
+    logged = {}
+    totals = reward(
+        prompts=None,
+        completions=[[{"content": best}], [{"content": late}], [{"content": "no"}], [{"content": best}]],
+        completion_ids=[[0] * 4, [0] * 6, [0] * 9, [0] * 7],
+        index=[0, 0, 0, 0],
+        log_metric=logged.__setitem__,
+    )
+    # s = 0.7 lies halfway between 0.5 and 0.9: weights (0.65, 0.35). Accuracy of `late`: 1 - 0.7 * 1 / 4 = 0.825.
+    expected = [0.65, 0.65 * 0.825 - 0.35 * 0.5, -0.35, 0.65 - 0.35 * 0.75]
+    assert totals == pytest.approx(expected)
+    assert reward.weights.share == pytest.approx(0.9 * 0.7 + 0.1 * 0.25)  # one of four is short
+    assert logged["valid"] == 0.75 and logged["optimal"] == 0.5
+
+
+def test_the_last_complete_state_counts(tmp_path):
+    assert last_saved(tmp_path) is None
+    for step in (5, 20, 100):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+    for step in (5, 20):
+        (tmp_path / f"checkpoint-{step}" / "trainer_state.json").write_text("{}")
+    assert last_saved(tmp_path).name == "checkpoint-20"
+
+
+TINY = {"group": 4, "prompts": 8, "epochs": 1, "learning_rate": 1e-3, "max_tokens": 24, "length_start": 12, "length_end": 24}
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory):
+    """An untrained toy policy."""
+    pytest.importorskip("trl")
+    from t2t_baselines.tiny.model import make_model, make_tokenizer
+
+    folder = tmp_path_factory.mktemp("fresh")
+    model = make_model(0, num_hidden_layers=1)
+    model.config.t2t_prompt_format = "compact"
+    model.save_pretrained(folder)
+    make_tokenizer().save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.train
+def test_a_stopped_training_goes_on_from_its_last_saved_update_to_the_same_weights(tmp_path, fresh, instances):
+    class Stopped(Exception):
+        pass
+
+    def stop_at(update):
+        def progress(figures):
+            if figures["update"] == update:
+                raise Stopped
+
+        return progress
+
+    settings = {**TINY, "save_every": 2}
+    whole = Grpo().train(job_of(instances[:40], tmp_path / "whole", settings, checkpoint=fresh))
+    assert (whole.updates, whole.samples) == (5, 160)
+    seen = []
+    for stop in (2, 4):
+        with pytest.raises(Stopped):
+            Grpo().train(job_of(instances[:40], tmp_path / "parts", settings, checkpoint=fresh, progress=stop_at(stop)))
+    resumed = job_of(instances[:40], tmp_path / "parts", settings, checkpoint=fresh, progress=lambda f: seen.append(f["update"]))
+    Grpo().train(resumed)
+    assert seen == [3, 4, 5], "update 4 was reached, but 2 was the last one saved"
+    names = ("model.safetensors", "adaptive_weights.json")
+    assert all((tmp_path / "whole" / n).read_bytes() == (tmp_path / "parts" / n).read_bytes() for n in names)
+
+
+@pytest.mark.train
+def test_the_kl_term_is_k3_against_the_policy_the_round_started_from(tmp_path, fresh, instances):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from t2t_plugins.trainers.trl_grpo import rollout
+
+    figures = []
+    settings = {**TINY, "max_updates": 2, "beta": 0.5, "learning_rate": 1e-2}
+    Grpo().train(job_of(instances[:16], tmp_path / "one", {**settings, "max_updates": 1}, checkpoint=fresh))
+    after_one = AutoModelForCausalLM.from_pretrained(tmp_path / "one", dtype=torch.float32).eval()
+    job = job_of(instances[:16], tmp_path / "two", settings, checkpoint=fresh, progress=figures.append)
+    Grpo().train(job)
+    # Update 2 samples from the policy after update 1; its KL is against the policy of the beginning.
+    tokenizer = AutoTokenizer.from_pretrained(fresh, padding_side="left")
+    checked = check_settings(Settings, settings, "x")
+    trainer = SimpleNamespace(
+        accelerator=SimpleNamespace(unwrap_model=lambda model: model, process_index=0),
+        model=after_one,
+        processing_class=tokenizer,
+        state=SimpleNamespace(global_step=1),
+    )
+    rows = schedule(job, checked)[8:16]
+    chats = [[{"role": "user", "content": job.testbed.prompt(instances[i], "compact")}] for i in rows for _ in range(4)]
+    sampled = rollout(job, checked, str(fresh))(chats, trainer)
+    reference = AutoModelForCausalLM.from_pretrained(fresh, dtype=torch.float32).eval()
+    terms = []
+    for prompt, answer in zip(sampled["prompt_ids"], sampled["completion_ids"], strict=True):
+        log = []
+        for model in (reference, after_one):
+            with torch.no_grad():
+                logits = model(torch.tensor([prompt + answer])).logits[0, len(prompt) - 1 : -1]
+            log.append(logits.log_softmax(-1).gather(-1, torch.tensor(answer)[:, None])[:, 0])
+        ratio = log[0] - log[1]
+        terms.append(ratio.exp() - ratio - 1)
+    assert float(torch.cat(terms).mean()) == pytest.approx(figures[1]["kl"], rel=1e-3)
+    assert figures[1]["kl"] > 1e-3 and figures[0]["kl"] == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.train
+def test_optimizer_state_and_weights_travel_to_the_next_round_where_asked(tmp_path, fresh, instances):
+    first = Grpo().train(job_of(instances[:16], tmp_path / "one", TINY, checkpoint=fresh))
+    assert read_weights(first.checkpoint).share > 0
+    after = {}
+    for name in ("keep", "reset"):
+        settings = {**TINY, "optimizer": name}
+        job = job_of(instances[:16], tmp_path / name, settings, checkpoint=first.checkpoint, resume_from=first.checkpoint)
+        after[name] = (Grpo().train(job).checkpoint / "model.safetensors").read_bytes()
+    assert after["keep"] != after["reset"]
+
+
+@pytest.mark.train
+@pytest.mark.slow
+def test_eight_prompts_trained_over_and_over_reach_nearly_the_best_reward(tmp_path, instances):
+    from t2t_baselines.tiny.policy import shipped
+
+    figures = []
+    eight = [i for i in instances if i.size <= 6][:8]
+    settings = {**TINY, "group": 16, "epochs": 60, "learning_rate": 4e-4, "max_tokens": 64, "length_start": 48, "length_end": 64}
+    Grpo().train(job_of(eight, tmp_path / "eight", settings, checkpoint=shipped(), progress=figures.append))
+    accuracies = [f["reward"] / f["w_acc"] for f in figures]
+    assert sum(accuracies[-5:]) / 5 > 0.9 > sum(accuracies[:2]) / 2
+
+
+@pytest.mark.train
+def test_supervised_training_learns_the_kept_answers_only(tmp_path, fresh, instances):
+    from t2t_plugins.trainers.trl_sft import Sft
+
+    settings = {"answers_from": "independent", "keep": "optimal", "epochs": 2, "batch": 8, "learning_rate": 1e-3}
+    losses = []
+    job = job_of(instances[:40], tmp_path / "sft", settings, checkpoint=fresh, progress=lambda f: losses.append(f["loss"]))
+    result = Sft().train(job)
+    kept = [json.loads(line) for line in (tmp_path / "sft" / "answers.jsonl").read_text().splitlines()]
+    assert 0 < len(kept) < 40 and result.metrics["answers"] == len(kept)
+    for index, text in kept:
+        verdict = OwnSets().verify(instances[index], text)
+        assert verdict.optimal and verdict.cost == solve(instances[index]).cost
+    assert losses[-1] < losses[0]
+    assert (tmp_path / "sft" / "model.safetensors").exists()
