@@ -7,9 +7,11 @@ from email.utils import format_datetime
 import pytest
 from fake_server import FakeServer, completion
 
+import lake
 from t2t_core.errors import T2TError
 from t2t_core.plugins import load
 from t2t_core.records import Sampling, Task
+from t2t_core.testing import check_policy
 
 POLICIES = load().policies
 GREEDY = Sampling()
@@ -294,3 +296,8 @@ def test_a_cost_the_service_reports():
     assert one(completion("x", cost=0.0125))[0].cost_usd == 0.0125
     assert one(completion("x", cost=-1))[0].cost_usd is None
     assert one(completion("x"))[0].cost_usd is None
+
+
+def test_it_keeps_the_contract_of_policies():
+    with FakeServer(lambda prompt, nth: ["fine", "429", "400"][nth % 3]) as server:
+        check_policy(endpoint(server), lake.Lake())
