@@ -61,9 +61,11 @@ class HuggingFace:
         return facts | own_formats(self.name) | versions("torch", "transformers")
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
+        if not tasks:
+            return
+        model, tokenizer = self._load()
         import torch
 
-        model, tokenizer = self._load()
         prompts = [chat_prompt(tokenizer, task.prompt, sampling.thinking) for task in tasks]
         encoded = tokenizer(prompts, add_special_tokens=False)["input_ids"]
         order = sorted(range(len(tasks)), key=lambda i: len(encoded[i]))  # like lengths together: little padding

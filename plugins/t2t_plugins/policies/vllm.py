@@ -39,6 +39,8 @@ class Vllm:
         return facts | own_formats(self.name) | versions("vllm", "torch")
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
+        if not tasks:
+            return
         engine = self._load()
         from vllm import SamplingParams
 

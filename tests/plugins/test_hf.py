@@ -1,0 +1,140 @@
+"""Local models: answers in batches, the two engines, and what a user without a model or a network reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from t2t_core.errors import T2TError
+from t2t_core.records import Sampling, Task
+from t2t_core.testing import check_policy
+from t2t_envs.frozen_lake import Configuration, generate, make_prompt
+from t2t_envs.frozen_lake.testbed import make
+from t2t_plugins.policies.hf import HuggingFace, chat_prompt, own_formats
+from t2t_plugins.policies.vllm import Vllm
+
+torch = pytest.importorskip("torch")
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A toy policy of random weights that are large enough to have opinions."""
+    pytest.importorskip("transformers")
+    from t2t_baselines.tiny.model import make_model, make_tokenizer
+
+    where = tmp_path_factory.mktemp("model")
+    model = make_model(1, num_hidden_layers=2)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 2:
+                parameter.mul_(6)
+    model.config.t2t_prompt_format = model.config.t2t_brief = "compact"
+    model.save_pretrained(where)
+    make_tokenizer().save_pretrained(where)
+    return where
+
+
+@pytest.fixture(scope="module")
+def tasks():
+    found = generate(Configuration.uniform(0.3, 0.0), 24, seed=2)
+    return [Task(i.id, 0, make_prompt(i, "compact"), i.unlabelled(), n) for n, i in enumerate(found)]
+
+
+def ask(policy, tasks, sampling):
+    answers = dict(policy.respond(tasks, sampling))
+    assert sorted(answers) == list(range(len(tasks)))
+    return [answers[i] for i in range(len(tasks))]
+
+
+@pytest.mark.train
+def test_both_engines_and_any_batching_give_the_same_greedy_answers(folder, tasks):
+    sampling = Sampling(max_tokens=20)
+    fast = ask(HuggingFace(str(folder), {"engine": "fast"}), tasks, sampling)
+    plain = ask(HuggingFace(str(folder), {"engine": "plain"}), tasks, sampling)
+    small = ask(HuggingFace(str(folder), {"batch_size": "5"}), tasks, sampling)
+    facts = [[(r.text, r.prompt_tokens, r.completion_tokens, r.finish_reason) for r in one] for one in (fast, plain, small)]
+    assert facts[0] == facts[1] == facts[2]
+    assert len({r.text for r in fast}) > 3 and all(r.completion_tokens <= 20 for r in fast)
+    assert all(r.finish_reason == "length" for r in fast if r.completion_tokens == 20 and not r.text.endswith("<|im_end|>"))
+
+
+@pytest.mark.train
+@pytest.mark.parametrize("engine", ["fast", "plain"])
+def test_samples_depend_on_the_tasks_seeds(folder, tasks, engine):
+    hot = Sampling(temperature=1.0, max_tokens=12)
+    policy = HuggingFace(str(folder), {"engine": engine})
+    first, again = (ask(policy, tasks[:6], hot) for _ in range(2))
+    other = ask(policy, [Task(t.instance_id, 1, t.prompt, t.instance, t.seed + 100) for t in tasks[:6]], hot)
+    assert [r.text for r in first] == [r.text for r in again] != [r.text for r in other]
+
+
+@pytest.mark.train
+def test_it_keeps_the_contract_and_says_what_form_it_was_taught(folder):
+    policy = HuggingFace(str(folder), {"batch_size": "7"})
+    check_policy(policy, make(), sampling=Sampling(max_tokens=8))
+    said = policy.describe()
+    assert said["prompt_format"] == said["brief"] == "compact" and said["model"] == str(folder)
+    assert own_formats("Qwen/Qwen3-4B") == {}
+
+
+@pytest.mark.train
+def test_an_adapter_changes_the_answers(folder, tasks, tmp_path):
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    torch.manual_seed(0)
+    config = LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False)
+    get_peft_model(AutoModelForCausalLM.from_pretrained(folder), config).save_pretrained(tmp_path)
+    plain, adapted = (
+        [r.text for r in ask(HuggingFace(str(folder), settings), tasks[:8], Sampling(max_tokens=12))]
+        for settings in ({}, {"lora": str(tmp_path)})
+    )
+    assert plain != adapted
+
+
+@pytest.mark.train
+def test_a_model_that_cannot_be_had_is_one_clear_error(folder, tasks, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(T2TError, match="could not be loaded") as refusal:
+        ask(HuggingFace("somebody/no-such-model", {}), tasks[:1], Sampling())
+    assert "hf download somebody/no-such-model" in str(refusal.value)
+    with pytest.raises(T2TError, match="no folder"):
+        HuggingFace("./nowhere", {})
+    with pytest.raises(T2TError, match="needs a model"):
+        HuggingFace("", {})
+    with pytest.raises(T2TError, match="did you mean engine"):
+        HuggingFace("x", {"engin": "fast"})
+    with pytest.raises(T2TError, match="adapter could not be loaded"):
+        ask(HuggingFace(str(folder), {"lora": str(tmp_path)}), tasks[:1], Sampling())
+
+
+@pytest.mark.train
+def test_weights_that_are_not_safetensors_are_refused(folder, tasks, tmp_path):
+    import shutil
+
+    shutil.copytree(folder, tmp_path / "pickled")
+    (tmp_path / "pickled" / "model.safetensors").unlink()
+    torch.save({}, tmp_path / "pickled" / "pytorch_model.bin")
+    with pytest.raises(T2TError, match="could not be loaded"):
+        ask(HuggingFace(str(tmp_path / "pickled"), {}), tasks[:1], Sampling())
+
+
+def test_vllm_missing_is_one_clear_sentence(tasks, monkeypatch):
+    from importlib import util
+
+    monkeypatch.setattr(util, "find_spec", lambda name: None)
+    with pytest.raises(T2TError, match="vLLM is not installed"):
+        ask(Vllm("some/model", {}), tasks[:1], Sampling())
+
+
+def test_the_thinking_switch_is_passed_on_only_where_it_is_set():
+    class Template:
+        chat_template = "x"
+
+        def apply_chat_template(self, messages, **options):
+            return f"{messages[0]['content']} {options}"
+
+    texts = [chat_prompt(Template(), "hello", thinking) for thinking in (None, True, False)]
+    assert "thinking" not in texts[0] and "'enable_thinking': True" in texts[1] and "'enable_thinking': False" in texts[2]
+    Template.chat_template = ""
+    assert chat_prompt(Template(), "hello", True) == "hello"
