@@ -7,9 +7,10 @@ disk, so a bench goes on where it stopped; two arms with one checkpoint are aske
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from t2t_core import runs
@@ -25,6 +26,15 @@ from t2t_core.seeding import key
 from t2t_core.stats import Rate, paired_difference, stratified
 
 Values = dict[str, dict[str, dict[str, float]]]  # metric -> column -> instance id -> value
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An arm's answers to one set: its rate metrics per instance, and the mean of every other metric over the answers that
+    have it (None where none has)."""
+
+    rates: Values
+    means: Mapping[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -45,8 +55,8 @@ def bench(experiment: Experiment, testbed: Any, folder: Path, arms: Sequence[Arm
         evaluation = Evaluation(
             testbed, limited(testbed, chosen.instances, limit), 1, experiment.sampling, form, key(experiment.seed, "bench") >> 1
         )
-        values = _measure(experiment, evaluation, folder, name, arms, reporter)
-        sets.append({"name": name, "sha256": chosen.sha256, "instances": len(evaluation), **_table(testbed, values)})
+        found = _measure(experiment, evaluation, folder, name, arms, reporter)
+        sets.append({"name": name, "sha256": chosen.sha256, "instances": len(evaluation), **_table(found)})
     table = {"sets": sets}
     runs.write_json(folder / "table.json", table)
     return table
@@ -71,8 +81,8 @@ def set_names(experiment: Experiment, testbed: Any) -> Sequence[str]:
 
 def _measure(
     experiment: Experiment, evaluation: Evaluation, folder: Path, name: str, arms: Sequence[Arm], reporter: Reporter
-) -> dict[str, Values]:
-    found: dict[str, Values] = {}
+) -> dict[str, Measured]:
+    found: dict[str, Measured] = {}
     asked: dict[Path | None, str] = {}
     for arm in arms:
         if arm.checkpoint in asked:
@@ -86,7 +96,7 @@ def _measure(
             outcome = evaluate(evaluation, experiment.make_policy(arm.checkpoint), place, progress=reporter.answers)
             reporter.figures(answers=outcome.progress.done, errors=outcome.progress.errors)
             reporter.done(f"bench {name} {arm.name}", time.monotonic() - started)
-        found[arm.name] = rates(evaluation.testbed, scored(evaluation, place / ANSWERS))
+        found[arm.name] = measure(evaluation.testbed, scored(evaluation, place / ANSWERS))
     return found
 
 
@@ -95,26 +105,31 @@ def _answered(evaluation: Evaluation, path: Path) -> bool:
     return path.exists() and all(answer.response.error is None for answer in scored(evaluation, path))
 
 
-def rates(testbed: Any, answers: Any) -> Values:
-    """The rate metrics of every instance, by metric and column; an answer that never came counts 0."""
-    metrics = [m for m in testbed.metrics if m.kind == "rate"]
-    values: Values = {m.name: {} for m in metrics}
-    answer: Scored
+def measure(testbed: Any, answers: Iterable[Scored]) -> Measured:
+    """The testbed's metrics of these answers; in a rate, an answer that never came counts 0."""
+    rates: Values = {m.name: {} for m in testbed.metrics if m.kind == "rate"}
+    others: dict[str, list[float]] = {m.name: [] for m in testbed.metrics if m.kind != "rate"}
     for answer in answers:
         column = testbed.place(answer.instance).column
-        for metric in metrics:
-            worth = 0.0 if answer.response.error else float(metric.value(answer.verdict, answer.response) or 0.0)
-            values[metric.name].setdefault(column, {})[answer.instance.id] = worth
-    return values
+        for metric in testbed.metrics:
+            value = None if answer.response.error else metric.value(answer.verdict, answer.response)
+            if metric.kind == "rate":
+                rates[metric.name].setdefault(column, {})[answer.instance.id] = float(value or 0.0)
+            elif value is not None:
+                others[metric.name].append(float(value))
+    return Measured(rates, {name: sum(values) / len(values) if values else None for name, values in others.items()})
 
 
-def _table(testbed: Any, values: Mapping[str, Values]) -> dict[str, Any]:
-    rows = [{"arm": arm, "rates": {metric: _rate(columns) for metric, columns in v.items()}} for arm, v in values.items()]
-    pairs = [(a, b) for a, b in (("designed", "base"), ("designed", "control"), ("control", "base")) if {a, b} <= set(values)]
+def _table(found: Mapping[str, Measured]) -> dict[str, Any]:
+    rows = [
+        {"arm": arm, "rates": {metric: _rate(columns) for metric, columns in m.rates.items()}, "means": m.means}
+        for arm, m in found.items()
+    ]
+    pairs = [(a, b) for a, b in (("designed", "base"), ("designed", "control"), ("control", "base")) if {a, b} <= set(found)]
     differences = []
     for one, other in pairs:
-        for metric, columns in values[one].items():
-            theirs = values[other][metric]
+        for metric, columns in found[one].rates.items():
+            theirs = found[other].rates[metric]
             strata = [[v - theirs[c][i] for i, v in by_id.items()] for c, by_id in columns.items()]
             differences.append({"arms": [one, other], "metric": metric, **asdict(paired_difference(strata))})
     return {"rows": rows, "differences": differences}
@@ -136,12 +151,13 @@ def read_table(path: Path) -> dict[str, Any]:
         checked(one, {"name": (str,), "instances": (int,), "rows": (list,), "differences": (list,)}, path)
         metrics: set[str] | None = None
         for row in one["rows"]:
-            rates = checked(row, {"arm": (str,), "rates": (dict,)}, path)["rates"]
+            rates = checked(row, {"arm": (str,), "rates": (dict,), "means": (dict,)}, path)["rates"]
+            checked(row["means"], dict.fromkeys(row["means"], (int, float, NoneType)), path)
             for rate in rates.values():
                 checked(rate, dict.fromkeys(("value", "low", "high"), (int, float)), path)
-            if metrics not in (None, set(rates)):
+            if metrics not in (None, {*rates, *row["means"]}):
                 raise T2TError("the rows have different metrics", where=str(path), cause="the file was edited by hand")
-            metrics = set(rates)
+            metrics = {*rates, *row["means"]}
         for difference in one["differences"]:
             _check_difference(difference, path)
     return table

@@ -170,13 +170,21 @@ def _design(design: Mapping[str, Any]) -> str:
 
 
 def _bench(table: Mapping[str, Any]) -> str:
-    metrics = list(table["rows"][0]["rates"]) if table["rows"] else []
-    rows = [[row["arm"], *(figure(row["rates"][m]) for m in metrics)] for row in table["rows"]]
-    lines = [f"{table['name']}: {table['instances']} instances", "", markdown(["arm", *metrics], rows), ""]
+    lines = [f"{table['name']}: {table['instances']} instances", "", markdown(*bench_rows(table)), ""]
     for d in table["differences"]:
         one, other = d["arms"]
         lines.append(f"{one} - {other}, {d['metric']}: {figure(d)} points, p = {d['p']:.3g} ({d['test']})")
     return "\n".join(lines)
+
+
+def bench_rows(table: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of one set of a bench: rates in percent with intervals, then means over the answers that have them."""
+    rates, means = (list(table["rows"][0][kind]) if table["rows"] else [] for kind in ("rates", "means"))
+    rows = []
+    for row in table["rows"]:
+        shown = ["-" if row["means"][m] is None else f"{row['means'][m]:.2f}" for m in means]
+        rows.append([row["arm"], *(figure(row["rates"][m]) for m in rates), *shown])
+    return ["arm", *rates, *(f"mean {m.replace('_', ' ')}" for m in means)], rows
 
 
 def _budgets(budgets: Mapping[str, Mapping[str, Any]]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from t2t_core import jsonlines, runs
 from t2t_core.analysis import MEASURES, analyze
-from t2t_core.loop_summary import figure, summarize
+from t2t_core.loop_summary import bench_rows, figure, summarize
 from t2t_core.plots import lines
 from t2t_core.round_files import RoundFiles, finished_rounds
 from t2t_core.run_plots import run_plots
@@ -95,8 +95,7 @@ def _configurations(rounds: Sequence[Mapping[str, Any]]) -> str:
 def _bench(bench: Mapping[str, Any] | None) -> Iterable[str]:
     for table in (bench or {"sets": []})["sets"]:
         yield f"<h2>Bench: {_text(table['name'])}, {_text(table['instances'])} instances</h2>"
-        metrics = list(table["rows"][0]["rates"])
-        yield _table(["arm", *metrics], ([r["arm"], *(figure(r["rates"][m]) for m in metrics)] for r in table["rows"]))
+        yield _table(*bench_rows(table))
         rows = ([" - ".join(d["arms"]), d["metric"], figure(d), f"{d['p']:.3g}", d["test"]] for d in table["differences"])
         yield _table(["difference", "metric", "points [95 %]", "p", "test"], rows)
 
