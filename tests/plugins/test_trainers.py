@@ -111,6 +111,8 @@ def test_the_reward_and_its_weights_are_those_computed_by_hand(tmp_path):
     # s = 0.7 lies halfway between 0.5 and 0.9: weights (0.65, 0.35). Accuracy of `late`: 1 - 0.7 * 1 / 4 = 0.825.
     expected = [0.65, 0.65 * 0.825 - 0.35 * 0.5, -0.35, 0.65 - 0.35 * 0.75]
     assert totals == pytest.approx(expected)
+    assert reward.weights == AdaptiveWeights(0.7), "an update's weights stay until it is done"
+    reward.settle()
     assert reward.weights.share == pytest.approx(0.9 * 0.7 + 0.1 * 0.25)  # one of four is short
     assert logged["valid"] == 0.75 and logged["optimal"] == 0.5
 

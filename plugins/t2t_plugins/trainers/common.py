@@ -87,6 +87,14 @@ def stratified(job: TrainingJob, seed: int) -> list[int]:
     return [index for _, index in sorted(placed)]
 
 
+def bucketed(rows: Sequence[int], prompts: Sequence[str], update: int, buckets: int) -> list[int]:
+    """The same updates (stretches of `update` rows), the prompts of each in the order of their length where it has parts."""
+    if buckets < 2:
+        return list(rows)
+    updates = (rows[start : start + update] for start in range(0, len(rows), update))
+    return [row for one in updates for row in sorted(one, key=lambda row: len(prompts[row]))]
+
+
 def last_saved(folder: Path) -> Path | None:
     """The last complete `checkpoint-N` that transformers' Trainer left in `folder` (it writes trainer_state.json last)."""
     found = [(int(m[1]), path) for path in folder.glob("checkpoint-*") if (m := re.fullmatch(r"checkpoint-(\d+)", path.name))]

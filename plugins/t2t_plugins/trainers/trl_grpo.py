@@ -22,7 +22,7 @@ from t2t_core.records import TrainingJob, TrainingResult
 from t2t_core.seeding import key
 from t2t_core.settings import no_argument
 from t2t_plugins.policies.hf import quiet
-from t2t_plugins.trainers.common import check_settings, last_saved, prompts_of, refuse_overlap, start_of, stratified
+from t2t_plugins.trainers.common import bucketed, check_settings, last_saved, prompts_of, refuse_overlap, start_of, stratified
 
 WEIGHTS_FILE = "adaptive_weights.json"
 WHERE = "trainer trl-grpo"
@@ -45,8 +45,10 @@ class Settings:
         optimizer: "reset" every round or "keep" its state. save_every: updates between two saved states.
         engine: how responses are sampled: our sampler where it fits ("auto", "fast"), transformers' generate ("plain"),
             vLLM in the same process or behind `vllm_server_url`.
-        micro_batch: responses per backward pass; 0: all of a process's share at once. lora: rank of adapters, which are merged
-            into the new checkpoint; 0 trains all weights. dtype: "auto" is float32 on a CPU, bfloat16 on a GPU.
+        buckets: an update is sampled and trained in so many parts of like prompt length, which saves padding; token means are
+            then per part. micro_batch: responses per backward pass; 0: a process's share of a part at once.
+        lora: rank of adapters, which are merged into the new checkpoint; 0 trains all weights. dtype: "auto" is float32 on a
+            CPU, bfloat16 on a GPU.
         prompt_format: "" takes the one the checkpoint was taught, else the testbed's first.
         processes: above 1, runs under `accelerate launch`. max_updates: stop there (0: do all).
     """
@@ -71,6 +73,7 @@ class Settings:
     save_every: int = 20
     engine: str = "auto"
     vllm_server_url: str = ""
+    buckets: int = 1
     micro_batch: int = 0
     lora: int = 0
     dtype: str = "auto"
@@ -124,6 +127,7 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
     start = start_of(job, WHERE)
     rows = schedule(job, settings)
     prompts = prompts_of(job, settings.prompt_format)
+    rows = bucketed(rows, prompts, settings.prompts, settings.buckets)
     dataset = Dataset.from_list([{"prompt": [{"role": "user", "content": prompts[i]}], "index": i} for i in rows])
     reward = Reward(job, settings, read_weights(start))
     updates = job.folder / "updates"
@@ -168,8 +172,15 @@ def configuration(settings: Settings, folder: Path, seed: int) -> Any:
     from trl import GRPOConfig
 
     gpu = torch.cuda.is_available()
-    share = settings.prompts * settings.group // int(os.environ.get("WORLD_SIZE", "1"))
-    micro = settings.micro_batch or share
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    part = settings.prompts * settings.group // max(1, settings.buckets)
+    micro = settings.micro_batch or part // processes
+    if settings.prompts % max(1, settings.buckets) or part % (micro * processes):
+        raise T2TError(
+            f"{settings.prompts} prompts x {settings.group} responses do not split evenly",
+            where=WHERE,
+            cause=f"{settings.buckets} buckets, {processes} processes, {micro} responses at once",
+        )
     dtype = settings.dtype if settings.dtype != "auto" else "bfloat16" if gpu else "float32"
     vllm = {"vllm-colocate": "colocate", "vllm-server": "server"}.get(settings.engine)
     if vllm == "colocate" and not gpu:
@@ -180,8 +191,8 @@ def configuration(settings: Settings, folder: Path, seed: int) -> Any:
         num_train_epochs=1,  # the passes are in the dataset, in their order
         shuffle_dataset=False,
         per_device_train_batch_size=micro,
-        gradient_accumulation_steps=share // micro,
-        generation_batch_size=settings.prompts * settings.group,
+        gradient_accumulation_steps=settings.prompts * settings.group // (micro * processes),
+        generation_batch_size=part,
         num_generations=settings.group,
         num_iterations=settings.iterations,
         max_completion_length=settings.max_tokens,
@@ -236,9 +247,13 @@ def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:
     if settings.engine not in ("auto", "fast") or not fits:
         return None
 
+    calls: list[int] = []  # the update of every call: the parts of one update draw from streams of their own
+
     def sample(prompts: list[Any], trainer: Any) -> dict[str, list[Any]]:
         import torch
 
+        step = trainer.state.global_step
+        calls[:] = [*(call for call in calls if call == step), step]
         model, tokenizer = trainer.accelerator.unwrap_model(trainer.model), trainer.processing_class
         thinking = {"on": True, "off": False}.get(settings.thinking)
         texts = [chat_prompt(tokenizer, prompt[-1]["content"], thinking) for prompt in prompts]
@@ -246,7 +261,7 @@ def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:
         even = len({count for _, count in runs}) == 1
         unique, group = ([text for text, _ in runs], runs[0][1]) if even else (texts, 1)
         ids = tokenizer(unique, add_special_tokens=False)["input_ids"]
-        seed = key(job.seed, "rollout", trainer.state.global_step, trainer.accelerator.process_index)
+        seed = key(job.seed, "rollout", step, len(calls), trainer.accelerator.process_index)
         generator = torch.Generator(device=model.device).manual_seed(seed % 2**63)
         sampler = Sampler(model, end_tokens(model, tokenizer))
         found = sampler.sample(ids, group, settings.max_tokens, settings.temperature, 1.0, generator)
@@ -260,12 +275,16 @@ def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:
 
 
 class Reward:
-    """The total reward of responses, as TRL calls it; the weights of an update are fixed before its rewards are computed."""
+    """The total reward of responses, as TRL calls it for every part of an update.
+
+    The weights of an update are fixed before its rewards are computed; `settle` moves them when it is done.
+    """
 
     __name__ = "total"
 
     def __init__(self, job: TrainingJob, settings: Settings, weights: AdaptiveWeights) -> None:
         self.job, self.settings, self.weights = job, settings, weights
+        self.short: list[float] = []  # of the parts of this update
         self.gather: Any = None  # over all processes; set once the trainer has its accelerator
 
     def __call__(self, prompts: Any, completions: Any, completion_ids: Any, index: Any, log_metric: Any, **_: Any) -> list[float]:
@@ -281,12 +300,17 @@ class Reward:
             optimal.append(float(verdict.optimal is True))
         weights = self.weights.weights()
         short = torch.tensor([float(len(ids) <= self.settings.length_start) for ids in completion_ids])
-        self.weights = self.weights.update(float(self.gather(short.to(self._device())).mean()))
+        self.short.append(float(self.gather(short.to(self._device())).mean()))
         for name, values in (("valid", valid), ("optimal", optimal), ("accuracy", accuracies), ("length", lengths)):
             log_metric(name, sum(values) / len(values))
         log_metric("w_acc", weights[0])
         log_metric("share_short", self.weights.share)
         return [total_reward(a, n, weights) for a, n in zip(accuracies, lengths, strict=True)]
+
+    def settle(self) -> None:
+        """The update is done: move the weights by its share of short responses (its parts are of one size)."""
+        self.weights = self.weights.update(sum(self.short) / len(self.short))
+        self.short = []
 
     def _device(self) -> Any:
         return self.gather.__self__.device
@@ -307,6 +331,9 @@ def Watch(job: TrainingJob, settings: Settings, reward: Reward) -> Any:
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             self.started, self.first = time.monotonic(), state.global_step
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            reward.settle()
 
         def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             if state.is_world_process_zero:
