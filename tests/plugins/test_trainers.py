@@ -247,3 +247,27 @@ def test_supervised_training_learns_the_kept_answers_only(tmp_path, fresh, insta
         assert verdict.optimal and verdict.cost == solve(instances[index]).cost
     assert losses[-1] < losses[0]
     assert (tmp_path / "sft" / "model.safetensors").exists()
+
+
+@pytest.mark.train
+@pytest.mark.slow
+def test_two_launched_processes_share_an_update_and_its_weights(tmp_path, fresh, instances):
+    figures = []
+    settings = {**TINY, "processes": 2, "max_updates": 2, "buckets": 2}
+    job = job_of(instances[:16], tmp_path / "two", settings, checkpoint=fresh, progress=figures.append)
+    result = Grpo().train(job)
+    assert (result.updates, result.samples) == (2, 64)
+    assert [f["update"] for f in figures] == [1, 2]
+    assert 0 < read_weights(result.checkpoint).share < 0.3
+
+
+@pytest.mark.train
+def test_adapters_and_the_plain_engine_train_too_and_the_checkpoint_has_them_merged(tmp_path, fresh, instances):
+    from safetensors.torch import load_file
+
+    settings = {**TINY, "lora": 2, "max_updates": 1, "micro_batch": 8}
+    result = Grpo().train(job_of(instances[:16], tmp_path / "lora", settings, checkpoint=fresh))
+    before, after = (load_file(folder / "model.safetensors") for folder in (fresh, result.checkpoint))
+    assert before.keys() == after.keys()
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed and all("proj" in name for name in changed)
