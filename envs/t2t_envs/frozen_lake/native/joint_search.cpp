@@ -30,6 +30,7 @@ public:
         for (auto& bucket : buckets_) bucket.clear();
         slots_.assign(1024, none);
         goal_ = none;
+        layer_ = 0;
         add_starts(0);
         JointResult result;
         for (layer_ = 0; layer_ < static_cast<int>(buckets_.size()); ++layer_) {
@@ -37,17 +38,17 @@ public:
                 const std::uint32_t node = buckets_[layer_].back();
                 buckets_[layer_].pop_back();
                 if (nodes_[node].next != layer_) continue;
-                if (is_goal(node)) return finish(node);
+                if (is_goal(node)) {
+                    nodes += nodes_.size();
+                    goal_ = node;
+                    return {Status::solved, nodes_[node].cost};
+                }
                 if (nodes + nodes_.size() >= max_nodes) {
                     nodes += nodes_.size();
                     return result;
                 }
                 ++nodes;
                 expand(node);
-                if (goal_ != none) {
-                    nodes += nodes_.size();
-                    return finish(goal_);
-                }
             }
         }
         nodes += nodes_.size();
@@ -74,7 +75,7 @@ private:
     struct Node {
         Key key;
         std::uint32_t parent;
-        int cost, next, made;  // next: the f to expand it at; made: successors up to this f are there already
+        int cost, rest, next;  // so far; lower bound of what is left; the f at which it is to be expanded
     };
 
     int unpack(Key key, int agent) const {
@@ -86,16 +87,10 @@ private:
         }
         return true;
     }
-    JointResult finish(std::uint32_t node) {
-        goal_ = node;
-        return {Status::solved, nodes_[node].cost};
-    }
-
     // All states at step 0: an agent that starts on its goal may have arrived already.
     void add_starts(int agent) {
         if (agent == agents_) {
-            const int f = whole_bound(now_);
-            if (f <= problem_->bound) add(now_, none, 0, f);
+            add(now_, none, 0, problem_->bound);
             return;
         }
         now_[agent] = problem_->starts[agent];
@@ -108,6 +103,7 @@ private:
         return problem_->pair[JointProblem::pair_number(i, j)][static_cast<std::size_t>(x) * (problem_->cells + 1) + y];
     }
     int whole_bound(const int* state) const {
+        if (problem_->with_triples) return triple_bound(state);
         int sum = 0, largest = 0, excess[max_team * (max_team - 1) / 2];
         for (int j = 0; j < agents_; ++j) {
             const int own = problem_->distance[j][state[j]];
@@ -123,27 +119,60 @@ private:
         if (largest >= no_finish) return never;
         return makespan_ ? largest : sum + excess_bound(excess, agents_);
     }
+    int triple_cost(int i, int x, int j, int y, int k, int z) const {  // i < j < k
+        const std::size_t side = problem_->cells + 1;
+        return problem_->triple[JointProblem::triple_number(i, j, k)][(x * side + y) * side + z];
+    }
+    // Three agents at what they need together, and the others too; or every triple, each agent being in as many of them.
+    int triple_bound(const int* state) const {
+        int largest = 0, total = 0;
+        for (int k = 2; k < agents_; ++k) {
+            for (int j = 1; j < k; ++j) {
+                for (int i = 0; i < j; ++i) {
+                    const int cost = triple_cost(i, state[i], j, state[j], k, state[k]);
+                    if (cost >= no_finish) return never;
+                    total += cost;
+                    largest = std::max(largest, cost + rest_of(state, i, j, k));
+                }
+            }
+        }
+        const int each = (agents_ - 1) * (agents_ - 2) / 2;
+        return std::max(largest, (total + each - 1) / each);
+    }
+    int rest_of(const int* state, int i, int j, int k) const {
+        int other[2], n = 0;
+        for (int a = 0; a < agents_; ++a) {
+            if (a != i && a != j && a != k) other[n++] = a;
+        }
+        if (n == 0) return 0;
+        if (n == 1) return problem_->distance[other[0]][state[other[0]]];
+        return pair_cost(other[0], state[other[0]], other[1], state[other[1]]);
+    }
 
-    void add(const int* state, std::uint32_t parent, int cost, int f) {
+    // A state reached at this cost. It is stored if its f is within `limit`; returns its f.
+    int add(const int* state, std::uint32_t parent, int cost, int limit) {
         Key key = 0;
         for (int i = 0; i < agents_; ++i) key |= static_cast<Key>(state[i]) << (i * bits_);
-        if (nodes_.size() * 2 >= slots_.size()) rehash();
         std::size_t slot = hash(key) & (slots_.size() - 1);
         for (; slots_[slot] != none; slot = (slot + 1) & (slots_.size() - 1)) {
             Node& node = nodes_[slots_[slot]];
             if (node.key != key) continue;
-            if (node.cost <= cost) return;
+            if (node.cost <= cost) return 0;
             node.parent = parent, node.cost = cost;
-            return push(slots_[slot], f);
+            push(slots_[slot]);
+            return 0;
         }
+        const int rest = whole_bound(state);
+        if (cost + rest > limit) return cost + rest;
         slots_[slot] = static_cast<std::uint32_t>(nodes_.size());
-        nodes_.push_back({key, parent, cost, 0, -1});
-        push(slots_[slot], f);
+        nodes_.push_back({key, parent, cost, rest, 0});
+        push(slots_[slot]);
+        if (nodes_.size() * 2 >= slots_.size()) rehash();
+        return 0;
     }
-    void push(std::uint32_t node, int f) {
-        nodes_[node].next = f;
-        nodes_[node].made = -1;
-        enqueue(node, f);
+    void push(std::uint32_t node) {
+        nodes_[node].next = std::max(layer_, nodes_[node].cost + nodes_[node].rest);
+        enqueue(node, nodes_[node].next);
     }
     void enqueue(std::uint32_t node, int f) {
         if (f >= static_cast<int>(buckets_.size())) buckets_.resize(f + 1);
@@ -182,15 +211,17 @@ private:
             }
         }
         child_cost_ = nodes_[node].cost + (makespan_ ? 1 : active_);
-        made_ = nodes_[node].made;
+        // Where the search has become long, successors are made some layers ahead, to expand each state less often.
+        const std::size_t stored = nodes_.size();
+        limit_ = std::min(problem_->bound, layer_ + (stored < 1000 ? 0 : stored < 8000 ? 2 : 8));
+        early_ = stored < 8000;
         next_ = never;
         if (makespan_) {
             move_makespan(0, 0);
         } else {
             move_sum(0, base_);
         }
-        nodes_[node].made = layer_;
-        if (next_ <= problem_->bound && goal_ == none) {
+        if (next_ <= problem_->bound) {
             nodes_[node].next = next_;
             enqueue(node, next_);
         } else {
@@ -222,12 +253,12 @@ private:
     }
 
     void move_makespan(int agent, int largest) {
-        if (agent == agents_) return child(child_cost_ + largest);
+        if (agent == agents_) return child();
         for_moves(agent, [&](int state, int place, int) {
             int need = std::max<int>(largest, problem_->distance[agent][state]);
             for (int other = 0; other < agent; ++other) need = std::max(need, pair_cost(other, after_[other], agent, state));
             if (need >= no_finish) return;
-            if (child_cost_ + need > layer_) return postpone(child_cost_ + need);
+            if (child_cost_ + need > limit_) return postpone(child_cost_ + need);
             after_[agent] = state;
             target_[agent] = place;
             move_makespan(agent + 1, need);
@@ -237,7 +268,7 @@ private:
     // `sum` is the cost so far plus what every agent alone still needs: after its move for those before `agent`, before
     // it for the others. The pairs add to that what they need beyond.
     void move_sum(int agent, int sum) {
-        if (agent == agents_) return child(sum_bound(sum));
+        if (agent == agents_) return child();
         const int old_own = own_[agent];
         std::int16_t old_total[max_team];
         for (int other = 0; other < agents_; ++other) old_total[other] = pair_total(agent, other);
@@ -245,7 +276,7 @@ private:
             const int own = step + problem_->distance[agent][state];
             const int new_sum = sum + own - old_own;
             if (own >= no_finish) return;
-            if (new_sum > layer_) return postpone(new_sum);
+            if (new_sum > limit_) return postpone(new_sum);
             own_[agent] = own;
             moved_[agent] = step;
             for (int other = 0; other < agent; ++other) {
@@ -254,8 +285,10 @@ private:
             }
             after_[agent] = state;
             target_[agent] = place;
-            const int bound = sum_bound(new_sum);
-            if (bound > layer_) return postpone(bound);
+            if (early_ && agent + 1 < agents_) {
+                const int bound = sum_bound(new_sum);
+                if (bound > limit_) return postpone(bound);
+            }
             move_sum(agent + 1, new_sum);
         });
         own_[agent] = old_own;
@@ -275,27 +308,11 @@ private:
         }
         return sum + excess_bound(excess, agents_);
     }
+    // A successor beyond the limit: this state is expanded again at its f.
     void postpone(int f) {
-        if (f < next_) next_ = f;
+        if (f > limit_ && f < next_) next_ = f;
     }
-    // A successor whose bound is at most the layer's f. Bounds never fall along a path, so it is exactly that f, or the
-    // successor was made by an earlier expansion.
-    void child(int f) {
-        if (f > layer_) return postpone(f);
-        if (f <= made_) return;
-        add(after_, parent_, child_cost_, layer_);
-        for (int i = 0; i < agents_; ++i) {
-            if (after_[i] != (commits_ ? problem_->cells : problem_->goals[i])) return;
-        }
-        goal_ = find(after_);
-    }
-    std::uint32_t find(const int* state) const {
-        Key key = 0;
-        for (int i = 0; i < agents_; ++i) key |= static_cast<Key>(state[i]) << (i * bits_);
-        std::size_t slot = hash(key) & (slots_.size() - 1);
-        while (nodes_[slots_[slot]].key != key) slot = (slot + 1) & (slots_.size() - 1);
-        return slots_[slot];
-    }
+    void child() { postpone(add(after_, parent_, child_cost_, limit_)); }
 
     const JointProblem* problem_ = nullptr;
     int agents_ = 0, bits_ = 0, layer_ = 0;
@@ -308,7 +325,8 @@ private:
     std::uint32_t parent_ = none;
     int now_[max_team], after_[max_team], place_[max_team], target_[max_team], own_[max_team], moved_[max_team];
     std::int16_t total_[max_team * (max_team - 1) / 2], unused_ = 0;
-    int active_ = 0, base_ = 0, child_cost_ = 0, made_ = 0, next_ = 0;
+    int active_ = 0, base_ = 0, child_cost_ = 0, limit_ = 0, next_ = 0;
+    bool early_ = true;
 };
 
 JointSearch::JointSearch()

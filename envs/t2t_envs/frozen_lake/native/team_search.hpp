@@ -6,6 +6,7 @@
 #include "joint_search.hpp"
 #include "pair_search.hpp"
 #include "reachability.hpp"
+#include "triple_table.hpp"
 
 namespace t2t {
 
@@ -132,7 +133,14 @@ private:
 
     JointResult joint(const std::vector<int>& team, Movement movement, int bound, std::vector<Path>& paths) {
         if (!state_problem(team, movement, bound)) return {};
-        const JointResult result = joint_search_.run(problem_, effort_->max_nodes, effort_->nodes);
+        const bool can_escalate = objective_ == Objective::sum_of_costs && team.size() >= 3 &&
+                                  team.size() <= max_triples_team && problem_.cells <= max_triple_cells;
+        const std::uint64_t first_limit = std::min(effort_->max_nodes, effort_->nodes + escalate_after);
+        JointResult result = joint_search_.run(problem_, can_escalate ? first_limit : effort_->max_nodes, effort_->nodes);
+        if (result.status == Status::undecided && can_escalate && !effort_->spent()) {
+            if (!add_triples(team, movement, bound)) return {};
+            result = joint_search_.run(problem_, effort_->max_nodes, effort_->nodes);
+        }
         if (result.status != Status::solved) return result;
         joint_search_.paths(cells_);
         paths.resize(team.size());
@@ -147,26 +155,43 @@ private:
         const int agents = static_cast<int>(team.size());
         const bool sum = objective_ == Objective::sum_of_costs;
         const int rest = sum ? bound - alone(team) : 0;  // what an agent may spend beyond its own distance
-        std::vector<Board<W>> domains(agents);
         Board<W> all;
         for (int a = 0; a < agents; ++a) {
-            domains[a] = domain(team[a], bound >= unlimited ? unreachable : sum ? agent(team[a]).distance + rest : bound);
-            all |= domains[a];
+            domains_[a] = domain(team[a], bound >= unlimited ? unreachable : sum ? agent(team[a]).distance + rest : bound);
+            all |= domains_[a];
         }
         number(all);
         const std::size_t table = static_cast<std::size_t>(index_.cells() + 1) * (index_.cells() + 1);
         if (table * agents * (agents - 1) / 2 > max_table_entries) return false;
+        problem_.with_triples = false;
         problem_.agents = agents, problem_.movement = movement, problem_.bound = bound;
         problem_.starts.resize(agents), problem_.goals.resize(agents), problem_.distance.resize(agents);
-        for (int a = 0; a < agents; ++a) fill_agent(a, agent(team[a]), domains[a], movement);
+        for (int a = 0; a < agents; ++a) fill_agent(a, agent(team[a]), domains_[a], movement);
         for (int b = 1; b < agents; ++b) {
             for (int a = 0; a < b; ++a) {
                 const Agent<W>&x = agent(team[a]), &y = agent(team[b]);
                 const int limit = bound >= unlimited ? unlimited : sum ? x.distance + y.distance + rest : bound;
                 auto& costs = problem_.pair[JointProblem::pair_number(a, b)];
-                const bool whole = builder_.build(*grid_, x, y, domains[a], domains[b], index_, movement,
+                const bool whole = builder_.build(*grid_, x, y, domains_[a], domains_[b], index_, movement,
                                                   std::min<int>(limit, no_finish - 1), costs);
                 if (!whole && limit >= no_finish) return false;
+            }
+        }
+        return true;
+    }
+    bool add_triples(const std::vector<int>& team, Movement movement, int bound) {
+        problem_.with_triples = true;
+        for (int c = 2; c < static_cast<int>(team.size()); ++c) {
+            for (int b = 1; b < c; ++b) {
+                for (int a = 0; a < b; ++a) {
+                    const Agent<W>&x = agent(team[a]), &y = agent(team[b]), &z = agent(team[c]);
+                    const int rest = bound >= unlimited ? unlimited : bound - alone(team);
+                    const int limit = std::min<int>(x.distance + y.distance + z.distance + rest, no_finish - 1);
+                    const bool whole =
+                        triples_.build(*grid_, {&x, &y, &z}, {domains_[a], domains_[b], domains_[c]}, index_, movement,
+                                       limit, problem_.triple[JointProblem::triple_number(a, b, c)]);
+                    if (!whole && bound >= unlimited) return false;
+                }
             }
         }
         return true;
@@ -215,6 +240,8 @@ private:
         return reachability(problem_.neighbours, starts, goals, effort_->max_nodes, effort_->nodes);
     }
 
+    static constexpr std::uint64_t escalate_after = 3000;
+    static constexpr int max_triple_cells = 100;
     static constexpr std::size_t max_table_entries = std::size_t{1} << 26;
     const Grid<W>* grid_ = nullptr;
     std::vector<Agent<W>>* agents_ = nullptr;
@@ -224,6 +251,8 @@ private:
     JointResult pair_optimum_[max_team * max_team];
     PairSearch<W> pair_search_;
     PairTableBuilder<W> builder_;
+    TripleTableBuilder<W> triples_;
+    std::array<Board<W>, max_team> domains_;
     SquareIndex index_;
     JointProblem problem_;
     JointSearch joint_search_;
