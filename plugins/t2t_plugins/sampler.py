@@ -157,7 +157,7 @@ class Sampler:
         from torch.nn.functional import linear, rms_norm
 
         rows, columns, _ = hidden.shape
-        fused = linear(rms_norm(hidden, hidden.shape[-1:], layer.norm_in, self.eps), layer.qkv)
+        fused: Any = linear(rms_norm(hidden, hidden.shape[-1:], layer.norm_in, self.eps), layer.qkv)
         q, k, v = fused.view(rows, columns, -1, self.dim).split([self.heads, self.kv_heads, self.kv_heads], dim=2)
         q = rms_norm(q, (self.dim,), layer.q_norm, self.eps).transpose(1, 2)
         k = rms_norm(k, (self.dim,), layer.k_norm, self.eps).transpose(1, 2)

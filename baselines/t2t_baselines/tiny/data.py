@@ -113,8 +113,8 @@ def _prompt(size: int, holes: Iterable[int], starts: Iterable[int], goals: Itera
     from t2t_envs.frozen_lake.instance import Instance
     from t2t_envs.frozen_lake.prompt import make_prompt
 
-    holes, starts, goals = ([divmod(cell, size) for cell in cells] for cells in (holes, starts, goals))
-    return make_prompt(Instance(size, holes, starts, goals), "compact")
+    h, s, g = ([divmod(cell, size) for cell in cells] for cells in (holes, starts, goals))
+    return make_prompt(Instance(size, h, s, g), "compact")
 
 
 def _answer(size: int, paths: Iterable[Iterable[int]]) -> str:

@@ -66,7 +66,8 @@ def make_tokenizer() -> Any:
     tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words())}, unk_token=UNKNOWN))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(PATTERN + r"|[\s\S]"), "isolated")
     tokenizer.decoder = decoders.Fuse()
-    return PreTrainedTokenizerFast(
+    make: Any = PreTrainedTokenizerFast
+    return make(
         tokenizer_object=tokenizer,
         pad_token=PAD,
         eos_token=END,

@@ -13,6 +13,7 @@ import argparse
 import json
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -54,9 +55,9 @@ def batches(rows: list[tuple[list[int], int]], stream: Stream) -> Iterator[tuple
         width = max(len(ids) for ids, _ in group)
         ids = torch.zeros(len(group), width, dtype=torch.long)
         targets = torch.full((len(group), width), -100)
-        for i, (row, start) in enumerate(group):
-            ids[i, : len(row)] = torch.tensor(row)
-            targets[i, start - 1 : len(row) - 1] = ids[i, start : len(row)]
+        for i, (tokens, start) in enumerate(group):
+            ids[i, : len(tokens)] = torch.tensor(tokens)
+            targets[i, start - 1 : len(tokens) - 1] = ids[i, start : len(tokens)]
         yield ids, targets
 
 
@@ -73,19 +74,24 @@ def quickened(model: Any) -> Any:
             return torch.nn.functional.linear(x, weight).float()
 
         @staticmethod
-        def backward(context: Any, gradient: Any) -> Any:  # type: ignore[override]
+        def backward(context: Any, *gradients: Any) -> Any:
             x, weight = context.saved_tensors
-            gradient = gradient.to(torch.bfloat16)
+            gradient = gradients[0].to(torch.bfloat16)
             of_weight = gradient.reshape(-1, gradient.shape[-1]).t() @ x.reshape(-1, x.shape[-1])
             return (gradient @ weight).float(), of_weight.float()
 
+    def linear(module: Any, x: Any) -> Any:
+        product: Any = Product.apply
+        return product(x, module.weight)
+
+    def norm(module: Any, x: Any) -> Any:
+        return torch.nn.functional.rms_norm(x, (x.shape[-1],), module.weight, module.variance_epsilon)
+
     for module in model.model.modules():
         if isinstance(module, torch.nn.Linear):
-            module.forward = lambda x, module=module: Product.apply(x, module.weight)  # type: ignore[method-assign]
+            module.forward = partial(linear, module)  # type: ignore[method-assign]
         elif type(module).__name__ == "Qwen3RMSNorm":
-            module.forward = lambda x, module=module: torch.nn.functional.rms_norm(  # type: ignore[method-assign]
-                x, (x.shape[-1],), module.weight, module.variance_epsilon
-            )
+            module.forward = partial(norm, module)
     return torch.compile(model.model, dynamic=True)
 
 
@@ -168,7 +174,7 @@ class Warmup:
         hidden = self.decoder(input_ids=ids).last_hidden_state
         wanted = targets >= 0
         loss = torch.nn.functional.cross_entropy(self.model.lm_head(hidden[wanted]), targets[wanted])
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimizer in self.optimizers:
             optimizer.step()

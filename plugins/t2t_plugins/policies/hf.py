@@ -17,9 +17,9 @@ from typing import Any
 from t2t_core.errors import T2TError
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.seeding import key
-from t2t_core.settings import integer, one_of, read_settings
+from t2t_core.settings import Reader, integer, one_of, read_settings
 
-READERS = {
+READERS: dict[str, Reader] = {
     "lora": str,
     "trust_remote_code": one_of(("true", "false")),
     "engine": one_of(("auto", "fast", "plain")),
@@ -154,7 +154,8 @@ def quiet() -> None:
     """No progress bars from transformers: the suite shows its own."""
     from transformers.utils import logging
 
-    logging.disable_progress_bar()
+    log: Any = logging
+    log.disable_progress_bar()
 
 
 def _with_adapter(model: Any, adapter: str) -> Any:
@@ -192,10 +193,10 @@ def generate(
 
     batch = tokenizer.pad({"input_ids": prompts}, return_tensors="pt").to(model.device)
     ends = end_tokens(model, tokenizer)
-    random = (
+    random: dict[str, Any] = (
         {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
         if sampling.temperature
-        else {}
+        else {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
     )
     with torch.inference_mode(), torch.random.fork_rng():
         torch.manual_seed(generator.initial_seed())  # `generate` takes no generator
@@ -204,7 +205,7 @@ def generate(
             max_new_tokens=limit,
             eos_token_id=ends,
             pad_token_id=tokenizer.pad_token_id,
-            **(random or {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}),
+            **random,
         )
     answers = []
     for row in out[:, batch["input_ids"].shape[1] :].tolist():

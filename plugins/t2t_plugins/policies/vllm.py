@@ -9,10 +9,10 @@ from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.records import Response, Sampling, Task
-from t2t_core.settings import integer, number, one_of, read_settings
+from t2t_core.settings import Reader, integer, number, one_of, read_settings
 from t2t_plugins.policies.hf import chat_prompt, model_name, own_formats, versions
 
-READERS = {
+READERS: dict[str, Reader] = {
     "lora": str,
     "trust_remote_code": one_of(("true", "false")),
     "dtype": one_of(("auto", "float32", "bfloat16", "float16")),

@@ -39,6 +39,7 @@ def check_settings(kind: type[T], given: Mapping[str, Any], where: str) -> T:
 def _as(default: Any, name: str, value: Any, where: str) -> Any:
     """`value` in the type of `default`, text converted; numbers must not be negative."""
     wanted = type(default)
+    found: Any
     try:
         if wanted is bool:
             found = {"true": True, "false": False}[str(value).lower()]

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -121,8 +122,8 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
     import torch
     from datasets import Dataset
     from transformers import PrinterCallback
-    from trl import GRPOTrainer
 
+    trl: Any = import_module("trl")
     quiet()
     start = start_of(job, WHERE)
     rows = schedule(job, settings)
@@ -131,7 +132,7 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
     dataset = Dataset.from_list([{"prompt": [{"role": "user", "content": prompts[i]}], "index": i} for i in rows])
     reward = Reward(job, settings, read_weights(start))
     updates = job.folder / "updates"
-    trainer = GRPOTrainer(
+    trainer = trl.GRPOTrainer(
         model=str(start),
         reward_funcs=reward,
         args=configuration(settings, updates, job.seed),
@@ -169,8 +170,8 @@ def schedule(job: TrainingJob, settings: Settings) -> list[int]:
 def configuration(settings: Settings, folder: Path, seed: int) -> Any:
     """Our settings in TRL's words."""
     import torch
-    from trl import GRPOConfig
 
+    trl: Any = import_module("trl")
     gpu = torch.cuda.is_available()
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     part = settings.prompts * settings.group // max(1, settings.buckets)
@@ -185,7 +186,7 @@ def configuration(settings: Settings, folder: Path, seed: int) -> Any:
     vllm = {"vllm-colocate": "colocate", "vllm-server": "server"}.get(settings.engine)
     if vllm == "colocate" and not gpu:
         raise T2TError("vLLM in the training process needs a GPU", where=WHERE, next="use engine=auto, or engine=vllm-server")
-    return GRPOConfig(
+    return trl.GRPOConfig(
         output_dir=str(folder),
         seed=seed % 2**31,
         num_train_epochs=1,  # the passes are in the dataset, in their order
@@ -209,8 +210,8 @@ def configuration(settings: Settings, folder: Path, seed: int) -> Any:
         model_init_kwargs={"dtype": dtype},
         chat_template_kwargs={} if settings.thinking == "default" else {"enable_thinking": settings.thinking == "on"},
         use_vllm=vllm is not None,
-        **({"vllm_mode": vllm} if vllm else {}),
-        **({"vllm_server_base_url": settings.vllm_server_url} if settings.vllm_server_url else {}),
+        vllm_mode=vllm or "colocate",
+        vllm_server_base_url=settings.vllm_server_url or None,
         use_cpu=not gpu,
         bf16=gpu and dtype == "bfloat16",
         fp16=False,

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, ClassVar
 
 from t2t_core.errors import T2TError
@@ -64,8 +65,8 @@ class Sft:
     def train(self, job: TrainingJob) -> TrainingResult:
         from datasets import Dataset
         from transformers import PrinterCallback
-        from trl import SFTTrainer
 
+        trl: Any = import_module("trl")
         quiet()
         settings = check_settings(Settings, {**self._settings, **job.settings}, WHERE)
         refuse_overlap(job)
@@ -85,7 +86,7 @@ class Sft:
                 "there is no answer to learn from", where=WHERE, cause=f"{settings.answers_from} gave no {settings.keep} one"
             )
         updates = job.folder / "updates"
-        trainer = SFTTrainer(
+        trainer = trl.SFTTrainer(
             model=str(start),
             args=configuration(settings, updates, job.seed),
             train_dataset=Dataset.from_list(rows),
@@ -137,11 +138,11 @@ def _answers(job: TrainingJob, settings: Settings) -> Iterator[tuple[int, str]]:
 
 def configuration(settings: Settings, folder: Any, seed: int) -> Any:
     import torch
-    from trl import SFTConfig
 
+    trl: Any = import_module("trl")
     gpu = torch.cuda.is_available()
     dtype = settings.dtype if settings.dtype != "auto" else "bfloat16" if gpu else "float32"
-    return SFTConfig(
+    return trl.SFTConfig(
         output_dir=str(folder),
         seed=seed % 2**31,
         num_train_epochs=settings.epochs,
