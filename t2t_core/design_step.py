@@ -170,7 +170,10 @@ def plain_json(value: Any) -> Any:
 
 
 def project(testbed: Any, proposal: Mapping[str, Any] | None, previous: Any, request: Any) -> tuple[Projection, str | None]:
-    """Project, and a note where the testbed broke its promise never to fail; then the previous configuration stays."""
+    """Project, or the previous configuration and a note: where nothing was proposed, or the testbed broke its promise never
+    to fail."""
+    if proposal is None:
+        return Projection(previous), "the previous configuration stays"
     try:
         return testbed.project(proposal, previous, request), None
     except Exception as error:  # noqa: BLE001 - a stranger's testbed; one odd proposal must not end a run

@@ -201,10 +201,9 @@ class Loop:
     def _project(self, files: RoundFiles) -> None:
         previous = self.testbed.read_configuration(files.read_configuration())
         record = files.read_proposal()
-        parsed = record["parsed"]
-        projection, note = design_step.project(self.testbed, parsed, previous, self.request)
-        if parsed is None:
-            note = note or f"designer {record['outcome']}: the previous configuration stays"
+        projection, note = design_step.project(self.testbed, record["parsed"], previous, self.request)
+        if record["outcome"] != "proposed":
+            note = f"designer {record['outcome']}: {note}"
         runs.write_json(files.projection, projection_record(projection, note))
         for change in projection.changes:
             self.reporter.note(f"corrected {change.knob}: {change.reason}"[:200])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -261,7 +262,33 @@ def test_killed_at_every_write_it_goes_on_to_the_same_bytes(tmp_path: Path, monk
 
 def contents_but_metrics(files: dict[str, bytes]) -> dict[str, bytes]:
     """Without the answers' log, which has times, and training figures, which tell of an interrupted training too."""
-    return {n: b for n, b in files.items() if not n.endswith(("validation/log.jsonl", "metrics.jsonl", ".tmp"))}
+    return {n: b for n, b in files.items() if not n.endswith(("/log.jsonl", "metrics.jsonl", ".tmp"))}
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_a_whole_run_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    experiment = replace(EXPERIMENT, rounds=3, evaluation={"limit": 3})
+
+    def work(folder: Path) -> None:
+        conduct(experiment, folder, Reporter(), with_control=True)
+
+    started = time.monotonic()
+    work(tmp_path / "whole")
+    longest = time.monotonic() - started
+    undisturbed, stream, kills = contents(tmp_path / "whole"), Stream.of(2, "kills"), 0
+    for number in range(30):
+        folder = tmp_path / str(number)
+        for _ in range(10):
+            child = os.fork()
+            if not child:
+                work(folder)
+                os._exit(0)
+            time.sleep(stream.uniform() * longest)
+            os.kill(child, signal.SIGKILL)
+            kills += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
+        work(folder)
+        assert contents_but_metrics(contents(folder)) == contents_but_metrics(undisturbed)
+    assert kills > 50
 
 
 # --- forks and control
