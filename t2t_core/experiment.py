@@ -69,6 +69,12 @@ class Experiment:
         made = cls(**checked)
         if not 1 <= made.rounds <= 10_000:
             raise T2TError(f"rounds must lie in 1..10000, not {made.rounds}", where=where)
+        if made.checkpoint and "{checkpoint}" not in made.policy:
+            raise T2TError(
+                "the policy would never use the checkpoint that is trained",
+                where=f"{where}, policy {ascii(made.policy)[:80]}",
+                next='write {checkpoint} into it, for example policy = "hf:{checkpoint}", or set checkpoint = ""',
+            )
         if made.samples < 1:
             raise T2TError("a round needs at least one sample", where=f"{where}, generation.samples")
         return made
@@ -90,7 +96,12 @@ class Experiment:
         the name of a registered policy that brings its own (its attribute `checkpoint`)."""
         spec = Spec.parse(self.checkpoint)
         if spec.name in installed().policies:
-            return Path(installed().policies.make(spec).checkpoint)
+            brought = getattr(installed().policies.make(spec), "checkpoint", None)
+            if brought is None:
+                raise T2TError(
+                    f"the policy {spec.name} brings no checkpoint", where="checkpoint", next="name a folder or a model's id"
+                )
+            return Path(brought)
         return Path(self.checkpoint) if self.checkpoint else None
 
     def make_policy(self, checkpoint: Path | None) -> Any:

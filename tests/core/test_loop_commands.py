@@ -66,7 +66,16 @@ def test_run_prints_the_result_and_the_same_command_resumes(config: Path, tmp_pa
 def test_every_value_can_be_overridden_and_nonsense_is_refused(config: Path) -> None:
     experiment = resolve("", config, ["training.epochs=5", "designer=random", "rounds=7"], {"rounds": 4, "seed": None}, {})
     assert (experiment.training["epochs"], experiment.designer, experiment.rounds, experiment.seed) == (5, "random", 4, 0)
-    for override in ("rounds", "round=3", "rounds=0", "rounds=many", "validation.sets=a", "generation.samples=0", "policy="):
+    for override in (
+        "rounds",
+        "round=3",
+        "rounds=0",
+        "rounds=many",
+        "validation.sets=a",
+        "generation.samples=0",
+        "policy=",
+        "checkpoint=x",
+    ):
         with pytest.raises(T2TError):
             resolve("", config, [override], {}, {})
     with pytest.raises(T2TError, match="no option"):
