@@ -56,7 +56,7 @@ def instance_of(example: data.Example) -> Instance:
 
 @pytest.fixture(scope="module")
 def examples() -> list[data.Example]:
-    return data.chunk(3, 0, (2, 3, 4, 5), 700, {})
+    return data.chunk(3, 0, (2, 3, 4, 5), 700, {}, 0.04)
 
 
 def test_every_answer_is_valid_and_optimal(examples):
@@ -77,7 +77,7 @@ def test_most_examples_need_coordination_and_all_agent_counts_and_sizes_occur(ex
 
 
 def test_independent_answers_prefer_down_up_left_right():
-    found = [e for e in data.chunk(1, 0, (2,), 400, {}) if e.kind == "independent"]
+    found = [e for e in data.chunk(1, 0, (2,), 400, {}, 0.04) if e.kind == "independent"]
     open_lake = [e for e in found if instance_of(e).holes == ()]
     assert open_lake
     for example in open_lake:
@@ -88,12 +88,12 @@ def test_independent_answers_prefer_down_up_left_right():
 
 
 def test_a_chunk_depends_on_seed_and_index_alone_and_keeps_out_of_the_excluded_forms(examples):
-    assert data.chunk(3, 0, (2, 3, 4, 5), 700, {}) == examples
-    assert data.chunk(3, 1, (2,), 100, {}) != data.chunk(4, 1, (2,), 100, {})
-    seen = [instance_of(e) for e in data.chunk(3, 0, (2,), 400, {}) if e.agents]
+    assert data.chunk(3, 0, (2, 3, 4, 5), 700, {}, 0.04) == examples
+    assert data.chunk(3, 1, (2,), 100, {}, 0.04) != data.chunk(4, 1, (2,), 100, {}, 0.04)
+    seen = [instance_of(e) for e in data.chunk(3, 0, (2,), 400, {}, 0.04) if e.agents]
     small = [i for i in seen if i.size == 3]
     kept_out = data.by_cell(small)
-    again = [instance_of(e).canonical() for e in data.chunk(3, 0, (2,), 400, kept_out) if e.agents]
+    again = [instance_of(e).canonical() for e in data.chunk(3, 0, (2,), 400, kept_out, 0.04) if e.agents]
     assert again and not set(again) & {i.canonical() for i in small}
 
 
@@ -124,12 +124,12 @@ def test_twenty_updates_lower_the_loss_and_resume_to_the_same_weights(tmp_path, 
     command = ["--steps", "20", "--agents", "2", "--toy", "--out"]
     warmup.main([*command, str(tmp_path / "whole")])
     (tmp_path / "parts").mkdir()
-    warmup.Warmup(tmp_path / "parts", 0, (2,), {}).run(20, chunks=1)  # as if it had been stopped there
+    warmup.Warmup(tmp_path / "parts", 0, (2,), {}).run(warmup.stages(20)[0], chunks=1)  # as if it had been stopped there
     warmup.main([*command, str(tmp_path / "parts")])
     whole, parts = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "parts"))
     assert whole == parts
     lines = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
-    assert lines[-1]["loss"] < lines[0]["loss"] and lines[-1]["step"] == 20
+    assert lines[-1]["loss"] < lines[0]["loss"] and lines[-1]["step"] == 24
     recipe = json.loads((tmp_path / "whole" / "recipe.json").read_text())
-    assert recipe["seed"] == 0 and recipe["updates"] == 20 and recipe["parameters"] < 1_000_000
+    assert recipe["seed"] == 0 and recipe["updates"] == 24 and recipe["parameters"] < 1_000_000
     assert (tmp_path / "whole" / "model.safetensors").stat().st_size < 5_000_000

@@ -14,12 +14,12 @@ from t2t_baselines.tiny import teacher
 from t2t_core.errors import T2TError
 from t2t_core.seeding import Stream, key
 
+Cell = tuple[int, int, int]  # size, holes, agents
 SIZES = range(3, 11)
 # Share of the answers by number of agents; answers of many agents are longer and cost more.
 AGENT_SHARES = {2: 0.42, 3: 0.28, 4: 0.18, 5: 0.12}
 KINDS = {"wait": 0.35, "interacting": 0.35, "independent": 0.30}  # more than half need coordination
-DESIGN_SHARE = 0.03
-CELL = 24  # instances of one (agents, size, holes) at a time
+PER_CELL = 24  # instances of one (agents, size, holes) at a time
 MAX_NODES = 20_000  # undecided instances are left out and counted
 STALL = 20_000
 
@@ -35,24 +35,25 @@ class Example:
 
 
 def chunk(
-    seed: int, index: int, agents: Sequence[int], count: int, exclude: Mapping[tuple[int, int, int], Sequence[bytes]]
+    seed: int, index: int, agents: Sequence[int], count: int, exclude: Mapping[Cell, Sequence[bytes]], designs: float
 ) -> list[Example]:
     """About `count` examples over all sizes and hole counts, shuffled.
 
     Args:
         agents: agent counts; more agents than the size of the map are left out.
         exclude: canonical forms never to draw, by (size, holes, agents), as `by_cell` gives them.
+        designs: share of the examples that are briefs and proposals instead of lakes and answers.
     """
     stream = Stream.of(seed, "warm-up", index)
     whole = sum(AGENT_SHARES[k] for k in agents)
     found: list[Example] = []
     for k in agents:
         sizes = [n for n in SIZES if n >= k or k == 2]
-        cells = max(1, round(count * (1 - DESIGN_SHARE) * AGENT_SHARES[k] / whole / len(sizes) / CELL))
+        cells = max(1, round(count * (1 - designs) * AGENT_SHARES[k] / whole / len(sizes) / PER_CELL))
         for n in sizes:
             for _ in range(cells):
                 found += _cell(n, stream.below(n * n // 2 + 1), k, stream.next(), exclude)
-    for _ in range(round(count * DESIGN_SHARE)):
+    for _ in range(round(count * designs)):
         rows = teacher.random_rows(stream)
         found.append(Example(teacher.brief(rows), teacher.proposal(rows, stream), "design"))
     stream.shuffle(found)
@@ -60,9 +61,9 @@ def chunk(
 
 
 def _cell(
-    size: int, holes: int, agents: int, seed: int, exclude: Mapping[tuple[int, int, int], Sequence[bytes]]
+    size: int, holes: int, agents: int, seed: int, exclude: Mapping[Cell, Sequence[bytes]]
 ) -> list[Example]:
-    """Up to CELL examples of one cell in the shares of KINDS; fewer where the cell has not enough of a kind."""
+    """Up to PER_CELL examples of one cell in the shares of KINDS; fewer where the cell has not enough of a kind."""
     from t2t_envs.frozen_lake.solver import native_core
 
     core = native_core()
@@ -70,7 +71,7 @@ def _cell(
         raise T2TError("the warm-up needs the native core", next="install a C++20 compiler and reinstall")
     if size * size - holes < agents + 1:
         return []
-    left = {kind: round(CELL * share) for kind, share in KINDS.items()}
+    left = {kind: round(PER_CELL * share) for kind, share in KINDS.items()}
     forms = list(exclude.get((size, holes, agents), ()))
     # Many candidates that need no wait: those whose shortest paths already agree are most of them and cheap.
     drawn = core.sample_cell(
@@ -79,9 +80,9 @@ def _cell(
         agents,
         0,
         key(seed, "cell"),
-        4 * CELL,
+        4 * PER_CELL,
         left["wait"],
-        5 * CELL,
+        5 * PER_CELL,
         STALL,
         MAX_NODES,
         False,
@@ -123,9 +124,9 @@ def _answer(size: int, paths: Iterable[Iterable[int]]) -> str:
     return format_answer([[divmod(cell, size) for cell in path] for path in paths])
 
 
-def by_cell(instances: Iterable[Any]) -> dict[tuple[int, int, int], list[bytes]]:
+def by_cell(instances: Iterable[Any]) -> dict[Cell, list[bytes]]:
     """Canonical forms of instances by (size, holes, agents), each once."""
-    forms: dict[tuple[int, int, int], set[bytes]] = {}
+    forms: dict[Cell, set[bytes]] = {}
     for instance in instances:
         forms.setdefault((instance.size, len(instance.holes), instance.num_agents), set()).add(instance.canonical())
     return {cell: sorted(found) for cell, found in forms.items()}

@@ -1,7 +1,8 @@
 """The warm-up: supervised learning from scratch on exact answers, stopped while there is room to learn.
 
-    python -m t2t_baselines.tiny.warmup --out DIR --steps 20000
+    python -m t2t_baselines.tiny.warmup --out DIR --steps 5000
 
+Two stages: answers with a few designs among them, then for a fifth as long with many, which teaches to copy numbers.
 The same command again resumes; `--from-scratch` forgets what DIR holds. Everything follows from the seed and the number of
 steps (on one machine with one thread, bit for bit). The learning rate is constant and falls linearly to zero over the last
 part, so a run that has not come to that part may be given another number of steps.
@@ -13,6 +14,7 @@ import argparse
 import json
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -24,9 +26,8 @@ from t2t_core.seeding import Stream
 
 CHUNK = 4000  # examples drawn at a time
 BATCH_TOKENS = 2600  # of one update, padding included; answers of like length share an update
-LEARNING_RATE = 4e-3
-RISE, FALL = 100, 0.3  # updates of rising rate; share of the updates with falling rate
-STEPS = 20_000
+RISE = 100  # updates of rising learning rate
+STEPS = 5000
 MAX_ANSWER = 200  # tokens; the longest exact answer of 5 agents on 10x10 has about 150
 PROMPT_FORMAT = "compact"
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
@@ -95,11 +96,32 @@ def quickened(model: Any) -> Any:
     return torch.compile(model.model, dynamic=True)
 
 
+@dataclass(frozen=True)
+class Stage:
+    """Updates `first` to `last`: the share of designs among the examples, the highest learning rate, and over which share of
+    the stage, at its end, it falls linearly to zero."""
+
+    first: int
+    last: int
+    designs: float
+    rate: float
+    fall: float
+
+    def rate_at(self, step: int) -> float:
+        falling = (self.last - step) / (self.fall * (self.last - self.first))
+        return self.rate * min(1.0, (step - self.first + 1) / RISE, falling)
+
+
+def stages(steps: int) -> tuple[Stage, Stage]:
+    """The stages of a warm-up with `steps` updates in the first one."""
+    return Stage(0, steps, 0.03, 4e-3, 0.3), Stage(steps, steps + steps // 5, 0.3, 2e-3, 1.0)
+
+
 class Warmup:
     """The state of one warm-up in the folder `out`: model, optimizers, position."""
 
     def __init__(
-        self, out: Path, seed: int, agents: Sequence[int], exclude: dict[tuple[int, int, int], list[bytes]], quick: bool = False
+        self, out: Path, seed: int, agents: Sequence[int], exclude: dict[data.Cell, list[bytes]], quick: bool = False
     ) -> None:
         import torch
 
@@ -111,8 +133,8 @@ class Warmup:
         matrices = [p for n, p in self.model.named_parameters() if p.ndim == 2 and "embed" not in n]
         others = [p for n, p in self.model.named_parameters() if p.ndim != 2 or "embed" in n]
         self.optimizers = [
-            torch.optim.Muon(matrices, lr=LEARNING_RATE, momentum=0.95, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
-            torch.optim.AdamW(others, lr=LEARNING_RATE, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
+            torch.optim.Muon(matrices, lr=0.0, momentum=0.95, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
+            torch.optim.AdamW(others, lr=0.0, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
         ]
         self.step = self.chunk = self.examples = 0
         self.seconds = 0.0
@@ -146,31 +168,30 @@ class Warmup:
         torch.save(state, fresh)
         fresh.rename(self.state_file)
 
-    def run(self, steps: int, chunks: int | None = None) -> None:
-        """Train up to update number `steps`, whole chunks at a time (the last one is cut); at most so many `chunks`."""
+    def run(self, stage: Stage, chunks: int | None = None) -> None:
+        """Train to the end of the stage, whole chunks at a time (the last one is cut); at most so many `chunks`."""
         last = self.chunk + chunks if chunks else None
-        while self.step < steps and self.chunk != last:
+        while self.step < stage.last and self.chunk != last:
             begun = time.monotonic()
-            examples = data.chunk(self.seed, self.chunk, self.agents, CHUNK, self.exclude)
+            examples = data.chunk(self.seed, self.chunk, self.agents, CHUNK, self.exclude, stage.designs)
             stream = Stream.of(self.seed, "batches", self.chunk)
             losses = []
             for ids, targets in batches(encode(self.tokenizer, examples), stream):
-                if self.step == steps:
+                if self.step == stage.last:
                     break
-                losses.append(self.update(ids, targets, steps))
+                losses.append(self.update(ids, targets, stage.rate_at(self.step)))
                 self.examples += len(ids)
             self.chunk += 1
             self.seconds += time.monotonic() - begun
             self.save()
             self.log(sum(losses) / len(losses))
 
-    def update(self, ids: Any, targets: Any, steps: int) -> float:
+    def update(self, ids: Any, targets: Any, rate: float) -> float:
         import torch
 
-        rate = min(1.0, (self.step + 1) / RISE, (steps - self.step) / (FALL * steps))
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
-                group["lr"] = LEARNING_RATE * rate
+                group["lr"] = rate
         hidden = self.decoder(input_ids=ids).last_hidden_state
         wanted = targets >= 0
         loss = torch.nn.functional.cross_entropy(self.model.lm_head(hidden[wanted]), targets[wanted])
@@ -188,14 +209,14 @@ class Warmup:
             file.write(json.dumps(line) + "\n")
         print(json.dumps(line), flush=True)
 
-    def export(self, facts: dict[str, Any]) -> None:
+    def export(self, steps: int, facts: dict[str, Any]) -> None:
         """The checkpoint as transformers reads it, with the recipe that made it."""
         self.model.config.t2t_prompt_format, self.model.config.t2t_brief = PROMPT_FORMAT, "compact"
         self.model.save_pretrained(self.out)
         self.tokenizer.save_pretrained(self.out)
         recipe = {
             "what": "a toy policy that shows the pipeline: supervised warm-up from scratch on exact answers",
-            "command": f"python -m t2t_baselines.tiny.warmup --out DIR --steps {self.step} --seed {self.seed} "
+            "command": f"python -m t2t_baselines.tiny.warmup --out DIR --steps {steps} --seed {self.seed} "
             f"--agents {','.join(map(str, self.agents))} --from-scratch" + " --quick" * self.quick,
             "seed": self.seed,
             "agents": self.agents,
@@ -250,8 +271,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         (out / "metrics.jsonl").unlink(missing_ok=True)
     if warmup.state_file.exists():
         warmup.load()
-    warmup.run(options.steps)
-    warmup.export({"excluded_sets": {name: one.sha256 for name, one in frozen.items()}})
+    for stage in stages(options.steps):
+        warmup.run(stage)
+    warmup.export(options.steps, {"excluded_sets": {name: one.sha256 for name, one in frozen.items()}})
     if not options.toy:
         recipe = json.loads((out / "recipe.json").read_text())
         recipe["measured"] = measure(out)
@@ -264,7 +286,7 @@ def _options() -> argparse.ArgumentParser:
         prog="python -m t2t_baselines.tiny.warmup", description=__doc__.splitlines()[0] if __doc__ else ""
     )
     parser.add_argument("--out", type=Path, required=True, help="folder of the checkpoint, its log and its state")
-    parser.add_argument("--steps", type=int, default=STEPS, help=f"updates in all (default {STEPS}, the shipped checkpoint's)")
+    parser.add_argument("--steps", type=int, default=STEPS, help=f"updates of the first stage (default {STEPS}, as shipped)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--agents", type=_agents, default=(2, 3, 4, 5), help="agent counts to learn from, e.g. 2 or 2,3,4,5")
     parser.add_argument("--from-scratch", action="store_true", help="forget what the folder holds instead of going on")
