@@ -2,7 +2,7 @@
 
     python -m t2t_baselines.tiny.warmup --out DIR --steps 5000
 
-Two stages: answers with a few designs among them, then for a fifth as long with many, which teaches to copy numbers.
+Two stages: answers with a few designs among them, then half as long with many, which teaches to copy numbers.
 The same command again resumes; `--from-scratch` forgets what DIR holds. Everything follows from the seed and the number of
 steps (on one machine with one thread, bit for bit). The learning rate is constant and falls linearly to zero over the last
 part, so a run that has not come to that part may be given another number of steps.
@@ -114,7 +114,7 @@ class Stage:
 
 def stages(steps: int) -> tuple[Stage, Stage]:
     """The stages of a warm-up with `steps` updates in the first one."""
-    return Stage(0, steps, 0.03, 4e-3, 0.3), Stage(steps, steps + steps // 5, 0.3, 2e-3, 1.0)
+    return Stage(0, steps, 0.03, 4e-3, 0.3), Stage(steps, steps + steps // 2, 0.4, 2e-3, 1.0)
 
 
 class Warmup:
