@@ -1,9 +1,10 @@
 """How many canonical forms a cell (size, holes, agents, objective, kind) has, and so what each size can produce.
 
 Small cells are enumerated. For larger ones the count is a safe lower bound: half of (share of this kind among
-random candidates) x (number of candidates) / (8 x agents!), where the share comes from 100 hits. A kind that shows up less
+random candidates) x (number of candidates) / (8 x agents!), where the share comes from 64 hits. A kind that shows up less
 than once in 500,000 candidates counts as absent: rejection sampling could not fill it. (Our choices.) `sets/forms.json`
-holds the counts for 2 to 5 agents; `python -m t2t_envs.frozen_lake.forms` remakes it. Others are counted on demand.
+holds the counts for 1 to 5 agents; `python -m t2t_envs.frozen_lake.forms > forms.json` remakes it in some minutes. For more
+agents they are estimated on demand, with far less effort: what does not show up soon counts as absent.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ from t2t_core import seeding
 from . import solver
 from .configuration import MAX_HOLE_RATIO, SIZES, hole_count
 from .instance import MAX_AGENTS, OBJECTIVES
-from .sampling import GridCell, Wanted, draw_cell, from_form, list_forms, of_cell
+from .sampling import Draws, GridCell, Wanted, draw_cell, from_form, list_forms, of_cell
 
-TABLE_AGENTS = (2, 3, 4, 5)
-HITS = 100
+TABLE_AGENTS = (1, 2, 3, 4, 5)
+HITS = 64
 RAREST = 500_000
 ALWAYS_LIST = 100_000  # cells with so few candidates are enumerated at once
-FEW = 20_000  # and larger ones where the lower bound is below this
-CAP = 10**12
+FEW = 5_000  # and larger ones where the lower bound is below this
+CAP = 10**9  # more than anybody asks for
+QUICK_STALL = 20_000  # for more agents than the table has
+QUICK_NODES = 20_000  # the solver's limit while estimating: what it leaves undecided only lowers the bound
 
 
 class Count(NamedTuple):
@@ -67,7 +70,7 @@ def _holds(cell: GridCell) -> bool:
     """Whether the cell has any instance, of either kind."""
     if _row(cell) is not None or cell.candidates <= ALWAYS_LIST:
         return count_forms(cell).total > 0
-    return bool(draw_cell(cell, _key(cell), Wanted(wait_free=1, wait=1, total=1), stall=5 * RAREST).instances)
+    return bool(_draw(cell, Wanted(wait_free=1, wait=1, total=1)).instances)
 
 
 def count_forms(cell: GridCell) -> Count:
@@ -102,7 +105,7 @@ def measure(cell: GridCell) -> Count:
     if cell.candidates <= ALWAYS_LIST:
         return _enumerated(cell)
     wait_free, wait = _estimate(cell, False), _estimate(cell, True)
-    if cell.enumerable and min(wait_free, wait) < FEW:
+    if cell.enumerable and min(wait_free, wait) < FEW and cell.num_agents in TABLE_AGENTS:
         return _enumerated(cell)
     return Count(wait_free, wait, False)
 
@@ -114,8 +117,10 @@ def _enumerated(cell: GridCell) -> Count:
 
 def _estimate(cell: GridCell, wait: bool) -> int:
     """A safe lower bound on the forms of one kind (see above); 0 where the kind is too rare to sample."""
+    if wait and cell.num_agents == 1:
+        return 0  # nobody is in the way
     wanted = Wanted(wait=HITS if wait else 0, wait_free=0 if wait else HITS, distinct=False)
-    draws = draw_cell(cell, _key(cell), wanted, stall=5 * RAREST)
+    draws = _draw(cell, wanted)
     hits = len(draws.instances)
     if hits < HITS or hits * RAREST < draws.drawn:
         return 0
@@ -123,8 +128,10 @@ def _estimate(cell: GridCell, wait: bool) -> int:
     return min(CAP, ordered * hits // (draws.drawn * 2 * 8 * factorial(cell.num_agents)))
 
 
-def _key(cell: GridCell) -> int:
-    return seeding.key(0, "count forms", OBJECTIVES.index(cell.objective), cell.num_agents, cell.size, cell.holes)
+def _draw(cell: GridCell, wanted: Wanted) -> Draws:
+    key = seeding.key(0, "count forms", OBJECTIVES.index(cell.objective), cell.num_agents, cell.size, cell.holes)
+    stall = 5 * RAREST if cell.num_agents in TABLE_AGENTS else QUICK_STALL
+    return draw_cell(cell, key, wanted, stall=stall, max_nodes=QUICK_NODES)
 
 
 def _row(cell: GridCell) -> list[int] | None:
@@ -154,7 +161,7 @@ def make_table(threads: int = 1) -> str:
     for cell, count in counts.items():
         sizes = table.setdefault(cell.objective, {}).setdefault(str(cell.num_agents), {})
         sizes.setdefault(str(cell.size), []).append([count.wait_free, count.wait, int(count.exact)])
-    return json.dumps(table, separators=(",", ":")).replace('"}', '"}\n').replace("]],", "]],\n") + "\n"
+    return json.dumps(table, separators=(",", ":")).replace("]],", "]],\n") + "\n"
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from t2t_core import jsonlines, runs, seeding
 from t2t_core.errors import T2TError
 from t2t_core.records import InstanceSet
 
-from .forms import capacity, count_forms, make_table
+from .forms import capacity, count_forms
 from .generator import CellJob, Request
 from .instance import Instance
 from .sampling import GridCell
@@ -173,8 +173,7 @@ def shortfalls(plan: Plan, parts: list[Part]) -> list[str]:
 
 def make_files() -> Iterator[tuple[str, str]]:
     """Name and text of every file of the frozen sets, `SHA256SUMS` last."""
-    files: dict[str, str] = {"forms.json": make_table()}
-    yield "forms.json", files["forms.json"]
+    files: dict[str, str] = {}
     manifest: dict[str, Any] = {"version": VERSION, "made_by": "t2t generate --sets DIR", "objective": "makespan", "sets": {}}
     for plan in PLANS:
         instances, parts = make_set(plan)

@@ -19,7 +19,7 @@ from t2t_core.errors import T2TError
 
 from . import solver
 from .configuration import SIZES, Configuration, hole_count, wait_count
-from .forms import available, capacity, count_forms
+from .forms import TABLE_AGENTS, available, capacity, count_forms
 from .instance import MAX_AGENTS, OBJECTIVES, Instance, _integer, _show
 from .reference_sampler import variant
 from .sampling import Draws, GridCell, Wanted, draw_cell, from_form, list_forms
@@ -293,8 +293,10 @@ def _kind(wait: bool) -> str:
 def _refusal(error: CannotFill, configuration: Configuration, request: Request) -> T2TError:
     from .projection import project  # projection builds on this module
 
-    nearest = project(configuration.to_dict(), configuration, request)
-    hints = [f"{change.knob} = {change.used:.6g} ({change.reason})" for change in nearest.changes if change.used is not None]
+    hints = []
+    if request.num_agents in TABLE_AGENTS:
+        changes = project(configuration.to_dict(), configuration, request).changes
+        hints = [f"{change.knob} = {change.used:.6g} ({change.reason})" for change in changes if change.used is not None]
     cell = error.cell
     return T2TError(
         f"{cell.size}x{cell.size} with {max(cell.holes, 0)} holes and {cell.num_agents} agents cannot be filled: {error}",

@@ -121,16 +121,16 @@ class _Projector:
     def set_data_ratios(self, named: dict[str, dict[str, float]]) -> None:
         ratios = self._proposed_data_ratios(named)
         total = sum(ratios.values())
-        if total == 0 and named:
-            self.change("data_ratio", 0.0, None, "all data ratios are zero: the previous ones are kept")
         if total == 0:
+            if ratios:
+                self.change("data_ratio", 0.0, None, "all data ratios are zero: the previous ones are kept")
             ratios = {size: self.ratios[size]["data_ratio"] for size in self.ratios}
             total = sum(ratios.values())
         self._normalise(ratios, total)
         self._fit_to_what_there_is()
 
     def _proposed_data_ratios(self, named: dict[str, dict[str, float]]) -> dict[str, float]:
-        """Before renormalising, for all sizes; all zero where nothing was named."""
+        """Before renormalising, for all sizes; empty where nothing was named."""
         ratios = {size: numbers["data_ratio"] for size, numbers in named.items() if "data_ratio" in numbers}
         if sum(max(0.0, ratio) for ratio in ratios.values()) == float("inf"):
             self.change("data_ratio", None, None, "the sum overflows: they count as missing")
@@ -142,7 +142,7 @@ class _Projector:
         if not ratios:
             for size in named:
                 self.change(f"{size}.data_ratio", None, self.ratios[size]["data_ratio"], f"{MISSING}: kept")
-            return dict.fromkeys(self.ratios, 0.0)
+            return {}
         complete = abs(sum(ratios.values()) - 1) <= NAMED_SUM
         for size in self.ratios:
             if size not in ratios:

@@ -1,0 +1,213 @@
+"""The generator: exact counts, determinism, refusals; known counts of forms; the native core against plain Python."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from t2t_core.errors import T2TError
+from t2t_core.seeding import Stream, key
+from t2t_envs.frozen_lake import Configuration, Instance, generate, reference_sampler, requires_wait, solve, solver
+from t2t_envs.frozen_lake.forms import available, capacity, count_forms, most_holes
+from t2t_envs.frozen_lake.generator import variants
+from t2t_envs.frozen_lake.sampling import GridCell, Wanted, draw_cell, from_form, list_forms
+
+native = pytest.mark.skipif(solver.native_core() is None, reason="the native core is not built")
+
+
+def only(size: int, hole_ratio: float = 0.0, wait_ratio: float = 0.0) -> Configuration:
+    return Configuration.from_dict({str(size): {"data_ratio": 1, "hole_ratio": hole_ratio, "wait_ratio": wait_ratio}})
+
+
+def lines(instances: list[Instance]) -> list[dict]:
+    return [x.to_dict() for x in instances]
+
+
+def names(instances: list[Instance]) -> list[object]:
+    return [reference_sampler.variant(x) for x in instances]
+
+
+@native
+def test_four_thousand_instances_are_exact_in_every_count():
+    instances = generate(Configuration.uniform(0.2, 0.5), 4000, num_agents=2, seed=11)
+    assert [x.id for x in instances] == [f"2agents_{n}x{n}_{i:04d}" for n in range(3, 11) for i in range(500)]
+    by_size = Counter((x.size, len(x.holes), x.requires_wait) for x in instances)
+    assert by_size == {(n, math.floor(0.2 * n * n + 0.5), w): 250 for n in range(3, 11) for w in (False, True)}
+    assert len(set(zip([x.size for x in instances], names(instances), strict=True))) == 4000
+    assert instances.report.repeats == instances.report.undecided == 0
+    assert all(s != g for x in instances for s, g in zip(x.starts, x.goals, strict=True))
+    assert lines([Instance.from_dict(x.to_dict()) for x in instances]) == lines(instances)
+
+
+@native
+def test_same_seed_same_instances_with_any_number_of_threads():
+    def drawn(seed, threads):
+        return generate(Configuration.uniform(0.3, 0.4), 160, 3, seed, "sum_of_costs", labels="both", threads=threads)
+
+    one, two, three = drawn(5, 1), drawn(5, 2), drawn(5, 3)
+    assert lines(one) == lines(two) == lines(three)
+    assert one.report == two.report == three.report
+    assert lines(one) != lines(drawn(6, 1))
+
+
+def test_labels_are_those_of_the_solver():
+    instances = generate(only(4, 0.25, 0.5), 12, 3, seed=2, labels="both")
+    for x in instances:
+        assert x.optimal_makespan == solve(x, "makespan").cost
+        assert x.optimal_sum_of_costs == solve(x, "sum_of_costs").cost
+        assert x.requires_wait == requires_wait(x, "makespan")
+    assert all(x.optimal_sum_of_costs is None for x in generate(only(4, 0.25, 0.5), 6))
+
+
+@pytest.mark.parametrize(
+    ("holes", "agents", "objective", "wait_free", "wait"),
+    [(2, 2, "makespan", 2207, 223), (0, 2, "makespan", 268, 4), (1, 2, "makespan", 1334, 48), (5, 3, "makespan", 21, 0)],
+)
+@native
+def test_known_numbers_of_forms(holes, agents, objective, wait_free, wait):
+    forms = list_forms(GridCell(3, holes, agents, objective), wait=True)
+    assert (forms.wait_free, forms.wait, forms.undecided, len(forms.listed)) == (wait_free, wait, 0, wait)
+    assert count_forms(GridCell(3, holes, agents, objective)) == (wait_free, wait, True)
+    assert list(forms.listed) == sorted({from_form(f, objective).canonical() for f in forms.listed})
+
+
+@native
+def test_one_hole_on_3x3_has_368_wait_instances_up_to_relabelling():
+    forms = list_forms(GridCell(3, 1, 2), wait=True).listed
+    assert sum(len(variants(from_form(form, "makespan"))) for form in forms) == 368
+
+
+@native
+def test_allow_repeats_only_what_has_run_out_and_forbid_refuses():
+    instances = generate(only(3, 1 / 9, 1), 400)
+    assert len(set(names(instances))) == 368 and instances.report.repeats == 32
+    assert max(Counter(names(instances)).values()) == 2
+    assert len({x.canonical() for x in generate(only(3, 1 / 9, 1), 48, repeats="forbid")}) == 48
+    with pytest.raises(T2TError, match="48 wait forms.*49 are asked for") as refused:
+        generate(only(3, 1 / 9, 1), 49, repeats="forbid")
+    assert "hole_ratio" in refused.value.next or "wait_ratio" in refused.value.next
+
+
+@native
+def test_a_cell_without_wait_instances_is_refused_with_the_nearest_request():
+    with pytest.raises(T2TError, match="0 wait forms") as refused:
+        generate(only(3, 0.5, 0.5), 10, num_agents=3)
+    assert "3.wait_ratio = 0" in refused.value.next
+    assert len(generate(only(3, 0.5, 0), 10, num_agents=3)) == 10
+
+
+@native
+def test_excluded_forms_are_never_drawn_and_can_empty_a_cell():
+    every = set(list_forms(GridCell(3, 0, 2), wait=True).listed)
+    assert len(every) == 4
+    gone = set(sorted(every)[:3])
+    left = generate(only(3, 0, 1), 20, exclude=gone)
+    assert {x.canonical() for x in left} == every - gone
+    assert left.report.repeats == 20 - len(set(names(left)))
+    assert available(GridCell(3, 0, 2), every) == (268, 0, True)
+    with pytest.raises(T2TError, match="0 wait forms"):
+        generate(only(3, 0, 1), 1, exclude=every)
+
+
+def test_hole_counts_are_capped_at_what_the_size_can_hold():
+    assert [most_holes(n) for n in (3, 4, 5, 10)] == [5, 8, 13, 50]
+    assert capacity(3, 2) == capacity(3, 3) == 5
+    assert capacity(3, 10) == -1
+    top = capacity(3, 5)
+    assert 0 <= top < 4
+    assert {len(x.holes) for x in generate(only(3, 0.5, 0), 5, num_agents=5)} == {top}
+    with pytest.raises(T2TError, match="10 agents"):
+        generate(only(3), 1, num_agents=10)
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=15, deadline=None)
+@native
+def test_native_sampler_and_plain_python_draw_the_same(seed):
+    cell = GridCell(3 + seed % 3, seed % 4, 1 + seed % 3, ("makespan", "sum_of_costs")[seed % 2])
+    wanted = Wanted(wait_free=5, wait=min(2, cell.num_agents - 1), both=seed % 3 == 0, one_per_form=seed % 5 == 0)
+    theirs = draw_cell(cell, key(seed, "test"), wanted, stall=300)
+    instances, drawn, undecided, stalled = reference_sampler.draw_cell(cell, key(seed, "test"), wanted, 300, 10**6)
+    assert lines(theirs.instances) == lines(instances)
+    assert (theirs.drawn, theirs.undecided, theirs.stalled) == (drawn, undecided, stalled)
+
+
+@native
+def test_without_the_native_core_the_instances_are_the_same(monkeypatch):
+    request = (only(3, 0.2, 0.5), 6, 2, 3)
+    expected = lines(generate(*request))
+    few = (only(3, 0.5, 1), 140)  # more than there are: the complete list and repeats
+    expected_few = lines(generate(*few))
+    monkeypatch.setattr(solver, "native_core", lambda: None)
+    assert lines(generate(*request)) == expected
+    assert lines(generate(*few)) == expected_few
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+@native
+def test_native_canonical_form_is_the_instances(data):
+    size = data.draw(st.integers(3, 12))
+    cells = data.draw(st.permutations(range(size * size)))
+    holes, free = cells[: data.draw(st.integers(0, size))], cells[size:]
+    agents = data.draw(st.integers(1, 4))
+    starts, goals = free[:agents], data.draw(st.permutations(free[: 2 * agents]))[:agents]
+    at = [divmod(c, size) for c in range(size * size)]
+    instance = Instance(size, [at[c] for c in holes], [at[c] for c in starts], [at[c] for c in goals])
+    form = instance.canonical()
+    assert solver.native_core().canonical(size, holes, starts, goals) == form
+    assert from_form(form, "makespan").canonical() == form
+    assert all(x.canonical() == form for x in variants(instance))
+
+
+@native
+@pytest.mark.parametrize("objective", ["makespan", "sum_of_costs"])
+def test_sampler_is_uniform_over_all_instances_of_its_kind(objective):
+    """Chi-square against the complete list: 4 holes on 3x3, both kinds, every variant equally likely."""
+    cell, draws = GridCell(3, 4, 2, objective), 6000
+    for wait in (False, True):
+        forms = list_forms(cell, wait).listed
+        weights = {form: len(variants(from_form(form, objective))) for form in forms}
+        wanted = Wanted(wait_free=0 if wait else draws, wait=draws if wait else 0, distinct=False)
+        hits = Counter(x.canonical() for x in draw_cell(cell, key(1, "chi", wait), wanted).instances)
+        expected = {form: draws * weight / sum(weights.values()) for form, weight in weights.items()}
+        assert set(hits) <= set(expected)
+        statistic = sum((hits[form] - mean) ** 2 / mean for form, mean in expected.items())
+        freedom = len(expected) - 1
+        assert abs(statistic - freedom) < 5 * math.sqrt(2 * freedom)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"count": 0}, "count must lie in"),
+        ({"count": True}, "count must be an integer"),
+        ({"num_agents": 17}, "num_agents must lie in"),
+        ({"seed": -1}, "seed must lie in"),
+        ({"objective": "speed"}, "objective must be one of"),
+        ({"repeats": "maybe"}, "repeats must be one of"),
+        ({"labels": "none"}, "labels must be one of"),
+        ({"exclude": "abc"}, "exclude must be"),
+        ({"exclude": ["abc"]}, "exclude must hold"),
+        ({"threads": 0}, "threads must lie in"),
+        ({"max_nodes": 0}, "max_nodes must lie in"),
+        ({"configuration": {}}, "configuration must be a Configuration"),
+    ],
+)
+def test_nonsense_is_refused(arguments, message):
+    with pytest.raises(T2TError, match=message):
+        generate(**{"configuration": only(3), "count": 1} | arguments)
+
+
+def test_undecided_candidates_are_left_out_and_counted():
+    instances = generate(only(3, 0.2, 0.5), 20, max_nodes=1)
+    assert len(instances) == 20
+
+
+def test_streams_of_neighbouring_candidates_share_nothing():
+    stream = Stream(key(0, "generate"))
+    assert len({stream.fork(i).next() for i in range(1000)}) == 1000
