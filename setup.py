@@ -11,6 +11,7 @@ from setuptools import setup
 
 NATIVE = "envs/t2t_envs/frozen_lake/native"
 SANITIZE = ["-fsanitize=address,undefined", "-fno-omit-frame-pointer"] if os.environ.get("T2T_SANITIZE") else []
+LEVEL = "-O1" if SANITIZE else "-O3"  # at -O3 a sanitized build takes many minutes and shows less of where a fault is
 
 ParallelCompile("T2T_BUILD_JOBS", needs_recompile=naive_recompile, default=2).install()
 
@@ -22,7 +23,7 @@ setup(
             depends=sorted(glob(f"{NATIVE}/*.hpp")),
             include_dirs=[NATIVE],
             cxx_std=20,
-            extra_compile_args=["-O3", "-pthread", *SANITIZE],
+            extra_compile_args=[LEVEL, "-pthread", *SANITIZE],
             extra_link_args=["-pthread", *SANITIZE],
             optional=os.environ.get("T2T_REQUIRE_NATIVE") != "1",
         )
