@@ -23,7 +23,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +56,7 @@ def rate(objective: str, agents: int, count: int, seed: int) -> tuple[float, int
 
 def speed(count: int, repeats: int) -> list[dict[str, Any]]:
     rates: dict[tuple[str, int], list[float]] = {row: [] for row in GOALS}
-    undecided = Counter()  # type: ignore[var-annotated]
+    undecided: Counter[tuple[str, int]] = Counter()
     for seed in range(repeats):
         for row in GOALS:
             value, left = rate(*row, count, seed)
@@ -90,7 +89,7 @@ def plain_rejection(cell: GridCell, source: random.Random, count: int) -> list[I
                 batch.append(Instance(cell.size, at[: cell.holes], starts, goals, cell.objective))
         labels = solver.solve_many(batch, wait=True)
         found += [
-            replace(x, requires_wait=label.requires_wait, **{f"optimal_{cell.objective}": label.cost})
+            Instance.from_dict(x.to_dict() | {"requires_wait": label.requires_wait, f"optimal_{cell.objective}": label.cost})
             for x, label in zip(batch, labels, strict=True)
             if label.status == "solved"
         ]

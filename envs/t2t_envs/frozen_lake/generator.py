@@ -18,7 +18,7 @@ from t2t_core import seeding
 from t2t_core.errors import T2TError
 
 from . import solver
-from .configuration import SIZES, Configuration, hole_count, wait_count
+from .configuration import Configuration, hole_count, wait_count
 from .forms import TABLE_AGENTS, available, capacity, count_forms
 from .instance import MAX_AGENTS, OBJECTIVES, Instance, _integer, _show
 from .reference_sampler import variant
@@ -301,6 +301,6 @@ def _refusal(error: CannotFill, configuration: Configuration, request: Request) 
     return T2TError(
         f"{cell.size}x{cell.size} with {max(cell.holes, 0)} holes and {cell.num_agents} agents cannot be filled: {error}",
         where=f"size {cell.size}, objective {cell.objective}, repeats {request.repeats}, {len(request.exclude)} forms excluded",
-        cause="small cells have few different instances; sizes in use: " + ", ".join(map(str, SIZES)),
+        cause="small grids, and few or many holes with few agents, have few different instances of a kind",
         next="the nearest feasible request: " + ("; ".join(hints) or "a smaller count, or another seed"),
     )
