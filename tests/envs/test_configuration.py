@@ -13,6 +13,7 @@ from t2t_envs.frozen_lake import Configuration, generate
 from t2t_envs.frozen_lake.configuration import KNOBS, SIZES, hole_count, split, wait_count
 from t2t_envs.frozen_lake.forms import available
 from t2t_envs.frozen_lake.generator import Request, cells_of
+from t2t_envs.frozen_lake.instance import OBJECTIVES
 from t2t_envs.frozen_lake.projection import project, random_configuration
 from t2t_envs.frozen_lake.sampling import GridCell, list_forms
 
@@ -185,7 +186,8 @@ def requests(draw, most=60):
     exclude = frozenset()
     if draw(st.booleans()):
         exclude = frozenset(list_forms(GridCell(3, draw(st.integers(0, 2)), 2), wait=draw(st.booleans())).listed)
-    return Request(draw(st.integers(1, most)), agents, exclude=exclude, repeats=draw(st.sampled_from(["allow", "forbid"])))
+    objective = draw(st.sampled_from(OBJECTIVES)) if agents < 4 else "makespan"
+    return Request(draw(st.integers(1, most)), agents, objective, exclude, draw(st.sampled_from(["allow", "forbid"])))
 
 
 def test_deep_nesting_does_no_harm():
@@ -217,7 +219,8 @@ def test_project_never_fails_and_its_result_is_a_fixed_point(data, request, seed
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_project_passes_generate_can_fill(data, request, seed):
     configuration = project(data, random_configuration(request, seed), request).configuration
-    instances = generate(configuration, request.count, request.num_agents, seed, "makespan", request.exclude, request.repeats)
+    more = (request.num_agents, seed, request.objective, request.exclude, request.repeats)
+    instances = generate(configuration, request.count, *more)
     assert len(instances) == request.count
     assert not {x.canonical() for x in instances} & request.exclude
     for cell, wait_free, wait in cells_of(configuration, request):

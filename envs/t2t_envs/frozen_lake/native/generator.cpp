@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -21,6 +22,26 @@ std::unique_ptr<Evaluator> make_evaluator(const GridCell& cell) {
 
 namespace {
 
+// Calls `beat` about ten times a second; looks at the clock only after every 64 pieces of work.
+class Pulse {
+public:
+    explicit Pulse(const std::function<void()>& beat) : beat_(beat) {}
+    void operator()(std::uint64_t pieces) {
+        pieces_ += pieces;
+        if (pieces_ < 64) return;
+        pieces_ = 0;
+        const auto now = std::chrono::steady_clock::now();
+        if (now - last_ < std::chrono::milliseconds(100)) return;
+        last_ = now;
+        beat_();
+    }
+
+private:
+    const std::function<void()>& beat_;
+    std::uint64_t pieces_ = 0;
+    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
 // What one candidate came to. The instance is there, and `complete` (the other objective is decided too, where asked for)
 // means something, only if its kind was still wanted when its block began.
 struct Candidate {
@@ -32,7 +53,7 @@ struct Candidate {
 class Sampling {
 public:
     Sampling(const SampleRequest& request, const std::function<void()>& heartbeat)
-        : request_(request), heartbeat_(heartbeat), stream_(request.key), symmetries_(request.cell.size) {
+        : request_(request), pulse_(heartbeat), stream_(request.key), symmetries_(request.cell.size) {
         for (int i = 0; i < request.threads; ++i) evaluators_.push_back(make_evaluator(request.cell));
     }
 
@@ -65,11 +86,7 @@ private:
         } else {
             evaluate_in_threads(open);
         }
-        beats_ += size;
-        if (beats_ >= 65536) {
-            beats_ = 0;
-            heartbeat_();
-        }
+        pulse_(size);
     }
 
     void evaluate(Evaluator& evaluator, std::size_t from, std::size_t to, const bool open[2]) {
@@ -135,14 +152,14 @@ private:
     }
 
     const SampleRequest& request_;
-    const std::function<void()>& heartbeat_;
+    Pulse pulse_;
     Stream stream_;
     Symmetries symmetries_;
     std::vector<std::unique_ptr<Evaluator>> evaluators_;
     std::vector<Candidate> block_;
     std::unordered_set<std::string> seen_;
     std::int64_t taken_[2] = {0, 0};
-    std::uint64_t last_ = 0, beats_ = 0;
+    std::uint64_t last_ = 0;
     Sample sample_;
 };
 
@@ -151,7 +168,7 @@ private:
 class Enumeration {
 public:
     Enumeration(const GridCell& cell, int list_kind, const std::function<void()>& heartbeat)
-        : cell_(cell), list_kind_(list_kind), heartbeat_(heartbeat), symmetries_(cell.size),
+        : cell_(cell), list_kind_(list_kind), pulse_(heartbeat), symmetries_(cell.size),
           evaluator_(make_evaluator(cell)), used_as_goal_(static_cast<std::size_t>(cell.size) * cell.size) {}
 
     Forms run() {
@@ -202,7 +219,7 @@ private:
     }
 
     void on_agents() {
-        if (++steps_ % 4096 == 0) heartbeat_();
+        pulse_(1);
         sorted_agents(symmetries_, 0, starts_, goals_, agents_);
         for (const int s : stabilizer_) {
             sorted_agents(symmetries_, s, starts_, goals_, moved_agents_);
@@ -217,14 +234,13 @@ private:
 
     const GridCell cell_;
     const int list_kind_;
-    const std::function<void()>& heartbeat_;
+    Pulse pulse_;
     Symmetries symmetries_;
     std::unique_ptr<Evaluator> evaluator_;
     std::vector<Cell> holes_, starts_, goals_;
     std::vector<std::uint8_t> used_as_goal_;
     std::vector<int> stabilizer_;
     std::vector<std::pair<Cell, Cell>> agents_, moved_agents_;
-    std::uint64_t steps_ = 0;
     Forms forms_;
 };
 
