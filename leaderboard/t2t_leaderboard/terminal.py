@@ -1,4 +1,4 @@
-"""The leaderboard in a terminal of 100 columns."""
+"""The leaderboard in a terminal: every interval where there are 100 columns, else those of the totals alone."""
 
 from __future__ import annotations
 
@@ -12,11 +12,20 @@ from rich.text import Text
 
 from t2t_leaderboard.wording import DASH, cost, counts, figure, interval, number, status, visible
 
+WIDE = 100  # columns that a table with the interval of every cell needs
+_ROOM = 10  # of a policy's name in a narrow one
+
+
+def console() -> Console:
+    """Standard output; a file or a pipe gets the wide tables, whatever the terminal behind it."""
+    plain = Console()
+    return plain if plain.is_terminal or plain.width >= WIDE else Console(width=WIDE)
+
 
 def show(board: Mapping[str, Any], verification: Mapping[str, Any] | None, console: Console) -> None:
     """Print every table, the figures beside the rates, the notes and the verification's status."""
     for table in board["tables"]:
-        console.print(_rates(board, table))
+        console.print(_rates(board, table, console.width >= WIDE))
         console.print(_details(board, table))
     for note in board["notes"]:
         console.print(Text(f"  {visible(note)}", style="dim"))
@@ -33,12 +42,13 @@ def _name(row: Mapping[str, Any]) -> Text:
     return text
 
 
-def _rates(board: Mapping[str, Any], table: Mapping[str, Any]) -> Table:
-    """A measured row has two lines for each rate: the figures, and under them their intervals."""
+def _rates(board: Mapping[str, Any], table: Mapping[str, Any], wide: bool) -> Table:
+    """A measured row has two lines for each rate: the figures, and under them their intervals (the total's alone unless
+    `wide`)."""
     shown = Table(title=visible(table["title"]), title_style="bold", title_justify="left", box=box.SIMPLE_HEAD)
     shown.padding = (0, 1, 0, 0)
-    shown.add_column("policy", max_width=24, overflow="fold")
-    shown.add_column("%", style="dim")
+    shown.add_column("policy", min_width=_ROOM, max_width=24 if wide else _ROOM, overflow="fold")
+    shown.add_column("%", style="dim", no_wrap=True)
     for column in table["columns"]:
         shown.add_column(visible(column, 12), justify="right", no_wrap=True)
     shown.add_column("total", justify="right", style="bold", no_wrap=True)
@@ -48,20 +58,20 @@ def _rates(board: Mapping[str, Any], table: Mapping[str, Any]) -> Table:
         shown.add_row(
             _name(row),
             ("\n" * lines).join(visible(m["title"], 10) for m in rates),
-            *(_stacked([row["cells"].get(c, {}).get(m["name"]) for m in rates], lines) for c in table["columns"]),
-            _stacked([row["total"].get(m["name"]) for m in rates], lines),
+            *(_stacked([row["cells"].get(c, {}).get(m["name"]) for m in rates], lines, wide, wide) for c in table["columns"]),
+            _stacked([row["total"].get(m["name"]) for m in rates], lines, wide, True),
             end_section=True,
         )
     return shown
 
 
-def _stacked(cells: Sequence[Mapping[str, Any] | None], lines: int) -> Text:
+def _stacked(cells: Sequence[Mapping[str, Any] | None], lines: int, wide: bool, intervals: bool) -> Text:
     """The rates of one column under each other, each with its interval below where there are two lines for it."""
     text = Text()
     for place, cell in enumerate(cells):
-        text.append("\n" * (place > 0) + figure(cell))
+        text.append("\n" * (place > 0) + figure(cell, 2 if wide else 1))
         if lines == 2:
-            text.append(f"\n{interval(cell)}", style="dim not bold")
+            text.append("\n" + interval(cell) * intervals, style="dim not bold")
     return text
 
 

@@ -21,7 +21,7 @@ def number(value: float | None, digits: int = 1) -> str:
     return f"{value:.{digits}f}" if abs(value) < 10_000 else f"{value:,.0f}"
 
 
-def figure(cell: Mapping[str, Any] | None, digits: int = 1) -> str:
+def figure(cell: Mapping[str, Any] | None, digits: int = 2) -> str:
     """A figure, and beside it the mean of the row's cells where a printed total disagrees."""
     if not cell:
         return DASH

@@ -94,7 +94,7 @@ def bench(**given: Any) -> int:
     """
     from t2t_leaderboard import runner, terminal
 
-    console = Console()
+    console = terminal.console()
     listener = Display(Console(stderr=True))
     with Interrupts():
         try:

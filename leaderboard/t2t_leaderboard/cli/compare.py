@@ -18,10 +18,9 @@ def compare(a: Path, b: Path, seed: int, as_json: bool) -> None:
 
     A and B are bench folders with one row, rows (DIR/rows/ROW) or submissions. Different instances are refused.
     """
-    from rich.console import Console
     from rich.table import Table
 
-    from t2t_leaderboard import comparison
+    from t2t_leaderboard import comparison, terminal
     from t2t_leaderboard.wording import number, visible
 
     ours, theirs = comparison.read_side(a), comparison.read_side(b)
@@ -31,7 +30,7 @@ def compare(a: Path, b: Path, seed: int, as_json: bool) -> None:
         rows = [one.to_dict() for one in found]
         click.echo(json.dumps({**sides, "assumptions": comparison.ASSUMPTIONS, "comparisons": rows}, indent=2, allow_nan=False))
         return
-    console = Console()
+    console = terminal.console()
     console.print(f"A: {visible(ours.label, 90)}\nB: {visible(theirs.label, 90)}", markup=False, highlight=False)
     table = Table(box=None, padding=(0, 1, 0, 0))
     for name in ("table", "metric"):
