@@ -13,7 +13,7 @@ from rich.text import Text
 from t2t_leaderboard.wording import DASH, cost, counts, figure, interval, number, status, visible
 
 WIDE = 100  # columns that a table with the interval of every cell needs
-_ROOM = 10  # of a policy's name in a narrow one
+_ROOM = 12  # of a policy's name in a narrow one
 
 
 def console() -> Console:
@@ -46,7 +46,7 @@ def _rates(board: Mapping[str, Any], table: Mapping[str, Any], wide: bool) -> Ta
     """A measured row has two lines for each rate: the figures, and under them their intervals (the total's alone unless
     `wide`)."""
     shown = Table(title=visible(table["title"]), title_style="bold", title_justify="left", box=box.SIMPLE_HEAD)
-    shown.padding = (0, 1, 0, 0)
+    shown.padding = (0, int(wide), 0, 0)
     shown.add_column("policy", min_width=_ROOM, max_width=24 if wide else _ROOM, overflow="fold")
     shown.add_column("%", style="dim", no_wrap=True)
     for column in table["columns"]:
