@@ -19,7 +19,7 @@ from .instance import Cell, Instance
 Path = tuple[Cell, ...]
 # (agent, step, from, to): the agent must not make this move to arrive at `step`; from None forbids the cell `to` itself.
 Constraint = tuple[int, int, Cell | None, Cell]
-MAX_JOINT_STATES = 20_000  # joint spaces up to this size are searched for a proof of infeasibility
+MAX_JOINT_STATES = 6_000  # joint spaces up to this size are searched for a proof of infeasibility
 
 
 class SearchResult(NamedTuple):
@@ -166,8 +166,20 @@ def _provably_infeasible(grid: Grid, instance: Instance) -> bool:
         before = stack.pop()
         if before == goal:
             return False
-        for after in product(*((*grid.moves[cell], cell) for cell in before)):
-            if after not in seen and rules.first_conflict(before, after) is None:
+        for after in _joint_moves(grid, before, ()):
+            if after not in seen:
                 seen.add(after)
                 stack.append(after)
     return True
+
+
+def _joint_moves(grid: Grid, before: Path, after: Path) -> Iterator[Path]:
+    """All legal joint moves that begin with the cells `after` of the first agents."""
+    if len(after) == len(before):
+        yield after
+        return
+    cell = before[len(after)]
+    for target in (*grid.moves[cell], cell):
+        moved = (*after, target)
+        if rules.first_conflict(before[: len(moved)], moved) is None:
+            yield from _joint_moves(grid, before, moved)

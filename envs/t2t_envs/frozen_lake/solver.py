@@ -96,7 +96,7 @@ def solve(instance: Instance, objective: str | None = None, max_nodes: int = DEF
         result = reference_cbs.search(instance, objective, max_nodes)
         status, cost, nodes, paths = result.status, result.cost, result.nodes, result.paths
     else:
-        _, _, holes, starts, goals = _arrays([instance])
+        _, _, holes, starts, goals = flat_arrays([instance])
         code, cost, nodes, cells = core.solve(instance.size, holes, starts, goals, OBJECTIVES.index(objective), max_nodes)
         status = _STATUS[code]
         paths = tuple(tuple(divmod(cell, instance.size) for cell in path) for path in cells)
@@ -137,15 +137,16 @@ def solve_many(
     if core is None:
         return [_reference_label(*pair, max_nodes, wait) for pair in zip(instances, objectives, strict=True)]
     codes = np.array([OBJECTIVES.index(name) for name in objectives], dtype=np.uint8)
-    columns = core.solve_many(*_arrays(instances), codes, max_nodes, wait, threads)
+    columns = core.solve_many(*flat_arrays(instances), codes, max_nodes, wait, threads)
     return [
         Label(_STATUS[status], cost if status == 0 else None, _ANSWER[answer] if wait else None, nodes)
         for status, cost, answer, nodes in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
 
-def _arrays(instances: Sequence[Instance]) -> tuple[np.ndarray, ...]:
-    """Sizes and agent counts per instance, then holes (one byte per cell), starts and goals of all, end to end."""
+def flat_arrays(instances: Sequence[Instance]) -> tuple[np.ndarray, ...]:
+    """The arguments of the native door: sizes and agent counts per instance, then holes (one byte per cell), starts and
+    goals of all instances, end to end."""
     holes, starts, goals = bytearray(), [], []
     for instance in instances:
         size = instance.size

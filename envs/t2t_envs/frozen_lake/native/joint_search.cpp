@@ -1,6 +1,8 @@
 #include "joint_search.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 
@@ -28,7 +30,7 @@ public:
         commits_ = problem.movement.commits();
         nodes_.clear();
         for (auto& bucket : buckets_) bucket.clear();
-        slots_.assign(1024, none);
+        slots_.assign(1024, Slot{});
         goal_ = none;
         layer_ = 0;
         add_starts(0);
@@ -78,6 +80,12 @@ private:
         int cost, rest, next;  // so far; lower bound of what is left; the f at which it is to be expanded
     };
 
+    struct Slot {
+        Key key;
+        std::uint32_t node = none;
+        int cost;
+    };
+
     int unpack(Key key, int agent) const {
         return static_cast<int>(key >> (agent * bits_)) & ((1 << bits_) - 1);
     }
@@ -90,7 +98,7 @@ private:
     // All states at step 0: an agent that starts on its goal may have arrived already.
     void add_starts(int agent) {
         if (agent == agents_) {
-            add(now_, none, 0, problem_->bound);
+            add(pack(now_), none, 0, problem_->bound);
             return;
         }
         now_[agent] = problem_->starts[agent];
@@ -149,24 +157,30 @@ private:
         return pair_cost(other[0], state[other[0]], other[1], state[other[1]]);
     }
 
-    // A state reached at this cost. It is stored if its f is within `limit`; returns its f.
-    int add(const int* state, std::uint32_t parent, int cost, int limit) {
+    Key pack(const int* state) const {
         Key key = 0;
         for (int i = 0; i < agents_; ++i) key |= static_cast<Key>(state[i]) << (i * bits_);
-        std::size_t slot = hash(key) & (slots_.size() - 1);
-        for (; slots_[slot] != none; slot = (slot + 1) & (slots_.size() - 1)) {
-            Node& node = nodes_[slots_[slot]];
-            if (node.key != key) continue;
-            if (node.cost <= cost) return 0;
-            node.parent = parent, node.cost = cost;
-            push(slots_[slot]);
+        return key;
+    }
+    // A state reached at this cost. It is stored if its f is within `limit`, else its f is returned.
+    int add(Key key, std::uint32_t parent, int cost, int limit) {
+        std::size_t at = hash(key) & (slots_.size() - 1);
+        for (; slots_[at].node != none; at = (at + 1) & (slots_.size() - 1)) {
+            Slot& slot = slots_[at];
+            if (slot.key != key) continue;
+            if (slot.cost <= cost) return 0;
+            slot.cost = cost;
+            nodes_[slot.node].parent = parent, nodes_[slot.node].cost = cost;
+            push(slot.node);
             return 0;
         }
+        int state[max_team];
+        for (int i = 0; i < agents_; ++i) state[i] = unpack(key, i);
         const int rest = whole_bound(state);
         if (cost + rest > limit) return cost + rest;
-        slots_[slot] = static_cast<std::uint32_t>(nodes_.size());
+        slots_[at] = {key, static_cast<std::uint32_t>(nodes_.size()), cost};
         nodes_.push_back({key, parent, cost, rest, 0});
-        push(slots_[slot]);
+        push(slots_[at].node);
         if (nodes_.size() * 2 >= slots_.size()) rehash();
         return 0;
     }
@@ -186,41 +200,42 @@ private:
         return static_cast<std::size_t>(z * 0xD6E8FEB86659FD93ULL >> 20);
     }
     void rehash() {
-        slots_.assign(slots_.size() * 4, none);
-        for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
-            std::size_t slot = hash(nodes_[node].key) & (slots_.size() - 1);
-            while (slots_[slot] != none) slot = (slot + 1) & (slots_.size() - 1);
-            slots_[slot] = node;
+        std::vector<Slot> old(slots_.size() * 4);
+        old.swap(slots_);
+        for (const Slot& slot : old) {
+            if (slot.node == none) continue;
+            std::size_t at = hash(slot.key) & (slots_.size() - 1);
+            while (slots_[at].node != none) at = (at + 1) & (slots_.size() - 1);
+            slots_[at] = slot;
         }
     }
 
     void expand(std::uint32_t node) {
-        parent_ = node;
+        children_.clear();
         const Key key = nodes_[node].key;
-        active_ = 0;
-        base_ = nodes_[node].cost;
+        int active = 0;
         for (int j = 0; j < agents_; ++j) {
             now_[j] = unpack(key, j);
             place_[j] = now_[j] == problem_->cells ? problem_->goals[j] : now_[j];
-            active_ += now_[j] != problem_->cells;
-            after_[j] = now_[j];
-            own_[j] = problem_->distance[j][now_[j]];
-            base_ += own_[j];
-            for (int i = 0; i < j; ++i) {
-                total_[JointProblem::pair_number(i, j)] = static_cast<std::int16_t>(pair_cost(i, now_[i], j, now_[j]));
-            }
+            active += now_[j] != problem_->cells;
         }
-        child_cost_ = nodes_[node].cost + (makespan_ ? 1 : active_);
+        cost_ = nodes_[node].cost;
+        child_cost_ = cost_ + (makespan_ ? 1 : active);
         // Where the search has become long, successors are made some layers ahead, to expand each state less often.
         const std::size_t stored = nodes_.size();
-        limit_ = std::min(problem_->bound, layer_ + (stored < 1000 ? 0 : stored < 8000 ? 2 : 8));
-        early_ = stored < 8000;
+        limit_ = std::min(problem_->bound, layer_ + (stored < 2000 ? 0 : stored < 20000 ? 1 : 3));
         next_ = never;
+        for (int i = 0; i < agents_; ++i) order_[i] = i;
         if (makespan_) {
             move_makespan(0, 0);
         } else {
-            move_sum(0, base_);
+            split_ = split(now_);
+            std::copy_n(split_.order, agents_, order_);
+            int rest = 0;
+            for (int at = 0; at < agents_; at += split_.block(at)) rest += split_.cost[at];
+            move_sum(0, 0, cost_ + rest);
         }
+        for (const Key child : children_) postpone(add(child, node, child_cost_, limit_));
         if (next_ <= problem_->bound) {
             nodes_[node].next = next_;
             enqueue(node, next_);
@@ -231,102 +246,149 @@ private:
 
     // Calls use(new state, its place, whether the agent was active) for every move of the agent that meets no earlier one.
     template <typename Use>
-    void for_moves(int agent, Use use) {
-        const int cells = problem_->cells, from = now_[agent], goal = problem_->goals[agent];
+    void for_moves(int at, Use use) {
+        const int agent = order_[at], cells = problem_->cells, from = now_[agent], goal = problem_->goals[agent];
         if (from == cells) {
-            if (!blocked(agent, goal)) use(cells, goal, 0);
+            if (!blocked(at, goal)) use(agent, cells, goal, 0);
             return;
         }
-        if (problem_->movement.waits && !blocked(agent, from)) use(from, from, 1);
+        if (problem_->movement.waits && !blocked(at, from)) use(agent, from, from, 1);
         for (const int to : problem_->neighbours[from]) {
             if (to < 0) break;
-            if (blocked(agent, to)) continue;
-            use(to, to, 1);
-            if (commits_ && to == goal) use(cells, to, 1);
+            if (blocked(at, to)) continue;
+            use(agent, to, to, 1);
+            if (commits_ && to == goal) use(agent, cells, to, 1);
         }
     }
-    bool blocked(int agent, int to) const {
-        for (int other = 0; other < agent; ++other) {
-            if (target_[other] == to || (target_[other] == place_[agent] && place_[other] == to)) return true;
+    bool blocked(int at, int to) const {
+        const int here = place_[order_[at]];
+        for (int earlier = 0; earlier < at; ++earlier) {
+            const int other = order_[earlier];
+            if (target_[other] == to || (target_[other] == here && place_[other] == to)) return true;
         }
         return false;
     }
 
-    void move_makespan(int agent, int largest) {
-        if (agent == agents_) return child();
-        for_moves(agent, [&](int state, int place, int) {
+    void move_makespan(int at, int largest) {
+        if (at == agents_) return child();
+        for_moves(at, [&](int agent, int state, int place, int) {
             int need = std::max<int>(largest, problem_->distance[agent][state]);
             for (int other = 0; other < agent; ++other) need = std::max(need, pair_cost(other, after_[other], agent, state));
             if (need >= no_finish) return;
             if (child_cost_ + need > limit_) return postpone(child_cost_ + need);
             after_[agent] = state;
             target_[agent] = place;
-            move_makespan(agent + 1, need);
+            move_makespan(at + 1, need);
         });
     }
 
-    // `sum` is the cost so far plus what every agent alone still needs: after its move for those before `agent`, before
-    // it for the others. The pairs add to that what they need beyond.
-    void move_sum(int agent, int sum) {
-        if (agent == agents_) return child();
-        const int old_own = own_[agent];
-        std::int16_t old_total[max_team];
-        for (int other = 0; other < agents_; ++other) old_total[other] = pair_total(agent, other);
-        for_moves(agent, [&](int state, int place, int step) {
-            const int own = step + problem_->distance[agent][state];
-            const int new_sum = sum + own - old_own;
-            if (own >= no_finish) return;
-            if (new_sum > limit_) return postpone(new_sum);
-            own_[agent] = own;
-            moved_[agent] = step;
-            for (int other = 0; other < agent; ++other) {
-                pair_total(agent, other) =
-                    static_cast<std::int16_t>(pair_cost(other, after_[other], agent, state) + step + moved_[other]);
-            }
+    // Agents move in the order of the split. `steps` is what the moves of this block cost so far, `total` a lower bound
+    // of the whole: blocks before this one after their moves, this one and the later ones as before any move.
+    void move_sum(int at, int steps, int total) {
+        if (at == agents_) return child();
+        const int start = split_.start[at], size = split_.block(start), before = split_.cost[start];
+        for_moves(at, [&](int agent, int state, int place, int step) {
             after_[agent] = state;
             target_[agent] = place;
-            if (early_ && agent + 1 < agents_) {
-                const int bound = sum_bound(new_sum);
-                if (bound > limit_) return postpone(bound);
-            }
-            move_sum(agent + 1, new_sum);
+            const int block = steps + step + block_bound(start, size, at);
+            if (block >= no_finish) return;
+            const int bound = total + std::max(0, block - before);
+            if (bound > limit_) return postpone(bound);
+            const bool complete = at + 1 == start + size;
+            move_sum(at + 1, complete ? 0 : steps + step, complete ? total - before + block : total);
         });
-        own_[agent] = old_own;
-        for (int other = 0; other < agents_; ++other) pair_total(agent, other) = old_total[other];
     }
-    std::int16_t& pair_total(int i, int j) {
-        if (i == j) return unused_;
-        return total_[i < j ? JointProblem::pair_number(i, j) : JointProblem::pair_number(j, i)];
-    }
-    int sum_bound(int sum) const {
-        int excess[max_team * (max_team - 1) / 2];
-        for (int j = 1, p = 0; j < agents_; ++j) {
-            for (int i = 0; i < j; ++i, ++p) {
-                if (total_[p] >= no_finish) return never;
-                excess[p] = std::max(0, total_[p] - own_[i] - own_[j]);
-            }
+    // What the block that starts at `start` still needs if its agents up to `at` have moved and the others are as before.
+    int block_bound(int start, int size, int at) const {
+        const int a = order_[start], moved = at - start + 1;
+        if (size == 1) return problem_->distance[a][after_[a]];
+        const int b = order_[start + 1];
+        if (size == 2) {
+            if (moved == 2) return pair_of(a, after_[a], b, after_[b]);
+            return problem_->distance[a][after_[a]] + problem_->distance[b][now_[b]];
         }
-        return sum + excess_bound(excess, agents_);
+        const int c = order_[start + 2];
+        if (moved == 3) return triple_cost(a, after_[a], b, after_[b], c, after_[c]);
+        if (moved == 2) return pair_of(a, after_[a], b, after_[b]) + problem_->distance[c][now_[c]];
+        return problem_->distance[a][after_[a]] + pair_of(b, now_[b], c, now_[c]);
+    }
+    int pair_of(int i, int x, int j, int y) const { return i < j ? pair_cost(i, x, j, y) : pair_cost(j, y, i, x); }
+
+    // The agents cut into blocks of at most three whose costs are known together, so that the blocks add up to much.
+    struct Split {
+        int order[max_team], start[max_team], cost[max_team];  // start: of the block at this position; cost: at its start
+        int size[max_team];
+        int block(int begin) const { return size[begin]; }
+    };
+    void add_block(Split& split, int& at, std::initializer_list<int> members, int cost) const {
+        const int begin = at;
+        split.cost[begin] = cost;
+        split.size[begin] = static_cast<int>(members.size());
+        for (const int agent : members) {
+            split.order[at] = agent;
+            split.start[at++] = begin;
+        }
+    }
+    Split split(const int* state) const {
+        Split split;
+        int at = 0;
+        bool used[max_team] = {};
+        if (problem_->with_triples) {
+            int best[3] = {0, 1, 2}, most = -1;
+            for (int k = 2; k < agents_; ++k) {
+                for (int j = 1; j < k; ++j) {
+                    for (int i = 0; i < j; ++i) {
+                        const int sum = triple_cost(i, state[i], j, state[j], k, state[k]) + rest_of(state, i, j, k);
+                        if (sum > most) most = sum, best[0] = i, best[1] = j, best[2] = k;
+                    }
+                }
+            }
+            const int i = best[0], j = best[1], k = best[2];
+            used[i] = used[j] = used[k] = true;
+            add_block(split, at, {i, j, k}, triple_cost(i, state[i], j, state[j], k, state[k]));
+        }
+        for (;;) {  // the pair that needs most beyond its members alone
+            int most = 0, a = 0, b = 0;
+            for (int j = 1; j < agents_; ++j) {
+                for (int i = 0; i < j; ++i) {
+                    if (used[i] || used[j]) continue;
+                    const int excess = pair_cost(i, state[i], j, state[j]) - problem_->distance[i][state[i]] -
+                                       problem_->distance[j][state[j]];
+                    if (excess > most) most = excess, a = i, b = j;
+                }
+            }
+            if (most == 0) break;
+            used[a] = used[b] = true;
+            add_block(split, at, {a, b}, pair_cost(a, state[a], b, state[b]));
+        }
+        for (int i = 0; i < agents_; ++i) {
+            if (!used[i]) add_block(split, at, {i}, problem_->distance[i][state[i]]);
+        }
+        return split;
     }
     // A successor beyond the limit: this state is expanded again at its f.
     void postpone(int f) {
         if (f > limit_ && f < next_) next_ = f;
     }
-    void child() { postpone(add(after_, parent_, child_cost_, limit_)); }
+    // Successors are looked up together, so that the memory accesses overlap.
+    void child() {
+        const Key key = pack(after_);
+        __builtin_prefetch(&slots_[hash(key) & (slots_.size() - 1)]);
+        children_.push_back(key);
+    }
 
     const JointProblem* problem_ = nullptr;
     int agents_ = 0, bits_ = 0, layer_ = 0;
     bool makespan_ = true, commits_ = false;
     std::vector<Node> nodes_;
-    std::vector<std::uint32_t> slots_;
+    std::vector<Slot> slots_;
+    std::vector<Key> children_;
     std::vector<std::vector<std::uint32_t>> buckets_;
     std::uint32_t goal_ = none;
-    // The expansion under way: before, after, and the squares on which the agents stand before and after.
-    std::uint32_t parent_ = none;
-    int now_[max_team], after_[max_team], place_[max_team], target_[max_team], own_[max_team], moved_[max_team];
-    std::int16_t total_[max_team * (max_team - 1) / 2], unused_ = 0;
-    int active_ = 0, base_ = 0, child_cost_ = 0, limit_ = 0, next_ = 0;
-    bool early_ = true;
+    // The expansion under way: states before and after, the cells the agents stand on before and after.
+    int now_[max_team], after_[max_team], place_[max_team], target_[max_team], order_[max_team];
+    int cost_ = 0, child_cost_ = 0, limit_ = 0, next_ = 0;
+    Split split_;
 };
 
 JointSearch::JointSearch()

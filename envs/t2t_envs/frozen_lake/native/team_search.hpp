@@ -1,5 +1,6 @@
 // Optimal solutions of a team of agents that cannot be planned apart: pairs by PairSearch, more by JointSearch.
 #pragma once
+#include <initializer_list>
 #include <vector>
 
 #include "excess.hpp"
@@ -62,15 +63,14 @@ public:
         lower = std::max(lower, pair_bound(team));
         if (lower >= unreachable) return {Status::infeasible, -1};
         const Movement movement{objective_, true};
-        for (const int surplus : {first_surplus, second_surplus, -1}) {
-            if (surplus != first_surplus && surplus != -1) {
-                const Status status = reach(team);
-                if (status == Status::infeasible) return {status, -1};
-            }
-            const JointResult result = joint(team, movement, surplus < 0 ? unlimited : lower + surplus, paths);
+        // A bound keeps the tables small. On a small map, or if the bounds were too low, all is searched.
+        for (int surplus = first_surplus; surplus <= last_surplus; surplus *= 4) {
+            const JointResult result = joint(team, movement, lower + surplus, paths);
             if (result.status != Status::infeasible) return result;
+            lower += surplus + 1;
+            if (problem_.with_triples && problem_.cells <= small_region) break;
         }
-        return {Status::infeasible, -1};
+        return joint(team, movement, unlimited, paths);
     }
 
     // A solution of at most `bound` where nobody waits before arriving for good; infeasible: there is none.
@@ -89,7 +89,7 @@ public:
     }
 
 private:
-    static constexpr int first_surplus = 3, second_surplus = 12, pair_surplus = 6;
+    static constexpr int first_surplus = 3, last_surplus = 12, pair_surplus = 6, small_region = 64;
 
     Agent<W>& agent(int i) { return (*agents_)[i]; }
     const Agent<W>& agent(int i) const { return (*agents_)[i]; }
@@ -103,7 +103,7 @@ private:
         std::vector<Path> paths;
         return joint(team, {objective_, true}, unlimited, paths);
     }
-    // A lower bound of the team's optimum from its pairs.
+    // A lower bound of a team's optimum from its pairs.
     int pair_bound(const std::vector<int>& team) {
         int excess[max_team * (max_team - 1) / 2], largest = 0;
         for (int b = 1; b < static_cast<int>(team.size()); ++b) {
@@ -120,9 +120,19 @@ private:
         return alone(team) + excess_bound(excess, static_cast<int>(team.size()));
     }
 
+    // What a solution within the bound leaves for the members at these places of the team.
+    int left_for(const std::vector<int>& team, int bound, std::initializer_list<int> places) {
+        if (bound >= unlimited) return unlimited;
+        if (objective_ == Objective::makespan) return bound;
+        others_.clear();
+        for (int a = 0; a < static_cast<int>(team.size()); ++a) {
+            if (std::find(places.begin(), places.end(), a) == places.end()) others_.push_back(team[a]);
+        }
+        return others_.empty() ? bound : bound - pair_bound(others_);
+    }
     // The squares an agent can be on in a solution of at most this length for it alone.
     Board<W> domain(int i, int length) {
-        Board<W> squares;
+        Board<W> squares = Board<W>::bit(agent(i).start) | Board<W>::bit(agent(i).goal);
         Balls<W>&from = from_start_[i], &to = agent(i).to_goal;
         for (int radius = 0; radius <= length; ++radius) {
             squares |= from.ring(radius) & to.ball(length - radius);
@@ -133,12 +143,15 @@ private:
 
     JointResult joint(const std::vector<int>& team, Movement movement, int bound, std::vector<Path>& paths) {
         if (!state_problem(team, movement, bound)) return {};
-        const bool can_escalate = objective_ == Objective::sum_of_costs && team.size() >= 3 &&
-                                  team.size() <= max_triples_team && problem_.cells <= max_triple_cells;
-        const std::uint64_t first_limit = std::min(effort_->max_nodes, effort_->nodes + escalate_after);
-        JointResult result = joint_search_.run(problem_, can_escalate ? first_limit : effort_->max_nodes, effort_->nodes);
-        if (result.status == Status::undecided && can_escalate && !effort_->spent()) {
-            if (!add_triples(team, movement, bound)) return {};
+        const bool triples = objective_ == Objective::sum_of_costs && team.size() >= 3 &&
+                             team.size() <= max_triples_team && problem_.cells <= max_triple_cells;
+        const bool may_be_infeasible = bound >= unlimited && team.size() >= 3;
+        const std::uint64_t limit =
+            triples || may_be_infeasible ? std::min(effort_->max_nodes, effort_->nodes + easy_nodes(team.size())) : effort_->max_nodes;
+        JointResult result = joint_search_.run(problem_, limit, effort_->nodes);
+        if (result.status == Status::undecided && limit < effort_->max_nodes) {  // not easy
+            if (may_be_infeasible && reach(team) == Status::infeasible) return {Status::infeasible, -1};
+            if (triples && !add_triples(team, movement, bound)) return {};
             result = joint_search_.run(problem_, effort_->max_nodes, effort_->nodes);
         }
         if (result.status != Status::solved) return result;
@@ -153,11 +166,9 @@ private:
     // Numbers the cells and fills the tables; false where they would not fit.
     bool state_problem(const std::vector<int>& team, Movement movement, int bound) {
         const int agents = static_cast<int>(team.size());
-        const bool sum = objective_ == Objective::sum_of_costs;
-        const int rest = sum ? bound - alone(team) : 0;  // what an agent may spend beyond its own distance
         Board<W> all;
         for (int a = 0; a < agents; ++a) {
-            domains_[a] = domain(team[a], bound >= unlimited ? unreachable : sum ? agent(team[a]).distance + rest : bound);
+            domains_[a] = domain(team[a], left_for(team, bound, {a}));
             all |= domains_[a];
         }
         number(all);
@@ -170,7 +181,7 @@ private:
         for (int b = 1; b < agents; ++b) {
             for (int a = 0; a < b; ++a) {
                 const Agent<W>&x = agent(team[a]), &y = agent(team[b]);
-                const int limit = bound >= unlimited ? unlimited : sum ? x.distance + y.distance + rest : bound;
+                const int limit = left_for(team, bound, {a, b});
                 auto& costs = problem_.pair[JointProblem::pair_number(a, b)];
                 const bool whole = builder_.build(*grid_, x, y, domains_[a], domains_[b], index_, movement,
                                                   std::min<int>(limit, no_finish - 1), costs);
@@ -179,14 +190,18 @@ private:
         }
         return true;
     }
+    // How long to search before tables of triples pay: building them takes about as long as expanding so many states.
+    std::uint64_t easy_nodes(std::uint64_t agents) const {
+        const std::uint64_t cells = problem_.cells;
+        return 500 + cells * cells * cells * (agents * (agents - 1) * (agents - 2) / 6) / 400;
+    }
     bool add_triples(const std::vector<int>& team, Movement movement, int bound) {
         problem_.with_triples = true;
         for (int c = 2; c < static_cast<int>(team.size()); ++c) {
             for (int b = 1; b < c; ++b) {
                 for (int a = 0; a < b; ++a) {
                     const Agent<W>&x = agent(team[a]), &y = agent(team[b]), &z = agent(team[c]);
-                    const int rest = bound >= unlimited ? unlimited : bound - alone(team);
-                    const int limit = std::min<int>(x.distance + y.distance + z.distance + rest, no_finish - 1);
+                    const int limit = std::min<int>(left_for(team, bound, {a, b, c}), no_finish - 1);
                     const bool whole =
                         triples_.build(*grid_, {&x, &y, &z}, {domains_[a], domains_[b], domains_[c]}, index_, movement,
                                        limit, problem_.triple[JointProblem::triple_number(a, b, c)]);
@@ -240,7 +255,6 @@ private:
         return reachability(problem_.neighbours, starts, goals, effort_->max_nodes, effort_->nodes);
     }
 
-    static constexpr std::uint64_t escalate_after = 3000;
     static constexpr int max_triple_cells = 100;
     static constexpr std::size_t max_table_entries = std::size_t{1} << 26;
     const Grid<W>* grid_ = nullptr;
@@ -255,6 +269,7 @@ private:
     std::array<Board<W>, max_team> domains_;
     SquareIndex index_;
     JointProblem problem_;
+    std::vector<int> others_;
     JointSearch joint_search_;
     std::vector<std::vector<int>> cells_;
 };

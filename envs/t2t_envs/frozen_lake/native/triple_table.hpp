@@ -16,20 +16,28 @@ public:
         side_ = static_cast<std::size_t>(index.cells()) + 1;
         table.assign(side_ * side_ * side_, no_finish);
         known_.assign(side_ * side_, Board<W>{});
-        for (auto& level : fresh_) level.clear();
+        for (auto& level : seeds_) level.clear();
+        for (auto& level : fresh_) level.assign(side_ * side_, Board<W>{});
+        for (auto& level : touched_) level.clear();
         bool whole = true;
         for (int gone = 0; gone < 3; ++gone) whole &= add_pairs(gone, movement, limit);
-        for (std::size_t level = 0; level < fresh_.size(); ++level) {
-            if (static_cast<int>(level) + 3 > limit) return false;
-            merge_fresh(static_cast<int>(level));
+        for (int level = 0, idle = 0; level < static_cast<int>(seeds_.size()) || idle < ring; ++level) {
+            if (level + 3 > limit) return false;
+            if (level < static_cast<int>(seeds_.size())) {
+                for (const Seed& seed : seeds_[level]) put(level, seed.x, seed.y, Board<W>::bit(seed.z));
+            }
+            auto& touched = touched_[level % ring];
+            idle = touched.empty() ? idle + 1 : 0;
+            for (const auto& [x, y] : touched) look_back(level, x, y);
+            touched.clear();
         }
         return whole;
     }
 
 private:
-    struct States {  // one agent each on x and y, the third on any of zs
-        std::int16_t x, y;
-        Board<W> zs;
+    static constexpr int ring = 4;  // levels kept at once; a step costs three
+    struct Seed {
+        std::int16_t x, y, z;
     };
 
     std::uint16_t& entry(std::array<int, 3> cell) { return (*table_)[(cell[0] * side_ + cell[1]) * side_ + cell[2]]; }
@@ -54,55 +62,49 @@ private:
                 cell[gone] = index_->of_square[agents_[gone]->goal];
                 if (p == done) cell[first] = goal_first;
                 if (q == done) cell[second] = goal_second;
-                Board<W> z = Board<W>::bit(index_->square[cell[2]]);
-                put(cost, index_->square[cell[0]], index_->square[cell[1]], z);
+                if (cost >= static_cast<int>(seeds_.size())) seeds_.resize(cost + 1);
+                seeds_[cost].push_back({static_cast<std::int16_t>(cell[0]), static_cast<std::int16_t>(cell[1]),
+                                        index_->square[cell[2]]});
             }
         }
         return whole;
     }
+    // States with the first two agents on cells x and y and the third on one of zs, to look back from at this level.
     void put(int level, int x, int y, const Board<W>& zs) {
-        if (level >= static_cast<int>(fresh_.size())) fresh_.resize(level + 1);
-        fresh_[level].push_back({static_cast<std::int16_t>(x), static_cast<std::int16_t>(y), zs});
+        Board<W>& fresh = fresh_[level % ring][x * side_ + y];
+        if (!fresh.any()) touched_[level % ring].push_back({static_cast<std::int16_t>(x), static_cast<std::int16_t>(y)});
+        fresh |= zs;
     }
-    void merge_fresh(int level) {
-        // Several entries of one (x, y) are looked back from at once.
-        auto& states = fresh_[level];
-        std::sort(states.begin(), states.end(),
-                  [](const States& a, const States& b) { return a.x != b.x ? a.x < b.x : a.y < b.y; });
-        for (std::size_t i = 0; i < fresh_[level].size();) {
-            States merged = fresh_[level][i];
-            for (++i; i < fresh_[level].size() && fresh_[level][i].x == merged.x && fresh_[level][i].y == merged.y; ++i) {
-                merged.zs |= fresh_[level][i].zs;
-            }
-            look_back(level + 3, merged);
-        }
-        fresh_[level].clear();
-    }
-    void look_back(int level, const States& to) {
-        Board<W> base = grid_->neighbours(to.zs);
-        Board<W> from_x = grid_->neighbours(to.x), from_y = grid_->neighbours(to.y);
+    void look_back(int level, int cell_x, int cell_y) {
+        Board<W>& fresh = fresh_[level % ring][cell_x * side_ + cell_y];
+        const Board<W> zs = fresh;
+        fresh = {};
+        const int to_x = index_->square[cell_x], to_y = index_->square[cell_y];
+        Board<W> base = grid_->neighbours(zs);
+        Board<W> from_x = grid_->neighbours(to_x), from_y = grid_->neighbours(to_y);
         if (waits_) {
-            base |= to.zs;
-            from_x.set(to.x);
-            from_y.set(to.y);
+            base |= zs;
+            from_x.set(to_x);
+            from_y.set(to_y);
         }
         base &= domains_[2];
         from_x &= domains_[0];
         from_y &= domains_[1];
         from_x.for_each([&](int x) {
+            const std::size_t row = index_->of_square[x] * side_;
             from_y.for_each([&](int y) {
-                if (x == y || (x == to.y && y == to.x)) return;
-                Board<W>& known = known_[index_->of_square[x] * side_ + index_->of_square[y]];
+                Board<W>& known = known_[row + index_->of_square[y]];
                 Board<W> before = base.without(known);
+                if (!before.any() || x == y || (x == to_y && y == to_x)) return;
                 before.clear(x);
                 before.clear(y);
-                forbid_swap(before, to.zs, x, to.x);
-                forbid_swap(before, to.zs, y, to.y);
+                forbid_swap(before, zs, x, to_x);
+                forbid_swap(before, zs, y, to_y);
                 if (!before.any()) return;
                 known |= before;
-                std::uint16_t* row = &entry({index_->of_square[x], index_->of_square[y], 0});
-                before.for_each([&](int z) { row[index_->of_square[z]] = static_cast<std::uint16_t>(level); });
-                put(level, x, y, before);
+                std::uint16_t* costs = table_->data() + (row + index_->of_square[y]) * side_;
+                before.for_each([&](int z) { costs[index_->of_square[z]] = static_cast<std::uint16_t>(level + 3); });
+                put(level + 3, index_->of_square[x], index_->of_square[y], before);
             });
         });
     }
@@ -124,7 +126,9 @@ private:
     PairTableBuilder<W> pairs_;
     std::vector<std::uint16_t> pair_;
     std::vector<Board<W>> known_;
-    std::vector<std::vector<States>> fresh_;
+    std::vector<std::vector<Seed>> seeds_;  // per level
+    std::array<std::vector<Board<W>>, ring> fresh_;
+    std::array<std::vector<std::array<std::int16_t, 2>>, ring> touched_;
 };
 
 }  // namespace t2t

@@ -1,0 +1,126 @@
+"""The solver against an independent exhaustive search, and larger teams against Conflict-Based Search."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pytest
+from oracle import Oracle
+
+from t2t_core.seeding import Stream
+from t2t_envs.frozen_lake import reference_cbs, rules
+from t2t_envs.frozen_lake.instance import OBJECTIVES, Instance
+from t2t_envs.frozen_lake.solver import UnsolvableError, flat_arrays, native_core, solve, solve_many
+
+PER_CELL_GROUP = 250  # instances per objective, agent count and size: 2 * 4 * 250 = 2,000
+
+
+def random_instance(stream: Stream, size: int, holes: int, agents: int, objective: str) -> Instance:
+    """Uniform holes, starts and goals; starts may equal goals, and goals may be out of reach."""
+    cells = list(product(range(size), repeat=2))
+    stream.shuffle(cells)
+    free = cells[holes:]
+    starts = free[:agents]
+    goals: list[tuple[int, int]] = []
+    while len(goals) < agents:
+        cell = stream.choice(free)
+        if cell not in goals:
+            goals.append(cell)
+    return Instance(size, cells[:holes], starts, goals, objective)
+
+
+def hole_counts(size: int, agents: int) -> range:
+    return range(min(size * size // 2, size * size - agents) + 1)
+
+
+def instances(seed: int, sizes: range, teams: tuple[int, ...], each: int, objective: str) -> Iterator[tuple[Instance, tuple]]:
+    """`each` instances per team and size, drawn evenly over the hole counts, with the cell they belong to."""
+    for agents, size in product(teams, sizes):
+        stream = Stream.of(seed, "solver test", agents, size, objective)
+        counts = hole_counts(size, agents)
+        for number in range(each):
+            holes = counts[number * len(counts) // each]
+            yield random_instance(stream, size, holes, agents, objective), (agents, size, holes)
+
+
+def check_paths(instance: Instance, objective: str, cost: int) -> None:
+    solution = solve(instance, objective)
+    assert solution.cost == cost
+    horizon = max(map(len, solution.paths))
+    for path, start, goal in zip(solution.paths, instance.starts, instance.goals, strict=True):
+        assert path[0] == start and path[-1] == goal
+        assert not set(path) & set(instance.holes)
+        assert all(rules.in_bounds(instance.size, cell) for cell in path)
+        assert all(map(rules.is_legal_move, path, path[1:]))
+        assert rules.arrival(path, goal) == len(path) - 1
+    for step in range(1, horizon):
+        before, after = ([rules.position_at(path, t) for path in solution.paths] for t in (step - 1, step))
+        assert rules.first_conflict(before, after) is None
+    assert getattr(rules.costs(solution.paths, instance.goals), objective) == cost
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_cost_wait_and_paths_equal_the_exhaustive_search(objective: str, capsys: pytest.CaptureFixture) -> None:
+    cases = list(instances(1, range(3, 7), (2, 3), PER_CELL_GROUP, objective))
+    labels = solve_many([instance for instance, _ in cases], wait=True)
+    compared: Counter = Counter()
+    outcomes: Counter = Counter()
+    for (instance, cell), label in zip(cases, labels, strict=True):
+        oracle = Oracle(instance)
+        optimum = oracle.optimum(objective)
+        assert label.cost == optimum, instance
+        assert label.status == ("infeasible" if optimum is None else "solved")
+        if optimum is not None:
+            assert label.requires_wait == oracle.requires_wait(objective, optimum), instance
+            check_paths(instance, objective, optimum)
+        else:
+            with pytest.raises(UnsolvableError):
+                solve(instance)
+        compared[cell] += 1
+        outcomes[label.status, label.requires_wait] += 1
+    assert sum(compared.values()) >= 2_000
+    with capsys.disabled():
+        print(f"\n{objective}: {sum(compared.values())} instances equal the exhaustive search; outcomes {dict(outcomes)}")
+        for agents, size in product((2, 3), range(3, 7)):
+            counts = [f"{h}:{compared[agents, size, h]}" for h in hole_counts(size, agents)]
+            print(f"  {agents} agents {size}x{size}, holes:instances {' '.join(counts)}")
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_four_and_five_agents_equal_conflict_based_search(objective: str, capsys: pytest.CaptureFixture) -> None:
+    cases = list(instances(2, range(3, 7), (4, 5), 40, objective))
+    labels = solve_many([instance for instance, _ in cases], wait=True)
+    decided: Counter = Counter()
+    waits = 0
+    for (instance, cell), label in zip(cases, labels, strict=True):
+        assert label.status != "undecided"
+        result = reference_cbs.search(instance, objective, max_nodes=25)
+        if result.status == "undecided":
+            continue
+        assert (label.status, label.cost) == (result.status, result.cost), instance
+        decided[cell] += 1
+        if result.cost is not None:
+            check_paths(instance, objective, result.cost)
+            answer = reference_cbs.requires_wait(instance, objective, result.cost, max_nodes=25)
+            waits += answer is not None
+            assert answer in (None, label.requires_wait), instance
+    with capsys.disabled():
+        counts = f"{sum(decided.values())} of {len(cases)} decided, {waits} wait flags, {len(decided)} cells"
+        print(f"\n{objective}, 4 and 5 agents against Conflict-Based Search: {counts}")
+    assert sum(decided.values()) >= 150  # over both objectives at least 300
+
+
+def test_the_plain_joint_search_of_the_native_core_agrees() -> None:
+    core = native_core()
+    assert core is not None
+    for objective in OBJECTIVES:
+        batch = [i for i, _ in instances(3, range(3, 5), (2, 3), 100, objective)]
+        batch += [i for i, _ in instances(4, range(3, 4), (4, 5), 100, objective)]
+        codes = np.full(len(batch), OBJECTIVES.index(objective), dtype=np.uint8)
+        fast = core.solve_many(*flat_arrays(batch), codes, 10**6, True)
+        plain = core.solve_many(*flat_arrays(batch), codes, 10**6, True, exhaustive=True)
+        for column in range(3):
+            assert (fast[column] == plain[column]).all()
