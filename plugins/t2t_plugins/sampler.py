@@ -1,7 +1,7 @@
 """Samples answers of a small Qwen3-shaped model, many at once, with one prefill per prompt (our choice).
 
 `transformers.generate` spends most of a small model's time outside its matrix products, and prefills every copy of a prompt.
-This sampler runs the same arithmetic with fused weights over one preallocated key/value cache: a prompt is read once, its
+This sampler runs the same arithmetic with fused weights over one key/value cache: a prompt is read once, its
 cache is copied to the `group` answers that continue it, and rows leave the batch when they end. Greedy answers are the same as
 those of `generate` (tests/plugins/test_sampler.py).
 """
@@ -14,6 +14,7 @@ from typing import Any
 
 # Rows that have ended are dropped when the others are fewer than this share: copying the cache costs a few steps.
 _COMPACT_BELOW = 0.8
+_COLUMNS = 64  # the cache grows by so many tokens at a time: most answers are far shorter than the most allowed
 _LARGEST = 20_000_000  # layers x width x inner width, about 60 M parameters: beyond that `generate` is no slower
 
 
@@ -113,16 +114,8 @@ class Sampler:
         width = max(len(p) for p in prompts)
         pads = torch.tensor([width - len(p) for p in prompts], device=device)
         ids = torch.tensor([[0] * (width - len(p)) + list(p) for p in prompts], device=device)
-        cache = torch.zeros(
-            len(self.layers),
-            2,
-            len(prompts) * group,
-            self.kv_heads,
-            width + max_tokens,
-            self.dim,
-            device=device,
-            dtype=self.embed.dtype,
-        )
+        shape = (len(self.layers), 2, len(prompts) * group, self.kv_heads, width + min(max_tokens, _COLUMNS), self.dim)
+        cache = torch.zeros(shape, device=device, dtype=self.embed.dtype)
         logits = self._prefill(ids, pads, cache, group).repeat_interleave(group, 0)
         pads = pads.repeat_interleave(group, 0)
         rows = torch.arange(len(pads), device=device)
@@ -140,6 +133,8 @@ class Sampler:
                 break
             if int(live.sum()) < _COMPACT_BELOW * len(rows):
                 rows, picked, pads, cache = rows[live], picked[live], pads[live], cache[:, :, live]
+            if width + step == cache.shape[4]:
+                cache = torch.nn.functional.pad(cache, (0, 0, 0, _COLUMNS))
             logits = self._step(picked, pads, cache, width + step)
         return _collect(tokens, logprobs, lengths, self.end, group)
 

@@ -23,7 +23,7 @@ def folder(tmp_path_factory):
     from t2t_baselines.tiny.model import make_model, make_tokenizer
 
     where = tmp_path_factory.mktemp("model")
-    model = make_model(1, num_hidden_layers=2)
+    model = make_model(1, num_hidden_layers=2, max_position_embeddings=2048)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim == 2:
@@ -72,6 +72,9 @@ def test_samples_depend_on_the_tasks_seeds(folder, tasks, engine):
 def test_it_keeps_the_contract_and_says_what_form_it_was_taught(folder):
     policy = HuggingFace(str(folder), {"batch_size": "7"})
     check_policy(policy, make(), sampling=Sampling(max_tokens=8))
+    long = [Task("long", 0, "x" * 3000, None, 0), Task("short", 0, "N 3", None, 1)]
+    answers = ask(policy, long, Sampling(max_tokens=8))
+    assert "leaves no room in a context of 2048" in answers[0].error and answers[1].error is None
     said = policy.describe()
     assert said["prompt_format"] == said["brief"] == "compact" and said["model"] == str(folder)
     assert own_formats("Qwen/Qwen3-4B") == {}

@@ -68,13 +68,19 @@ class HuggingFace:
 
         prompts = [chat_prompt(tokenizer, task.prompt, sampling.thinking) for task in tasks]
         encoded = tokenizer(prompts, add_special_tokens=False)["input_ids"]
-        order = sorted(range(len(tasks)), key=lambda i: len(encoded[i]))  # like lengths together: little padding
+        room = getattr(model.config, "max_position_embeddings", None) or 1 << 30
+        for i in (i for i, ids in enumerate(encoded) if len(ids) >= room):
+            reason = f"a prompt of {len(encoded[i])} tokens leaves no room in a context of {room}"
+            yield i, Response("", len(encoded[i]), 0, finish_reason="error", error=reason)
+        # Like lengths together: little padding.
+        order = sorted((i for i, ids in enumerate(encoded) if len(ids) < room), key=lambda i: len(encoded[i]))
         for first in range(0, len(order), self.batch_size):
             chosen = order[first : first + self.batch_size]
             started = time.monotonic()
             seed = key(0, "hf", *(tasks[i].seed % 2**32 for i in chosen))
             generator = torch.Generator(device=model.device).manual_seed(seed % 2**63)
-            answers = self._answer(model, tokenizer, [encoded[i] for i in chosen], sampling, generator)
+            limit = min(sampling.max_tokens, room - len(encoded[chosen[-1]]))
+            answers = self._answer(model, tokenizer, [encoded[i] for i in chosen], sampling, limit, generator)
             seconds = (time.monotonic() - started) / len(chosen)
             for i, (ids, ended) in zip(chosen, answers, strict=True):
                 text = tokenizer.decode(ids, skip_special_tokens=True)
@@ -82,10 +88,9 @@ class HuggingFace:
                 yield i, Response(text, len(encoded[i]), len(ids), finish_reason=reason, seconds=seconds)
 
     def _answer(
-        self, model: Any, tokenizer: Any, prompts: list[list[int]], sampling: Sampling, generator: Any
+        self, model: Any, tokenizer: Any, prompts: list[list[int]], sampling: Sampling, limit: int, generator: Any
     ) -> list[tuple[list[int], bool]]:
         """Token ids of every answer and whether it ended (the end token, where it came, is counted as a token)."""
-        limit = min(sampling.max_tokens, _room(model, max(map(len, prompts))))
         if self._sampler is not None:
             found = self._sampler.sample(prompts, 1, limit, sampling.temperature, sampling.top_p, generator)
             return [(one.tokens, one.ended) for (one,) in found]
@@ -212,16 +217,6 @@ def generate(
         stop = next((i for i, token in enumerate(row) if token in ends), None)
         answers.append((row if stop is None else row[: stop + 1], stop is not None))
     return answers
-
-
-def _room(model: Any, prompt: int) -> int:
-    """How many tokens fit behind a prompt; T2TError where none does."""
-    length = getattr(model.config, "max_position_embeddings", None) or 1 << 30
-    if prompt >= length:
-        raise T2TError(
-            f"a prompt of {prompt} tokens leaves no room in a context of {length}", next="use a shorter --prompt-format"
-        )
-    return int(length - prompt)
 
 
 def own_formats(name: str) -> dict[str, str]:
