@@ -91,7 +91,7 @@ def test_cost_wait_and_paths_equal_the_exhaustive_search(objective: str, capsys:
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_four_and_five_agents_equal_conflict_based_search(objective: str, capsys: pytest.CaptureFixture) -> None:
-    cases = list(instances(2, range(3, 7), (4, 5), 40, objective))
+    cases = list(instances(2, range(3, 7), (4, 5), 28, objective))
     labels = solve_many([instance for instance, _ in cases], wait=True)
     decided: Counter = Counter()
     waits = 0
@@ -117,8 +117,8 @@ def test_the_plain_joint_search_of_the_native_core_agrees() -> None:
     core = native_core()
     assert core is not None
     for objective in OBJECTIVES:
-        batch = [i for i, _ in instances(3, range(3, 5), (2, 3), 100, objective)]
-        batch += [i for i, _ in instances(4, range(3, 4), (4, 5), 100, objective)]
+        batch = [i for i, _ in instances(3, range(3, 5), (2, 3), 40, objective)]
+        batch += [i for i, _ in instances(4, range(3, 4), (4, 5), 50, objective)]
         codes = np.full(len(batch), OBJECTIVES.index(objective), dtype=np.uint8)
         fast = core.solve_many(*flat_arrays(batch), codes, 10**6, True)
         plain = core.solve_many(*flat_arrays(batch), codes, 10**6, True, exhaustive=True)
