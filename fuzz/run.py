@@ -1,0 +1,85 @@
+"""Fuzz the readers of strangers' text, each for a fixed time; a finding ends with status 1 and is kept in the corpus.
+
+    pip install 'atheris>=3.0,<4'
+    python -m fuzz.run --seconds 60                      # every target, a minute each
+    python -m fuzz.run --seconds 600 --target answer     # one of them, longer
+    python -m fuzz.run --seconds 60 --keep               # new inputs that reach more code join the corpus (small ones)
+
+Inputs are tried again without the fuzzer by tests/fuzz/test_corpus.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / room) for room in ("", "envs", "plugins", "baselines", "leaderboard")]
+CORPUS = ROOT / "fuzz" / "corpus"
+NAMES = ("answer", "instance", "configuration", "lines", "manifest", "designer", "endpoint", "spec")
+MAX_LENGTH = 4096  # bytes of one input; `linear` tries longer ones
+LIMITS = ["-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1"]  # seconds and MiB of one input
+KEPT = 600  # bytes; longer inputs do not join the corpus
+ROOMS = ["t2t_core", "t2t_envs", "t2t_plugins", "t2t_leaderboard"]
+
+
+def fuzz(name: str, arguments: list[str]) -> None:
+    """Fuzz one target in this process; libFuzzer ends the process itself."""
+    import atheris
+
+    with atheris.instrument_imports(include=ROOMS):
+        from fuzz.targets import TARGETS
+    atheris.Setup([sys.argv[0], *arguments], TARGETS[name])
+    atheris.Fuzz()
+
+
+def run(name: str, seconds: int, keep: bool) -> bool:
+    """Fuzz one target in a process of its own; whether nothing was found."""
+    own = CORPUS / name
+    own.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as found:
+        options = [f"-max_total_time={seconds}", f"-max_len={MAX_LENGTH}", *LIMITS]
+        command = [sys.executable, "-m", "fuzz.run", "--one", name, *options, f"-artifact_prefix={found}/crash-", found, str(own)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace")
+        tried = re.search(r"number_of_executed_units: *(\d+)", done.stderr)
+        crashes = [path for path in Path(found).glob("crash-*") if path.is_file()]
+        for path in crashes:
+            (own / path.name[:18]).write_bytes(path.read_bytes())
+        if keep:
+            reduce(name, Path(found), own)
+    good = done.returncode == 0 and not crashes
+    outcome = "nothing found" if good else "FOUND SOMETHING"
+    print(f"{name}: {tried[1] if tried else '?'} inputs in {seconds} s, {outcome}", flush=True)
+    if not good:
+        print(done.stderr[-4000:], flush=True)
+    return good
+
+
+def reduce(name: str, found: Path, own: Path) -> None:
+    """Let the small inputs join the corpus that reach code which it does not reach yet."""
+    for path in found.iterdir():
+        if path.stat().st_size > KEPT or path.name.startswith("crash-"):
+            path.unlink()
+    command = [sys.executable, "-m", "fuzz.run", "--one", name, "-merge=1", f"-max_len={KEPT}", str(own), str(found)]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["--one"]:
+        fuzz(sys.argv[2], sys.argv[3:])
+        return 0
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=60, help="for each target")
+    parser.add_argument("--target", choices=NAMES, action="append", help="only this one (repeatable)")
+    parser.add_argument("--keep", action="store_true", help="new inputs join the corpus")
+    given = parser.parse_args()
+    results = [run(name, given.seconds, given.keep) for name in given.target or NAMES]
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,257 @@
+"""One function per reader of strangers' text. Each takes bytes, and raises where a promise does not hold.
+
+The promises: nothing but `T2TError` comes out of a reader (`AssertionError` and everything else is a finding); what a reader
+accepts keeps its contract; work is linear in the length of the text (`linear`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import math
+import shutil
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fuzz.values import Values
+from t2t_core import context, evaluation, jsonlines, records, registry, runs, settings
+from t2t_core.answers import AnswerIndex, response_fault
+from t2t_core.errors import T2TError
+from t2t_envs.frozen_lake import verifier
+from t2t_envs.frozen_lake.configuration import SIZES, Configuration
+from t2t_envs.frozen_lake.generator import Request
+from t2t_envs.frozen_lake.instance import OBJECTIVES, Instance
+from t2t_envs.frozen_lake.jsonl import read_instances
+from t2t_envs.frozen_lake.parser import format_answer, parse_answer
+from t2t_envs.frozen_lake.projection import project
+from t2t_leaderboard.folder import check_settings, read_sampling_record
+from t2t_plugins.designers import reader
+from t2t_plugins.policies import answers, reply
+
+INSTANCE = Instance(3, [(0, 0)], [(2, 0), (1, 0)], [(1, 2), (2, 2)], "makespan", "2agents_3x3_0236", 3, 6, False)
+SAMPLING = ("temperature", "max_tokens", "top_p", "thinking")
+SECONDS = 3.0  # of processor time for `LONG` characters; linear readers need some 0.1, quadratic ones minutes
+LONG = 1 << 17
+
+
+def text_of(data: bytes) -> str:
+    """Any bytes as text, with lone surrogates where they are no UTF-8."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def linear(function: Callable[[Any], Any], piece: Any) -> None:
+    """The same text over and over must be read in linear time; one input in 64 (by its bytes) is tried."""
+    if not piece or hash_of(piece) % 64:
+        return
+    begin = time.thread_time()
+    with contextlib.suppress(T2TError, reply.Failure):
+        function(piece * (LONG // len(piece) + 1))
+    assert time.thread_time() - begin < SECONDS, f"{time.thread_time() - begin:.1f} s for {LONG} characters"
+
+
+def hash_of(piece: Any) -> int:
+    """The same in every process, which Python's own is not."""
+    data = piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else piece
+    return sum(data)
+
+
+def answer(data: bytes) -> None:
+    """The parser and the verifier of answers."""
+    text = text_of(data)
+    found = parse_answer(text)
+    verdict = verifier.verify(INSTANCE, text)
+    assert list(verdict.checks) == list(verifier.CHECKS) and all(type(c) is bool for c in verdict.checks.values())
+    assert verdict.checks["parsable"] is (found is not None) and verdict.valid is all(verdict.checks.values())
+    assert (verdict.cost is not None) is verdict.valid and verdict.optimal in ((True, False) if verdict.valid else (False,))
+    assert not verdict.valid or verdict.optimal is (verdict.cost == INSTANCE.optimum)
+    assert set(verdict.faults) - {"label"} == {name for name, passed in verdict.checks.items() if not passed}
+    if found is not None:
+        assert found and all(path and all(type(x) is int for cell in path for x in cell) for path in found.values())
+        if list(found) == list(range(len(found))):
+            assert parse_answer(format_answer(list(found.values()))) == found
+    linear(lambda long: verifier.verify(INSTANCE, long), text)
+
+
+def instance(data: bytes) -> None:
+    """One instance as JSON, or as a JSON value made of the bytes."""
+    for value in _values(data, {"size": 4, "holes": [[0, 0]], "starts": [[1, 1]], "goals": [[2, 2]]}):
+        with contextlib.suppress(T2TError):
+            made = Instance.from_dict(value)
+            again = Instance.from_dict(jsonlines.loads(jsonlines.dumps(made.to_dict())))
+            assert again == made and again.canonical() == made.canonical()
+            turned = replace(made, starts=made.starts[::-1], goals=made.goals[::-1])
+            assert turned.canonical() == made.canonical(), "labels play no part"
+
+
+def _values(data: bytes, base: dict[str, Any]) -> Iterator[Any]:
+    """The value that the bytes spell as JSON, and `base` with some fields set by them."""
+    with contextlib.suppress(jsonlines.Unreadable):
+        yield jsonlines.loads(data)
+    source = Values(data)
+    yield source.any()
+    yield {**base, **{source.choice([*base, "objective", "id", "optimal_makespan", "x"]): source.any() for _ in range(3)}}
+
+
+def configuration(data: bytes) -> None:
+    """The configuration reader, and Project: a fixed point that keeps every constraint."""
+    source = Values(data)
+    repeats = source.choice(("allow", "forbid"))
+    request = Request(1 + source.byte() % 60, 2 + source.byte() % 2, source.choice(OBJECTIVES), repeats=repeats)
+    previous = _previous(source)
+    named = {source.choice(("3", "4", "7", "10", "11", "x")): _knobs(source) for _ in range(source.byte() % 6)}
+    proposals = [named, source.any()]
+    with contextlib.suppress(jsonlines.Unreadable):
+        proposals.append(jsonlines.loads(data))
+    for proposal in proposals:
+        with contextlib.suppress(T2TError):
+            made = Configuration.from_dict(proposal)
+            assert Configuration.from_dict(made.to_dict()) == made
+        done = project(proposal, previous, request)
+        knobs = done.configuration.to_dict()
+        assert list(knobs) == [str(size) for size in SIZES]
+        assert all(math.isfinite(x) and 0 <= x <= 1 for k in knobs.values() for x in k.values())
+        assert abs(sum(k["data_ratio"] for k in knobs.values()) - 1) < 1e-6
+        assert all(k["hole_ratio"] <= 0.5 for k in knobs.values())
+        assert sum(done.configuration.counts(request.count).values()) == request.count
+        jsonlines.dumps([c.__dict__ if hasattr(c, "__dict__") else str(c) for c in done.changes])
+        again = project(knobs, done.configuration, request)
+        filled = not any("no configuration can fill" in c.reason for c in done.changes)
+        assert not filled or (again.configuration == done.configuration and not again.changes), again.changes
+
+
+def _knobs(source: Values) -> Any:
+    names = ("data_ratio", "hole_ratio", "wait_ratio", "", "size")
+    return {source.choice(names): source.any() for _ in range(source.byte() % 4)} if source.byte() % 8 else source.any()
+
+
+@functools.lru_cache(maxsize=256)
+def _configured(ratios: tuple[float, ...]) -> Configuration:
+    total = sum(ratios[:8])
+    knobs = {str(s): dict(zip(("data_ratio", "hole_ratio", "wait_ratio"), (r / total, h / 2, w), strict=True))
+             for s, r, h, w in zip(SIZES, ratios[:8], ratios[8:16], ratios[16:], strict=True)}  # fmt: skip
+    return Configuration.from_dict(knobs)
+
+
+def _previous(source: Values) -> Configuration:
+    shares = tuple(source.byte() / 255 for _ in SIZES)
+    ratios = tuple(source.byte() / 255 for _ in range(16))
+    return _configured((*(shares if sum(shares) else (1.0,) * 8), *ratios))
+
+
+@functools.cache
+def _scratch() -> Path:
+    """One folder per process; in memory where the machine has such a place."""
+    folder = tempfile.mkdtemp(prefix="t2t-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
+    import atexit
+
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def lines(data: bytes) -> None:
+    """Every reader of JSON Lines, and going on after a torn line."""
+    path = _scratch() / "lines.jsonl"
+    path.write_bytes(data)
+    with contextlib.suppress(T2TError):
+        read_instances(path)
+    with contextlib.suppress(T2TError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        policy = answers.StoredAnswers(str(path), {})
+        list(policy.respond([records.Task(INSTANCE.id, 0, "p", INSTANCE, 0)], records.Sampling()))
+    with contextlib.suppress(T2TError):
+        index = AnswerIndex(path, [INSTANCE.id, "b"], 2)
+        for question in range(4):
+            response = index.response(question)
+            assert response is None or response_fault(response) is None
+        index.close()
+    torn: list[jsonlines.Torn] = []
+    with contextlib.suppress(T2TError):
+        before = [line.value for line in jsonlines.read(path, torn)]
+        assert not torn or not data.endswith(b"\n")
+        with jsonlines.Appender(path, torn[0] if torn else None) as appender:
+            appender.append({"last": 1})
+        assert [line.value for line in jsonlines.read(path)] == [*before, {"last": 1}], "what was read before stays"
+
+
+def manifest(data: bytes) -> None:
+    """The manifest of a folder, and the settings of a bench or submission in it."""
+    folder = _scratch()
+    (folder / runs.MANIFEST).write_bytes(data)
+    for kind in ("bench", "run"):
+        with contextlib.suppress(T2TError):
+            found = runs.read_manifest(folder, kind)
+            check_settings(found["settings"], folder / runs.MANIFEST)
+    base = {"format": 1, "kind": "bench", "settings": {}, "sessions": [{}], "samples": 1, "seed": 0, "sets": [], "testbed": "x",
+            "prompt_format": "", "limit": None, "temperature": 0, "max_tokens": 1, "top_p": 1, "thinking": None}  # fmt: skip
+    for value in _values(data, base):
+        if isinstance(value, dict):
+            with contextlib.suppress(T2TError):
+                check_settings(value, folder)
+            with contextlib.suppress(T2TError):
+                read_sampling_record({name: value[name] for name in SAMPLING if name in value}, folder)
+
+
+def designer(data: bytes) -> None:
+    """A designer's reply."""
+    text = text_of(data)
+    reading = reader.read_reply(text)
+    assert all(isinstance(note, str) and len(note) < 200 for note in reading.notes)
+    if reading.data is not None:
+        assert isinstance(reading.data, dict)
+        again = reader.read_reply(json.dumps(reading.data))
+        assert again.data == reading.data or len(json.dumps(reading.data)) > reader.MAX_CHARACTERS
+        rest, said = reader.take_summary(reading.data)
+        assert "summary" not in rest and (said is None or (said.isprintable() and len(said) <= reader.MAX_SUMMARY))
+        jsonlines.dumps(reading.data)
+    linear(reader.read_reply, text)
+
+
+def endpoint(data: bytes) -> None:
+    """An endpoint's reply, as a 200 and as an error."""
+    with contextlib.suppress(reply.Failure):
+        response = reply.read_reply(data, reply.Prices(1.0, 2.0))
+        assert response_fault(response) is None
+    failure = reply.status_failure(200 + data[0] if data else 500, data, None)
+    assert failure.what.isprintable() and len(failure.what) < 400 and failure.kind in ("retry", "request", "stop", "doubtful")
+    linear(lambda body: reply.read_reply(body, reply.Prices()), data)
+
+
+_READERS = {"size": settings.integer(1, 9), "share": settings.number(0, 1), "kind": settings.one_of(["a", "b"])}
+
+
+def _registry() -> registry.Registry:
+    made = registry.Registry("policy")
+    made.add("a", lambda argument, given: (argument, settings.read_settings(given, "policy a", _READERS)))
+    made.add("F", lambda argument, given: records.Sampling())
+    made.add("V", lambda argument, given: "F,a,V")
+    return made
+
+
+def spec(data: bytes) -> None:
+    """Names with settings: of policies and designers, and of context modules."""
+    text = text_of(data)
+    parsed = registry.Spec.parse(text)
+    assert all(part in text for part in (parsed.name, *parsed.settings))
+    for make in (_registry().make, lambda t: context.modules(t, _registry())):
+        with contextlib.suppress(T2TError):
+            make(text)
+    with contextlib.suppress(T2TError):
+        left, sampling = evaluation.read_sampling(parsed, records.Sampling())
+        assert set(left.settings) <= set(parsed.settings) and math.isfinite(sampling.temperature)
+    named = registry.Registry("policy")
+    named.add(text, str, text)
+    for entry in named:
+        assert entry.name.isascii() and entry.name.isprintable() and entry.summary.isprintable()
+    linear(registry.Spec.parse, text)
+    linear(lambda long: context.modules(long, _registry()), text)
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    function.__name__: function for function in (answer, instance, configuration, lines, manifest, designer, endpoint, spec)
+}

@@ -1,0 +1,28 @@
+"""Every input that the fuzzer keeps, those that once broke something included, is tried again without the fuzzer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fuzz.targets import LONG, SECONDS, TARGETS, linear
+
+CORPUS = Path(__file__).resolve().parents[2] / "fuzz" / "corpus"
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_nothing_the_fuzzer_keeps_breaks_a_reader(name: str) -> None:
+    files = sorted((CORPUS / name).iterdir())
+    assert files, "a corpus for every target"
+    for file in files:
+        try:
+            TARGETS[name](file.read_bytes())
+        except Exception as error:
+            raise AssertionError(f"{file.name}: {type(error).__name__}: {error}") from error
+
+
+def test_a_quadratic_reader_would_be_seen() -> None:
+    with pytest.raises(AssertionError, match="characters"):
+        linear(lambda text: [text.count("b") for _ in range(len(text))], "\x40")
+    assert SECONDS < 10 and LONG >= 1 << 16
