@@ -156,13 +156,14 @@ class Appender:
     """Appends whole lines to a file; each reaches the kernel before `append` returns, and the disk every two seconds.
 
     A torn last line is cut off first (give its `Torn` from `read`). Where a write fails (disk full), the file ends with the
-    last whole line again and T2TError says what is kept.
+    last whole line again and T2TError says what is kept. A link is refused: a stranger's folder must not let us cut or grow
+    a file elsewhere.
     """
 
     def __init__(self, path: Path, torn: Torn | None = None) -> None:
         self.path = path
         try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
             size = os.fstat(self._descriptor).st_size
             if torn:
                 os.ftruncate(self._descriptor, torn.offset)

@@ -130,7 +130,8 @@ def locked(folder: Path) -> Iterator[str | None]:
     path = folder / LOCK
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        # No link is followed: a stranger's folder must not let us empty a file elsewhere.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     except OSError as error:
         raise unwritable(path, error) from None
     try:

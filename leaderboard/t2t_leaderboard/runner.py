@@ -115,15 +115,24 @@ def _prepare(text: str, request: Request) -> _Planned:
 def refuse_keys(spec: Spec) -> Spec:
     """Keys come from the environment: what is typed ends in the shell's history, the process list and the run folder."""
     for name, value in spec.settings.items():
-        parts = urlsplit(value) if "://" in value else None
-        leaks = parts and ("@" in parts.netloc or re.search(r"(^|&)[^=&]*(key|token|secret)[^=&]*=", parts.query, re.I))
-        if name.lower() in _KEYS or leaks:
+        if name.lower() in _KEYS or _holds_key(value):
             raise T2TError(
                 f"the setting {name!r} of policy {spec.name} holds a key",
                 cause="what is typed would stand in the shell's history and in the run folder",
                 next="put the key into the environment variable that the policy reads (t2t plugins, docs: policies)",
             )
     return spec
+
+
+def _holds_key(value: str) -> bool:
+    """Is it an address with a name and password, or with a key among its parameters?"""
+    if "://" not in value:
+        return False
+    try:
+        parts = urlsplit(value)
+    except ValueError:  # "http://[" is no address, as whoever reads the setting will say
+        return False
+    return "@" in parts.netloc or bool(re.search(r"(^|&)[^=&]*(key|token|secret)[^=&]*=", parts.query, re.I))
 
 
 def _defaults(testbed: str) -> Sequence[str]:

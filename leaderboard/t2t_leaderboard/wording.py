@@ -46,7 +46,7 @@ def status(verification: Mapping[str, Any] | None) -> str:
             f"verified: {verification['answers']:,} answers of {verification['rows']} row(s) rescored from their raw text"
             f" (t2t-core {verification['version']})"
         )
-    return f"NOT VERIFIED: {len(verification['problems'])} problem(s), the first: {verification['problems'][0]}"
+    return f"NOT VERIFIED: {len(verification['problems'])} problem(s), the first: {visible(verification['problems'][0], 400)}"
 
 
 def counts(row: Mapping[str, Any]) -> str:

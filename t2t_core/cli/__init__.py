@@ -44,8 +44,16 @@ def main(arguments: list[str] | None = None) -> Any:
         error.show()
         sys.exit(error.exit_code)
     except T2TError as error:
-        click.echo(f"error: {error}", err=True)
+        click.echo(f"error: {_shown(str(error))}", err=True)
+        sys.exit(2)
+    except PermissionError as error:  # a folder that this user may not even look into
+        click.echo(f"error: {_shown(error.strerror or str(error))}\n  where: {_shown(str(error.filename))}", err=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted; what was finished is kept, the same command goes on", err=True)
         sys.exit(130)
+
+
+def _shown(text: str) -> str:
+    """An error may quote a stranger's file: its control characters do not reach the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)

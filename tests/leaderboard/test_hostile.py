@@ -1,0 +1,203 @@
+"""Bench folders and submissions from strangers: links, bombs, markup, escapes, edited fields. Nothing crashes, nothing runs,
+nothing outside the folder changes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import addition
+from t2t_core.cli import cli
+from t2t_core.errors import T2TError
+from t2t_core.seeding import Stream
+from t2t_leaderboard import board, html, markdown, rescoring, submission
+from t2t_leaderboard.folder import read_bench
+
+EVIL = '<script>alert(1)</script><img src=x onerror="alert(2)">\x1b]0;owned\x07\u202e'
+BOMBS = {
+    "deep": b"[" * 300_000,
+    "deep object": b'{"a":' * 100_000,
+    "digits": b'{"samples": ' + b"9" * 1_000_000 + b"}",
+    "nan": b'{"a": NaN}',
+    "exponent": b'{"a": 1e999999999}',
+    "twice": b'{"a": 1, "a": 2}',
+    "not utf-8": b'{"a": "\xff\xfe"}',
+    "nothing": b"",
+    "null bytes": b"\x00" * 1000,
+}
+ODD: list[Any] = [None, True, -1, 10**60, 1e300, "", "../../../etc", EVIL, [], {}, [[]], {"": None}, {"3": {"x": "y"}}]
+
+
+@pytest.fixture(autouse=True)
+def _addition() -> None:
+    addition.register()
+
+
+def t2t(*arguments: Any) -> Result:
+    result = CliRunner().invoke(cli, [str(a) for a in arguments], standalone_mode=False)
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+@pytest.fixture(scope="module")
+def benched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    addition.register()
+    folder = tmp_path_factory.mktemp("bench") / "out"
+    t2t("bench", "--testbed", "addition", "--policy", "adder", "--limit", 4, "--out", folder)
+    submission.make(folder, "adder-1", folder.parent, "adder", "2026-07-31")
+    return folder
+
+
+@pytest.fixture
+def out(benched: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(benched, tmp_path / "out")
+
+
+@pytest.fixture
+def submitted(benched: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(benched.parent / "2026-07-31_adder-1", tmp_path / "2026-07-31_adder-1")
+
+
+class Page(HTMLParser):
+    """The tags and attributes that a browser would see."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str | None]] = []
+        self.policies: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += attributes
+        if ("http-equiv", "Content-Security-Policy") in attributes:
+            self.policies.append(str(dict(attributes)["content"]))
+
+
+def test_a_model_named_in_markup_stays_text_everywhere(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shown = t2t("bench", "--testbed", "addition", "--policy", f"adder:{EVIL}", "--limit", 4, "--out", out).output
+    shown += t2t("verify", out).output
+    text = (out / "leaderboard.html").read_text()
+    page = Page(text)
+    assert "&lt;script&gt;" in text and not page.tags & {"script", "img", "iframe", "object", "embed", "link", "base", "form"}
+    odd = [(name, value) for name, value in page.attributes if name.startswith("on") or name in ("style", "src", "srcdoc")]
+    assert not odd and all(str(value).startswith("#") for name, value in page.attributes if name in ("href", "xlink:href"))
+    assert len(page.policies) == 1 and page.policies[0].startswith("default-src 'none'") and "unsafe" not in page.policies[0]
+    every = shown + text + (out / "leaderboard.md").read_text()
+    assert not {"\x1b", "\x07", "\u202e"} & set(every) and "<script" not in (out / "leaderboard.md").read_text()
+    assert all(row.name.isascii() and "<" not in row.name and "\x1b" not in row.name for row in (out / "rows").iterdir())
+
+
+def test_answers_in_markup_reach_neither_page_nor_terminal(out: Path) -> None:
+    """Answers, errors and verdicts that a stranger wrote into the files, as `t2t verify` and the page show them."""
+    for path in out.glob("rows/*/*.jsonl"):
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        for line in lines:
+            line.update({"text": EVIL, "error": EVIL, "finish_reason": "error", "verdict": {EVIL: EVIL}})
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    shown = t2t("verify", out).output + (out / "leaderboard.html").read_text() + (out / "leaderboard.md").read_text()
+    assert "NOT verified" in shown and "\x1b" not in shown and "<script" not in shown and "\u202e" not in shown
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_bombs_in_any_file_are_named(out: Path, submitted: Path, name: str) -> None:
+    for folder, check in ((out, rescoring.verify), (submitted, submission.verify)):
+        for path in sorted(p for p in folder.rglob("*.json*") if p.name != "verification.json"):
+            before = path.read_bytes()
+            path.write_bytes(BOMBS[name])
+            try:
+                assert check(folder).problems, path
+            except T2TError as error:
+                assert str(error).isascii() and len(str(error)) < 2000
+            path.write_bytes(before)
+        assert check(folder).verified
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [at, *(place for key, item in items for place in places(item, (*at, key)))]
+
+
+def tampered(data: Any, stream: Stream) -> Any:
+    """One field, anywhere, changed or gone."""
+    *inner, last = stream.choice(places(data)[1:])
+    node = data
+    for step in inner:
+        node = node[step]
+    if stream.below(4):
+        node[last] = stream.choice(ODD)
+    else:
+        del node[last]
+    return data
+
+
+@pytest.mark.parametrize("rounds", [150, pytest.param(5_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["bench", "submission"])
+def test_an_edited_field_is_found_or_refused_but_never_crashes(out: Path, submitted: Path, kind: str, rounds: int) -> None:
+    folder, check = (out, rescoring.verify) if kind == "bench" else (submitted, submission.verify)
+    stream, missed = Stream.of(11, kind), []
+    for _ in range(rounds):
+        path = stream.choice(sorted(p for p in folder.rglob("*.json*") if p.name not in ("verification.json", "log.jsonl")))
+        before = path.read_bytes()
+        lines = before.decode().splitlines() if path.suffix == ".jsonl" else [before.decode()]
+        place = stream.below(len(lines))
+        lines[place] = json.dumps(tampered(json.loads(lines[place]), stream))
+        path.write_text("\n".join(lines) + "\n")
+        try:
+            found = check(folder)
+            original = before.decode().splitlines()[place] if path.suffix == ".jsonl" else before
+            if found.verified and json.loads(original) != json.loads(lines[place]):
+                missed.append(path.name)
+            made = board.build(read_bench(folder)) if kind == "bench" else None
+            shown = html.render(made, found.record()) + markdown.render(made, found.record()) if made else ""
+            assert "\x1b" not in shown and "<script" not in shown
+        except T2TError as error:
+            assert "\x1b" not in str(error)
+        path.write_bytes(before)
+    # What nobody can recompute in a bench folder: when, where and how fast it was made. A submission seals even that.
+    assert set(missed) <= ({"run.json", "row.json"} if kind == "bench" else set())
+    assert check(folder).verified
+
+
+LINKS = ["run.json", ".lock", "rows", "rows/*", "rows/*/row.json", "rows/*/log.jsonl", "rows/*/answers.jsonl"]
+LINKS += ["instances/*.jsonl", "leaderboard.json"]
+
+
+@pytest.mark.parametrize("pattern", LINKS)
+def test_links_lead_nowhere(out: Path, tmp_path: Path, pattern: str) -> None:
+    """A link in a stranger's folder: what it points to is neither changed by going on nor shown by a check."""
+    path = next(iter(out.glob(pattern)), out / pattern)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    target = outside / "secret"
+    if path.is_dir():
+        shutil.move(path, target)
+    else:
+        target.write_text("secret 4711 without a newline")
+        path.unlink(missing_ok=True)
+    path.symlink_to(target)
+    before = {p: p.read_bytes() for p in outside.rglob("*") if p.is_file()}
+    commands = [("verify", out), ("bench", "--testbed", "addition", "--policy", "adder", "--limit", 4, "--out", out)]
+    for command in commands:
+        try:
+            shown = t2t(*command).output
+        except T2TError as error:
+            shown = str(error)
+        assert "4711" not in shown
+    assert {p: p.read_bytes() for p in outside.rglob("*") if p.is_file()} == before
+
+
+@pytest.mark.parametrize("name", ["../x", "..", "a/b", "/etc/passwd", "-x", "A", "", "x" * 65, "\x1b[2J", "a\n"])
+def test_a_submission_cannot_be_called_a_path(out: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(T2TError, match="not a usable name"):
+        submission.make(out, name, tmp_path / "results")
+    assert not (tmp_path / "results").exists()
