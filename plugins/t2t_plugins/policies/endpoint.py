@@ -65,20 +65,23 @@ class Endpoint:
     Args:
         provider: a name of the table in `providers`.
         argument: the model, as the service names it.
-        settings: all optional.
-            base_url: another address (for `endpoint`: needed). A provider's own key is never sent to another address:
-                name the variable with api_key_env, or set T2T_API_KEY.
-            api_key_env: the environment variable that holds the key. Keys are read from the environment only.
-            concurrency (8), attempts (6), backoff (1 s), max_wait (120 s), give_up (20): see `exchange.Patience`.
-            timeout (600 s) for one request as a whole, max_bytes (8 MiB) of one reply.
-            temperature=none, max_tokens=none, top_p=none: do not send it (reasoning models refuse a temperature).
-            limit_field: what the service calls the most response tokens.
-            thinking_switch: how it switches thinking on and off (`template`, `effort`, `reasoning`, `type`, `budget`; `none`:
-                it has no switch, and asking for one is an error); sent only where thinking is asked for.
-            reasoning_effort: sent as it is.
-            price_in, price_out: USD per million tokens; prices: a JSON file {"MODEL or PROVIDER:MODEL": {"in": .., "out": ..}}.
-                Without them the cost the service reports, if any, is recorded.
-            extra_body: a JSON object merged into the request; put it last, it may hold commas.
+        settings: all optional, see below.
+
+    The settings:
+
+    - base_url: another address (for `endpoint`: needed). A provider's own key is never sent to another address: name the
+      variable with api_key_env, or set T2T_API_KEY.
+    - api_key_env: the environment variable that holds the key. Keys are read from the environment only.
+    - concurrency (8), attempts (6), backoff (1 s), max_wait (120 s), give_up (20): see `exchange.Patience`.
+    - timeout (600 s) for one request as a whole, max_bytes (8 MiB) of one reply.
+    - temperature=none, max_tokens=none, top_p=none: do not send it (reasoning models refuse a temperature).
+    - limit_field: what the service calls the most response tokens.
+    - thinking_switch: how it switches thinking on and off (`template`, `effort`, `reasoning`, `type`, `budget`; `none`: it has
+      no switch, and asking for one is an error); sent only where thinking is asked for.
+    - reasoning_effort: sent as it is.
+    - price_in, price_out: USD per million tokens; prices: a JSON file {"MODEL or PROVIDER:MODEL": {"in": .., "out": ..}}.
+      Without them the cost the service reports, if any, is recorded.
+    - extra_body: a JSON object merged into the request; put it last, it may hold commas.
 
     Raises:
         T2TError: no model, no key, a setting that is not usable.
