@@ -1,9 +1,14 @@
 """A planted key is searched in every byte that comes out."""
 
+import contextlib
 import io
 import logging
+import os
 import pickle
+import subprocess
+import sys
 import traceback
+from pathlib import Path
 
 import pytest
 from fake_server import FakeServer, completion
@@ -17,6 +22,7 @@ from t2t_plugins.policies.providers import PROVIDERS
 
 KEY = "sk-planted-4f9a7c31e5d2b8"
 POLICIES = load().policies
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +69,33 @@ def test_the_key_is_sent_and_never_shown(tmp_path, capfd, monkeypatch):
     assert KEY not in shown + out + err + log.getvalue() and KEY.encode() not in written
     with pytest.raises((TypeError, pickle.PicklingError, AttributeError)):
         assert KEY.encode() not in pickle.dumps(policy)
+
+
+def test_no_byte_of_a_bench_holds_the_key(tmp_path):
+    """`t2t bench` as a process of its own, against a server that sends the key back in every place it can."""
+    asked = []
+
+    def script(prompt, nth):
+        asked.append(prompt)
+        if len(asked) == 1:  # while the process runs: its command line, which everybody on the machine can read
+            for path in Path("/proc").glob("[0-9]*/cmdline"):
+                with contextlib.suppress(OSError):
+                    lines.append(path.read_bytes())
+        return echo(f"n {len(asked)}", nth)
+
+    lines = []
+    with FakeServer(script) as server:
+        places = [f"{ROOT}{room}" for room in ("", "/envs", "/plugins", "/baselines", "/leaderboard")]
+        start = f"import sys; sys.path[:0] = {places}; from t2t_core.cli import main; main()"
+        spec = "endpoint:m,attempts=2,backoff=0.01,give_up=0"
+        arguments = ["--policy", spec, "--base-url", server.url, "--agents", "3", "--limit", "2", "--out", tmp_path / "out"]
+        environment = {**os.environ, "OPENAI_LOG": "debug"}
+        done = subprocess.run([sys.executable, "-c", start, "bench", *arguments], capture_output=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    written = [p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file()]
+    assert len(asked) >= 16 and any(b"your key is [key]" in data for data in written) and len(lines) > 1
+    assert not any(KEY.encode() in data for data in (*written, *lines, done.stdout, done.stderr))
+    assert all(r["headers"]["authorization"] == f"Bearer {KEY}" for r in server.requests)
 
 
 def test_no_traceback_shows_it():
