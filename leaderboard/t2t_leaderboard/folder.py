@@ -33,6 +33,7 @@ _SET: dict[str, Any] = {
     **dict.fromkeys(("name", "base", "kind", "sha256", "file_sha256"), str),
     **dict.fromkeys(("instances", "of"), int),
     "twin_seed": int | None,
+    "notes": list,
 }
 _ROW = {"policy": str, "sampling": dict, "describe": dict, "prompts_sha256": str}
 
@@ -178,6 +179,8 @@ def check_settings(settings: Mapping[str, Any], where: Path) -> None:
         for name in (one["name"], one["base"]):
             if not _NAME.fullmatch(name):
                 raise T2TError(f"{ascii(name)[:80]} is no name of a set", where=str(where))
+        if not all(isinstance(note, str) for note in one["notes"]):
+            raise T2TError("a set's notes are not all texts", where=str(where))
     if not 1 <= settings["samples"] <= MAX_SAMPLES:
         raise T2TError(f"samples must lie in 1..{MAX_SAMPLES}", where=str(where))
 
@@ -186,7 +189,7 @@ def typed(record: Mapping[str, Any], fields: Mapping[str, Any], where: Path) -> 
     """Refuse a record that lacks a field or holds it with another type."""
     for name, kind in fields.items():
         value = record.get(name)
-        if not isinstance(value, kind) or isinstance(value, bool):
+        if name not in record or not isinstance(value, kind) or isinstance(value, bool):
             raise T2TError(
                 f"the field {name!r} is missing or of another type: {ascii(value)[:60]}",
                 where=str(where),

@@ -11,7 +11,7 @@ from importlib import resources
 from typing import Any
 
 from t2t_leaderboard import plots
-from t2t_leaderboard.wording import DASH, cost, counts, figure, interval, number, status, visible
+from t2t_leaderboard.wording import DASH, beside, cost, counts, figure, interval, status, visible
 
 Json = Mapping[str, Any]
 _DIVIDER = "reported in the paper, measured on its authors' instances"
@@ -94,8 +94,10 @@ def _section(board: Json, table: Json, place: int) -> str:
 {sets}
 <div class="plots">{_plots(table, rates, colours)}</div>
 {grids}
-<h3>Beside the rates</h3>
-{_details(board, table, colours)}
+<h3>Means</h3>
+{_means(board, table, colours)}
+<h3>Answers</h3>
+{_details(table, colours)}
 </section>
 """
 
@@ -149,23 +151,33 @@ def _name(row: Json, colours: Mapping[str, int]) -> str:
     return mark + show(row["label"], 80) + ('<small class="bad">incomplete</small>' if row["incomplete"] else "")
 
 
-def _details(board: Json, table: Json, colours: Mapping[str, int]) -> str:
-    means = [m for m in board["metrics"] if m["kind"] == "mean"]
+def _means(board: Json, table: Json, colours: Mapping[str, int]) -> str:
+    """n and the means of the measured rows, column by column."""
+    body = []
+    for row in (r for r in table["rows"] if r["kind"] == "measured"):
+        lines = beside(board, table, row)
+        for place, (title, texts, total) in enumerate(lines):
+            name = f'<th rowspan="{len(lines)}">{_name(row, colours)}</th>' if place == 0 else ""
+            cells = "".join(f"<td>{text}</td>" for text in texts)
+            body.append(f'<tr>{name}<td class="left">{show(title, 40)}</td>{cells}<td class="total">{total}</td></tr>')
+    head = "".join(f"<th>{show(c, 12)}</th>" for c in table["columns"])
+    return _grid(f'<th>policy</th><th class="left">mean</th>{head}<th>total</th>', body, "details")
+
+
+def _details(table: Json, colours: Mapping[str, int]) -> str:
     rows = [row for row in table["rows"] if row["kind"] == "measured"]
     order = list(dict.fromkeys(name for row in rows for name in row["failures"]))
-    head = "".join(f"<th>{show(m['title'], 40)}</th>" for m in means)
     body = []
     for row in rows:
         answers = row["answers"]
         asked, failed = answers["asked"], sum(row["failures"].values())
         valid = asked - answers["errors"] - failed
-        figures = "".join(f"<td>{number(row['total'][m['name']]['value'], 2)}</td>" for m in means)
         words = ", ".join(f"{show(n, 40)} {c}" for n, c in sorted(row["failures"].items(), key=lambda item: -item[1]))
         bar = plots.failures(row["failures"], valid, asked, order) if words else ""
-        tokens = f"{answers['tokens']:,}" if answers["tokens"] else DASH
+        tokens = "".join(f"<td>{answers[n]:,}</td>" if answers[n] else f"<td>{DASH}</td>" for n in ("tokens", "hidden_tokens"))
         body.append(
-            f"<tr><th>{_name(row, colours)}</th><td>{asked:,}</td>{figures}<td>{tokens}</td><td>{cost(row)}</td>"
+            f"<tr><th>{_name(row, colours)}</th><td>{asked:,}</td>{tokens}<td>{cost(row)}</td>"
             f'<td class="left">{show(counts(row)) or "none"}</td><td class="left">{bar}<small>{words or "none"}</small></td></tr>'
         )
     words = '<th class="left">errors, truncated, refused</th><th class="left">first failed check</th>'
-    return _grid(f"<th>policy</th><th>n</th>{head}<th>tokens</th><th>cost</th>{words}", body, "details")
+    return _grid(f"<th>policy</th><th>answers</th><th>tokens</th><th>hidden</th><th>cost</th>{words}", body, "details")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from t2t_leaderboard.wording import cost, counts, figure, interval, number, status, visible
+from t2t_leaderboard.wording import beside, cost, counts, figure, interval, status, visible
 
 
 def escape(text: str) -> str:
@@ -22,7 +22,8 @@ def render(board: Mapping[str, Any], verification: Mapping[str, Any] | None) -> 
         lines += [f"Set {escape(s['name'])} ({escape(s['kind'])}), SHA-256 `{s['sha256'][:16]}`" for s in table["sets"]]
         for metric in (m for m in board["metrics"] if m["kind"] == "rate"):
             lines += ["", f"**{escape(metric['title'])}, %**", "", *_rates(table, metric)]
-        lines += ["", "**Beside the rates** (measured rows, all columns)", "", *_details(board, table)]
+        lines += ["", "**Means of the measured rows**", "", *_means(board, table)]
+        lines += ["", "**Answers**", "", *_details(table)]
     lines += ["", *(f"- {escape(note)}" for note in board["notes"]), ""]
     return "\n".join(lines)
 
@@ -50,18 +51,20 @@ def _rates(table: Mapping[str, Any], metric: Mapping[str, Any]) -> list[str]:
     return _grid(["policy", "kind", *(escape(c) for c in table["columns"]), "total"], rows)
 
 
-def _details(board: Mapping[str, Any], table: Mapping[str, Any]) -> list[str]:
-    means = [m for m in board["metrics"] if m["kind"] == "mean"]
+def _means(board: Mapping[str, Any], table: Mapping[str, Any]) -> list[str]:
     rows = [
-        [
-            escape(row["label"]),
-            counts(row) or "no errors",
-            str(row["answers"]["asked"]),
-            *(number(row["total"][m["name"]]["value"], 2) for m in means),
-            f"{row['answers']['tokens']:,}",
-            cost(row),
-        ]
+        [escape(row["label"]) if place == 0 else "", escape(title), *texts, f"**{total}**"]
         for row in table["rows"]
         if row["kind"] == "measured"
+        for place, (title, texts, total) in enumerate(beside(board, table, row))
     ]
-    return _grid(["policy", "answers", "n", *(escape(m["title"]) for m in means), "total tokens", "cost"], rows)
+    return _grid(["policy", "mean", *(escape(c) for c in table["columns"]), "total"], rows)
+
+
+def _details(table: Mapping[str, Any]) -> list[str]:
+    rows = []
+    for row in (r for r in table["rows"] if r["kind"] == "measured"):
+        answers = row["answers"]
+        tokens = [f"{answers['tokens']:,}", f"{answers['hidden_tokens']:,}"]
+        rows.append([escape(row["label"]), counts(row) or "no errors", str(answers["asked"]), *tokens, cost(row)])
+    return _grid(["policy", "errors, truncated, refused", "answers", "tokens", "of them hidden", "cost"], rows)

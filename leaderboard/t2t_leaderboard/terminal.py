@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from t2t_leaderboard.wording import DASH, cost, counts, figure, interval, number, status, visible
+from t2t_leaderboard.wording import DASH, beside, cost, counts, figure, interval, status, visible
 
 WIDE = 100  # columns that a table with the interval of every cell needs
 _ROOM = 12  # of a policy's name in a narrow one
+_SHORT = {"total trajectory length": "length", "response tokens": "tokens", "makespan gap": "gap"}  # in a narrow column
 
 
 def console() -> Console:
@@ -26,6 +27,7 @@ def show(board: Mapping[str, Any], verification: Mapping[str, Any] | None, conso
     """Print every table, the figures beside the rates, the notes and the verification's status."""
     for table in board["tables"]:
         console.print(_rates(board, table, console.width >= WIDE))
+        console.print(_means(board, table, console.width >= WIDE))
         console.print(_details(board, table))
     for note in board["notes"]:
         console.print(Text(f"  {visible(note)}", style="dim"))
@@ -75,24 +77,36 @@ def _stacked(cells: Sequence[Mapping[str, Any] | None], lines: int, wide: bool, 
     return text
 
 
+def _means(board: Mapping[str, Any], table: Mapping[str, Any], wide: bool) -> Table:
+    """n and the means of the measured rows, column by column."""
+    shown = Table(box=box.SIMPLE_HEAD, padding=(0, int(wide), 0, 0))
+    shown.add_column("policy", min_width=_ROOM, max_width=24 if wide else _ROOM, overflow="fold")
+    shown.add_column("mean", style="dim", max_width=10, overflow="fold")
+    for column in table["columns"]:
+        shown.add_column(visible(column, 12), justify="right", no_wrap=True)
+    shown.add_column("total", justify="right", style="bold", no_wrap=True)
+    for row in (r for r in table["rows"] if r["kind"] == "measured"):
+        for place, (title, texts, total) in enumerate(beside(board, table, row)):
+            name = Text(visible(row["label"], 60), style="bold") if place == 0 else Text()
+            shown.add_row(name, visible(_SHORT.get(title, title), 24), *texts, total)
+        shown.add_section()
+    return shown
+
+
 def _details(board: Mapping[str, Any], table: Mapping[str, Any]) -> Table:
-    means = [m for m in board["metrics"] if m["kind"] == "mean"]
     rows: Sequence[Mapping[str, Any]] = [row for row in table["rows"] if row["kind"] == "measured"]
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    shown.add_column("policy", max_width=24, overflow="fold")
-    shown.add_column("n", justify="right")
-    for metric in means:
-        shown.add_column(visible(metric["title"], 24), justify="right")
-    for name in ("total tokens", "cost"):
+    shown.add_column("policy", min_width=_ROOM, max_width=24, overflow="fold")
+    for name in ("answers", "tokens", "hidden", "cost"):
         shown.add_column(name, justify="right")
     shown.add_column("errors, truncated, refused")
     for row in rows:
-        tokens = row["answers"]["tokens"]
+        answers = row["answers"]
         shown.add_row(
             Text(visible(row["label"], 60)),
-            f"{row['answers']['asked']:,}",
-            *(number(row["total"][m["name"]]["value"], 2) for m in means),
-            f"{tokens:,}" if tokens else DASH,
+            f"{answers['asked']:,}",
+            f"{answers['tokens']:,}" if answers["tokens"] else DASH,
+            f"{answers['hidden_tokens']:,}" if answers["hidden_tokens"] else DASH,
             cost(row),
             Text(counts(row) or "none", style="red" if row["incomplete"] else ""),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 DASH = "–"
@@ -62,3 +62,19 @@ def counts(row: Mapping[str, Any]) -> str:
 def cost(row: Mapping[str, Any]) -> str:
     value = row.get("answers", {}).get("cost_usd")
     return DASH if value is None else f"${value:,.4f}" if value < 1 else f"${value:,.2f}"
+
+
+Line = tuple[str, Sequence[str], str]
+
+
+def beside(board: Mapping[str, Any], table: Mapping[str, Any], row: Mapping[str, Any]) -> list[Line]:
+    """What stands beside a measured row's rates: (title, one text per column, total) for n and each mean that any row has."""
+    rate = next(m["name"] for m in board["metrics"] if m["kind"] == "rate")
+    cells = [row["cells"].get(column, {}) for column in table["columns"]]
+    lines: list[Line] = [("n", [f"{c[rate]['n']:,}" if rate in c else DASH for c in cells], f"{row['total'][rate]['n']:,}")]
+    for metric in board["metrics"]:
+        name, measured = metric["name"], [r for r in table["rows"] if r["kind"] == "measured"]
+        if metric["kind"] == "mean" and any(r["total"][name]["value"] is not None for r in measured):
+            texts = [number(c.get(name, {}).get("value"), 2) for c in cells]
+            lines.append((metric["title"], texts, number(row["total"][name]["value"], 2)))
+    return lines
