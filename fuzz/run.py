@@ -3,7 +3,7 @@
     pip install 'atheris>=3.0,<4'
     python -m fuzz.run --seconds 60                      # every target, a minute each
     python -m fuzz.run --seconds 600 --target answer     # one of them, longer
-    python -m fuzz.run --seconds 60 --keep               # new inputs that reach more code join the corpus (small ones)
+    python -m fuzz.run --seconds 60 --keep               # the latest small inputs join the corpus
 
 Inputs are tried again without the fuzzer by tests/fuzz/test_corpus.py.
 """
@@ -23,7 +23,7 @@ CORPUS = ROOT / "fuzz" / "corpus"
 NAMES = ("answer", "instance", "configuration", "lines", "manifest", "designer", "endpoint", "spec")
 MAX_LENGTH = 4096  # bytes of one input; `linear` tries longer ones
 LIMITS = ["-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1"]  # seconds and MiB of one input
-KEPT = 600  # bytes; longer inputs do not join the corpus
+KEPT, LATEST = 400, 8  # bytes of an input that may join the corpus, and how many of one run do
 ROOMS = ["t2t_core", "t2t_envs", "t2t_plugins", "t2t_leaderboard"]
 
 
@@ -50,7 +50,7 @@ def run(name: str, seconds: int, keep: bool) -> bool:
         for path in crashes:
             (own / path.name[:18]).write_bytes(path.read_bytes())
         if keep:
-            reduce(name, Path(found), own)
+            join(Path(found), own)
     good = done.returncode == 0 and not crashes
     outcome = "nothing found" if good else "FOUND SOMETHING"
     print(f"{name}: {tried[1] if tried else '?'} inputs in {seconds} s, {outcome}", flush=True)
@@ -59,13 +59,11 @@ def run(name: str, seconds: int, keep: bool) -> bool:
     return good
 
 
-def reduce(name: str, found: Path, own: Path) -> None:
-    """Let the small inputs join the corpus that reach code which it does not reach yet."""
-    for path in found.iterdir():
-        if path.stat().st_size > KEPT or path.name.startswith("crash-"):
-            path.unlink()
-    command = [sys.executable, "-m", "fuzz.run", "--one", name, "-merge=1", f"-max_len={KEPT}", str(own), str(found)]
-    subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+def join(found: Path, own: Path) -> None:
+    """Let the latest small inputs join the corpus: what is found last reaches the code that is hardest to reach."""
+    small = [path for path in found.iterdir() if path.stat().st_size <= KEPT and not path.name.startswith("crash-")]
+    for path in sorted(small, key=lambda path: path.stat().st_mtime)[-LATEST:]:
+        (own / path.name[:12]).write_bytes(path.read_bytes())
 
 
 def main() -> int:

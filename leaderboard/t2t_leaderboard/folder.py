@@ -28,6 +28,7 @@ from t2t_core.records import InstanceSet, Sampling
 KIND = "bench"
 MAX_SAMPLES = 1000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _SETTINGS = {"testbed": str, "sets": list, "limit": int | None, "samples": int, "seed": int, "prompt_format": str}
 _SET: dict[str, Any] = {
     **dict.fromkeys(("name", "base", "kind", "sha256", "file_sha256"), str),
@@ -179,6 +180,8 @@ def check_settings(settings: Mapping[str, Any], where: Path) -> None:
         for name in (one["name"], one["base"]):
             if not _NAME.fullmatch(name):
                 raise T2TError(f"{ascii(name)[:80]} is no name of a set", where=str(where))
+        if not all(_SHA256.fullmatch(one[name]) for name in ("sha256", "file_sha256")):
+            raise T2TError("a set's SHA-256 is none", where=str(where))
         if not all(isinstance(note, str) for note in one["notes"]):
             raise T2TError("a set's notes are not all texts", where=str(where))
     if not 1 <= settings["samples"] <= MAX_SAMPLES:
