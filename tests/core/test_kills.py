@@ -1,0 +1,119 @@
+"""`t2t bench` and `t2t generate` die at every single write; the same command then finishes with the same bytes."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import addition
+from t2t_core.cli import cli
+from t2t_leaderboard import rescoring
+
+DATED = ("run.json", "log.jsonl", ".lock")  # they hold times
+MUST_BE_MORE = {"bench": 40, "generate": 3}  # writes at which the process dies
+
+
+def t2t(*arguments: Any) -> None:
+    result = CliRunner().invoke(cli, [str(a) for a in arguments], standalone_mode=False)
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+
+
+def bench(folder: Path) -> None:
+    t2t("bench", "--testbed", "addition", "--policy", "adder", "--policy", "adder:off=1", "--limit", 3, "--out", folder / "out")
+
+
+def generate(folder: Path) -> None:
+    t2t("generate", "--configuration", "uniform", "--count", 20, "--out", folder / "instances.jsonl")
+
+
+def dying(at: int) -> None:
+    """From now on this process dies at its `at`-th write, rename, cut or sync; half of what a write was given is written."""
+    left = [at]
+
+    def deadly(name: str) -> Callable[..., Any]:
+        call = getattr(os, name)
+
+        def instead(*arguments: Any, **named: Any) -> Any:
+            left[0] -= 1
+            if left[0] == 0:
+                if name == "write":
+                    call(arguments[0], bytes(arguments[1])[: len(arguments[1]) // 2])
+                os._exit(9)
+            return call(*arguments, **named)
+
+        return instead
+
+    for name in ("write", "pwrite", "replace", "ftruncate", "fsync", "mkdir"):
+        setattr(os, name, deadly(name))
+
+
+def in_child(work: Callable[[], None]) -> int:
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (p for p in folder.rglob("*") if p.is_file() and p.name not in DATED and not p.name.endswith(".tmp"))
+    return {str(p.relative_to(folder)): p.read_bytes() for p in files}
+
+
+@pytest.mark.parametrize("work", [bench, generate])
+def test_killed_at_every_write_it_goes_on_to_the_same_bytes(tmp_path: Path, work: Callable[[Path], None]) -> None:
+    addition.register()
+    for name in ("calm", *map(str, range(1, 400))):
+        (tmp_path / name).mkdir()
+    work(tmp_path / "calm")
+    undisturbed, kills = contents(tmp_path / "calm"), 0
+    for at in range(1, 400):
+        folder = tmp_path / str(at)
+
+        def killed(at: int = at, folder: Path = folder) -> None:
+            dying(at)
+            work(folder)
+
+        status = in_child(killed)
+        assert status in (0, 9)
+        work(folder)
+        assert contents(folder) == undisturbed, f"killed at write {at}"
+        if status == 0:
+            break
+        kills += 1
+    assert kills >= MUST_BE_MORE[work.__name__], kills
+    print(f"{work.__name__}: killed at each of {kills} writes")
+
+
+@pytest.mark.slow
+def test_a_bench_killed_three_hundred_times_is_still_verified(tmp_path: Path) -> None:
+    """At random writes, again and again in the same folder, which never gets far before it dies."""
+    addition.register()
+    moments, kills = random.Random(4), 0
+    (tmp_path / "calm").mkdir()
+    bench(tmp_path / "calm")
+    for number in range(30):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for _ in range(10):
+
+            def killed(folder: Path = folder) -> None:
+                dying(moments.randrange(1, 60))
+                bench(folder)
+
+            moments.random()
+            kills += in_child(killed) == 9
+        bench(folder)
+        assert contents(folder) == contents(tmp_path / "calm") and rescoring.verify(folder / "out").verified
+    print(f"bench: killed {kills} times at random writes")
+    assert kills > 150
