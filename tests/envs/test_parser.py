@@ -65,6 +65,12 @@ AS_MODELS_WRITE = {
     "tried, then tagged": f"<think>\n{WRONG}\n</think>\n{WRONG}\n<answer>\n{PLAIN}\n</answer>\n{WRONG}",
     "special token": f"<answer>\n{PLAIN}<|im_end|>",
     "two fences": f"```\n{WRONG}\n```\n```\n{PLAIN}\n```",
+    "no-break spaces": PLAIN.replace("Agent ", "Agent\u00a0").replace(" ->", "\u202f→"),
+    "remark with numbers": PLAIN.replace("0:", "0 (3 moves):").replace("1:", "1** (start (1,0), goal (2,2)):"),
+    "two underscores": PLAIN.replace("Agent 0", "__Agent 0__").replace("Agent 1", "__Agent 1__"),
+    "latex boxes": "\n".join(rf"$$\boxed{{\text{{{line}}}}}$$" for line in PLAIN.split("\n")),
+    "latex brackets": PLAIN.replace("(", r"\left(").replace(")", r"\right)"),
+    "html arrows": PLAIN.replace("->", "-&gt;"),
     "plan of a bullet": f"Agent 0 starts at (2,0).\nAgent 1 must go from (1,0) to (2,2).\n{PLAIN}",
 }
 
@@ -151,6 +157,7 @@ def test_every_spelling_reads_the_same(paths: list[list[tuple[int, int]]], arrow
 
 
 PIECES = [
+    "Agent 0 (at (0,1)):", "\\text{", "\\right)", "__", "-&gt;",
     "Agent 0:", "Agent 1 -", "**Agent 2**:", "agent -1:", "Agent 0 path:", "(0,1)", "[1, 2]", "1,2", " -> ", "→", ",", ".",
     "\n", "\n\n", "\r\n", "<answer>", "</answer>", "</think>", "```", "wait", "(wait)", " ", "-", "1.", "(", "[", ")", "99999999",
     ";", "|", "(9999999999,-1)", "\x1b[31m", "٣", "and ", "\\to", "<b>", "Agent 1: (1,0) -> (1,1)", "Agent 0: (2,0) -> (2,1)",
@@ -162,7 +169,7 @@ PIECES = [
 def test_no_mixture_breaks_it(text: str) -> None:
     answer = parse_answer(text)
     assert answer is None or all(path and all(len(cell) == 2 for cell in path) for path in answer.values())
-    assert answer == parse_answer(text.replace("\n", "\r\n")), "line ends say nothing"
+    assert answer == parse_answer(text.replace("\r\n", "\n").replace("\n", "\r\n")), "line ends say nothing"
     if "<answer>" not in text.lower():
         assert parse_answer(f"{text}<answer>") is None
 
@@ -175,6 +182,7 @@ def test_no_text_breaks_it(text: str) -> None:
 
 HOSTILE = [
     "<answer>", "</answer>", "</think>", "(", "(1", "( ", "(1,", "(1 , ", "[1,1", "-", "--", "= ", ">", " ", "\n", "\r", "\t",
+    "Agent 0 (", "Agent 0 (a", "Agent 0 (()", "Agent 0 ((a)", "\\a", "__", "&gt;", "\u00a0",
     "`", "```", "Agent 0:", "Agent ", "agent", "agent 1's path is ", "agent 0 path path ", "path for ", "1", "1,", "1 ,", "1,1,",
     "-1,", "a", "(a", "<a", "<", "\\", "_", "**", ": ", "1. ", "é", "\u0130", "\x00", "(0,0)", "0,0->", "Agent 0: (0,0)",
     "(0,0) wait ",

@@ -4,10 +4,11 @@ extracted; how it is extracted is our choice, written down here).
 **Which text counts.** The last `<answer>` block; an unclosed one runs to the end. Without one, the last unbroken block of
 agent lines after any `</think>`: prose breaks a block; blank lines and code fences do not, unless the block starts over.
 
-**What is a path.** A label (`Agent 0:`, `Agent 1 -`, `**Agent 2**:`, `Agent 0 path:`, bulleted or not) and then cells,
-`(r,c)` or `[r, c]`, between which only arrows, commas, newlines and markup stand. Bare `r,c` counts as a cell where a label
-or an arrow precedes it. A remark in brackets, as in `(2,1) (waits)`, is skipped, and so are words beside a single arrow;
-any other word ends the path. Digits are ASCII. Two different paths for one label make the text unreadable.
+**What is a path.** A label (`Agent 0:`, `Agent 1 -`, `**Agent 2**:`, `Agent 0 path:`, `Agent 0 (3 moves):`, bulleted or
+not) and then cells, `(r,c)` or `[r, c]`, between which only arrows, commas, newlines and markup (LaTeX commands too) stand.
+Bare `r,c` counts as a cell where a label or an arrow precedes it. A remark in brackets, as in `(2,1) (waits)`, is skipped,
+and so are words beside a single arrow; any other word ends the path. Digits are ASCII. Two different paths for one label
+make the text unreadable.
 
 Work and memory are linear in the length of the text: every pattern is possessive or bounded, and a coordinate of many
 digits is never turned into a number.
@@ -32,21 +33,25 @@ _THINK = re.compile(r"</think>", re.IGNORECASE | re.ASCII)
 _NUMBER = r"(-?+[0-9]++)"
 _TOKEN = re.compile(
     rf"""
-      \(\s*+{_NUMBER}\s*+,\s*+{_NUMBER}\s*+\)
+      \(\s*+{_NUMBER}\s*+,\s*+{_NUMBER}\s*+(?:\\right)?+\)
     | \[\s*+{_NUMBER}\s*+,\s*+{_NUMBER}\s*+\]
-    | (?P<arrow>[-=–—~]{{0,3}}+> | [→⇒⟶⟹➔➜➝➞] | \\(?:long)?rightarrow\b | \\to\b)
+    | (?P<arrow>[-=–—~]{{0,3}}+(?:>|&gt;) | [→⇒⟶⟹➔➜➝➞] | \\(?:long)?rightarrow\b | \\to\b)
     | (?P<newline>\n)
     | (?P<fence>```[a-z]{{0,20}}+(?=\s|$))
-    | (?P<skip>[(\[][^()\[\]\n0-9]{{0,40}}+[)\]] | </?[a-z][^<>\n]{{0,20}}+> | ^[ \t]{{0,8}}+[0-9]{{1,3}}+[.)](?=\s))
-    | (?:\b(?:path|route|plan)[ ](?:for|of)[ ]|(?<!\w[ ])\b)agent[ \t_\#]{{0,2}}+
-      (?P<label>-?+[0-9]++|[a-z](?=[ \t*]{{0,4}}+:))(?!\w)
+    | (?P<skip>[(\[][^()\[\]\n0-9]{{0,40}}+[)\]] | </?[a-z][^<>\n]{{0,20}}+> | \\[a-z]{{1,20}}+
+      | ^[ \t]{{0,8}}+[0-9]{{1,3}}+[.)](?=\s))
+    | (?:\b(?:path|route|plan)[ ](?:for|of)[ ]|(?<!\w[ ])(?:\b|(?<=__)))agent[ \t_\#]{{0,2}}+
+      (?P<label>-?+[0-9]++|[a-z](?=[ \t*]{{0,4}}+:))(?!(?!__)\w)
       (?:['’]s)?+(?:[\s*_:"`'-]{{1,6}}+(?:path|route|trajectory|plan|moves|is)\b){{0,3}}+
+      (?:[ \t*_]{{0,4}}+\((?:[^()\n]{{1,60}}+|\([^()\n]{{0,20}}+\)){{0,8}}+\)(?=[ \t*_]{{0,4}}+:))?+
       (?:[ \t]{{0,4}}+-(?=[ \t]))?+
     | (?<![\w.,])(?P<row>-?+[0-9]++)[ \t]*+,[ \t]*+(?P<column>-?+[0-9]++)(?![\w.]|[ \t]*+,[ \t]*+-?[0-9])
     | (?P<word>[^\W_]++ | <- | ←)
     """,
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
+
+_SPACES = str.maketrans(dict.fromkeys("\u00a0\u2007\u2009\u202f", " "))  # typographic ones: between "Agent" and its number too
 
 # What the documented form is made of, for the short way of reading it.
 _PLAIN_CELLS: dict[str, Cell] = {f"({r},{c})": (r, c) for r in range(32) for c in range(32)}
@@ -182,6 +187,8 @@ class _Reader:
 def _read(text: str) -> list[list[tuple[Label, list[Cell]]]]:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if not text.isascii():
+        text = text.translate(_SPACES)
     reader = _Reader()
     kind: str | None = ""
     for match in _TOKEN.finditer(text):
