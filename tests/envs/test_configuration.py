@@ -95,6 +95,12 @@ def test_sizes_not_named_give_way_only_to_a_complete_proposal():
     assert changes["9.data_ratio"].used == 0.125
 
 
+@pytest.mark.parametrize(("second", "complete"), [(0.48, True), (0.52, True), (0.4799, False), (0.5201, False)])
+def test_named_sizes_are_complete_up_to_two_hundredths_inclusive(second, complete):
+    configuration, _ = corrected(proposal(n3=(0.5, 0.1, 0.5), n4=(second, 0.1, 0.5)))
+    assert (configuration[9].data_ratio == 0) == complete
+
+
 def test_out_of_bounds_is_clipped_and_never_reinterpreted():
     configuration, changes = corrected(proposal(n5=(1, 30, 50), n6=(-2, -1, -0.5)))
     assert (configuration[5].hole_ratio, configuration[5].wait_ratio) == (0.5, 1)

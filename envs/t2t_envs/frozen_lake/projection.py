@@ -143,7 +143,7 @@ class _Projector:
             for size in named:
                 self.change(f"{size}.data_ratio", None, self.ratios[size]["data_ratio"], f"{MISSING}: kept")
             return {}
-        complete = abs(sum(ratios.values()) - 1) <= NAMED_SUM
+        complete = round(abs(sum(ratios.values()) - 1), 9) <= NAMED_SUM  # in floats 1.02 - 1 is a little more than 0.02
         for size in self.ratios:
             if size not in ratios:
                 before = self.ratios[size]["data_ratio"]
