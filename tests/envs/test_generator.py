@@ -100,6 +100,12 @@ def test_a_cell_without_wait_instances_is_refused_with_the_nearest_request():
     assert len(generate(only(3, 0.5, 0), 10, num_agents=3)) == 10
 
 
+def test_one_agent_that_should_wait_is_refused_at_once():
+    with pytest.raises(T2TError, match="nobody is in its way") as refused:
+        generate(only(8, 0.2, 1), 2, num_agents=1)
+    assert "8.wait_ratio = 0" in refused.value.next
+
+
 @native
 def test_excluded_forms_are_never_drawn_and_can_empty_a_cell():
     every = set(list_forms(GridCell(3, 0, 2), wait=True).listed)

@@ -194,6 +194,8 @@ class CellJob:
         """Refuse at once what is known to be impossible."""
         if self.cell.holes < 0:
             raise CannotFill(self.cell, f"{self.cell.num_agents} agents do not fit or cannot move on it")
+        if self.wait and self.cell.num_agents == 1:
+            raise CannotFill(self.cell, "one agent never has to wait: nobody is in its way")
         if not (self.cell.enumerable and count_forms(self.cell).exact):
             return
         there = available(self.cell, self.request.exclude)
@@ -302,5 +304,5 @@ def _refusal(error: CannotFill, configuration: Configuration, request: Request) 
         f"{cell.size}x{cell.size} with {max(cell.holes, 0)} holes and {cell.num_agents} agents cannot be filled: {error}",
         where=f"size {cell.size}, objective {cell.objective}, repeats {request.repeats}, {len(request.exclude)} forms excluded",
         cause="small grids, and few or many holes with few agents, have few different instances of a kind",
-        next="the nearest feasible request: " + ("; ".join(hints) or "a smaller count, or another seed"),
+        next="the nearest feasible request: " + ("; ".join(hints) or "a larger size, fewer agents or instances, or another seed"),
     )
