@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -73,9 +74,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
     parser.add_argument("--target", choices=NAMES, action="append", help="only this one (repeatable)")
+    parser.add_argument("--jobs", type=int, default=1, help="targets at once")
     parser.add_argument("--keep", action="store_true", help="new inputs join the corpus")
     given = parser.parse_args()
-    results = [run(name, given.seconds, given.keep) for name in given.target or NAMES]
+    with ThreadPoolExecutor(given.jobs) as pool:
+        results = list(pool.map(lambda name: run(name, given.seconds, given.keep), given.target or NAMES))
     return 0 if all(results) else 1
 
 
