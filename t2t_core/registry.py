@@ -103,8 +103,15 @@ class Registry:
         """The entry of that name; T2TError with the nearest names where there is none."""
         if name in self.entries:
             return self.entries[name]
-        near = difflib.get_close_matches(name, self.entries, n=3, cutoff=0.5)
         shown = ascii(name)[:80]
+        begun, comma, settings = name.partition(",")
+        if comma and begun in self.entries:
+            raise T2TError(
+                f"there is no {self.kind} called {shown}",
+                cause=f"settings follow a colon: {begun} is a {self.kind}",
+                next=f"write {plain(f'{begun}:{settings}')}",
+            )
+        near = difflib.get_close_matches(name, self.entries, n=3, cutoff=0.5)
         raise T2TError(
             f"there is no {self.kind} called {shown}",
             cause=f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(self.entries)) or 'none'}",

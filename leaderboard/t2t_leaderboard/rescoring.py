@@ -158,11 +158,7 @@ def _differing(record: Mapping[str, Any], verdict: Mapping[str, Any]) -> str:
     stored = record.get("verdict")
     if not isinstance(stored, dict):
         return "there is none"
-    return "; ".join(
-        f"{name} {ascii(stored.get(name))[:60]} there, {value!r} recomputed"
-        for name, value in verdict.items()
-        if stored.get(name) != value
-    ) or "it has further fields"  # fmt: skip
+    return "; ".join(differences(stored, dict(verdict)))
 
 
 def _log_problems(evaluation: Evaluation, row: Row) -> Iterator[str]:

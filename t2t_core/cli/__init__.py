@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 import click
@@ -35,6 +36,7 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line. A user's mistake is printed without a traceback (status 2); Ctrl-C ends with status 130."""
+    warnings.formatwarning = _warning
     try:
         for refusal in installed().refused:
             click.echo(f"warning: refused {refusal}", err=True)
@@ -52,6 +54,11 @@ def main(arguments: list[str] | None = None) -> Any:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted; what was finished is kept, the same command goes on", err=True)
         sys.exit(130)
+
+
+def _warning(message: Warning | str, *_: object, **__: object) -> str:
+    """A warning on a line of its own: a line of our source says nothing to whoever typed a command."""
+    return f"warning: {_shown(str(message))}\n"
 
 
 def _shown(text: str) -> str:

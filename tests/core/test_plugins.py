@@ -2,6 +2,7 @@
 
 import sys
 import types
+import warnings
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -155,6 +156,14 @@ def test_a_misspelt_command_says_what_was_meant(capsys):
     with pytest.raises(SystemExit) as status:
         main(["bensh"])
     assert status.value.code == 2 and "did you mean bench" in capsys.readouterr().err
+
+
+def test_a_warning_is_one_line_without_our_source(monkeypatch, capsys):
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # put back afterwards
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    shown = warnings.formatwarning(UserWarning("3 of 4\x1b[2J"), UserWarning, "file.py", 7, "for a in b:")
+    assert shown == "warning: 3 of 4?[2J\n"
 
 
 def test_refused_plugins_are_warned_of_and_kill_nothing(monkeypatch, plugin, capsys):

@@ -68,6 +68,9 @@ def test_did_you_mean():
         made.find("zzzz")
     assert "pibt, prioritized" in error.value.cause
     with pytest.raises(T2TError) as error:
+        made.make("pibt,seed=3")
+    assert "settings follow a colon" in error.value.cause and error.value.next == "write pibt:seed=3"
+    with pytest.raises(T2TError) as error:
         made.find("\x1b[2J" * 1000)
     assert "\x1b" not in str(error.value) and len(str(error.value)) < 400
 

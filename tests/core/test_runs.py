@@ -45,6 +45,12 @@ def test_manifest_is_made_checked_and_refused(tmp_path):
         runs.open_manifest(tmp_path, "bench", settings)
 
 
+def test_a_folder_of_something_else_is_said_to_be_none(tmp_path):
+    with pytest.raises(T2TError, match="no bench folder: it has no run.json") as caught:
+        runs.read_manifest(tmp_path, "bench")
+    assert caught.value.where == str(tmp_path)
+
+
 def test_changed_environment_is_recorded(tmp_path, monkeypatch):
     runs.open_manifest(tmp_path, "bench", {})
     monkeypatch.setattr(runs, "environment", lambda: {"packages": {"numpy": "99"}})

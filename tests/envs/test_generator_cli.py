@@ -64,8 +64,10 @@ def test_bad_configurations_name_the_file(tmp_path, text, message):
 
 
 def test_what_is_missing_or_impossible_is_said(small):
-    with pytest.raises(T2TError, match="--configuration and --out are needed"):
+    with pytest.raises(T2TError, match="--configuration and --out must be given"):
         run("--count", 3)
+    with pytest.raises(T2TError, match="^--configuration must be given"):
+        run("--out", "-")
     with pytest.raises(T2TError, match="48 wait forms") as error:
         run("--configuration", small, "--count", 200, "--repeats", "forbid", "--out", "-")
     assert "3.wait_ratio" in error.value.next

@@ -140,6 +140,13 @@ def test_wrong_reset_options_are_named() -> None:
             env.reset(options=options)
     with pytest.raises(T2TError, match="reset"):
         make(size=3).unwrapped.step([0, 0])
+    with pytest.raises(T2TError, match="the action cannot be read: 'int' object is not iterable"):
+        played = make(size=3).unwrapped
+        played.reset(seed=0)
+        played.step(3)
+    with pytest.raises(T2TError) as error:
+        make(hole_ratio=1.5)
+    assert error.value.cause == "it is 1.5"
     with pytest.raises(T2TError, match="no such instance"):
         make(size=3, num_agents=3, hole_ratio=0.5, require_wait=True).reset()
 

@@ -163,6 +163,8 @@ def test_misuse_is_named() -> None:
     for actions in (np.zeros((2, 3), int), np.zeros((2, 2)), np.full((2, 2), 5), np.full((2, 2), -1), [[0, 0]]):
         with pytest.raises(T2TError):
             envs.step(actions)
+    with pytest.raises(T2TError, match="not 7"):
+        envs.step([[0, 7], [0, 0]])
     for seed in ([1], [1, None], [1, -1], "ab"):
         with pytest.raises(T2TError):
             envs.reset(seed=seed)

@@ -62,7 +62,7 @@ def test_untouched_folder_is_verified(out):
     ("change", "complaint"),
     [
         (lambda r: r.update(text="999999"), "verdict on 'one_digit_0001', sample 0 does not follow from the text"),
-        (lambda r: r["verdict"].update(optimal=False), "optimal False there, True recomputed"),
+        (lambda r: r["verdict"].update(optimal=False), "optimal: False there, True recomputed"),
         (lambda r: r.update(verdict=None), "there is none"),
         (lambda r: r.update(instance="zzz"), "an answer to 'zzz', sample 0, which is not in the set"),
         (lambda r: r.update(sample=1), "a second answer to 'one_digit_0001', sample 1"),

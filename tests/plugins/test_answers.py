@@ -75,7 +75,7 @@ def test_a_torn_last_line_is_warned_of(tmp_path):
 
 def test_answers_to_other_instances_are_warned_of(tmp_path):
     path = stored(tmp_path, {"id": "a", "text": "1"}, {"id": "who", "text": "2"}, {"id": "else", "text": "3"})
-    with pytest.warns(UserWarning, match="2 answers to instances that are not asked here, the first in line 2: 'who'"):
+    with pytest.warns(UserWarning, match="2 of 3 answers are not asked for now, the first in line 2: 'who'"):
         ask(path, ("a", 0))
 
 

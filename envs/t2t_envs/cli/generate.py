@@ -46,8 +46,9 @@ def generate(
         _make_sets(sets)
         return
     if configuration is None or out is None:
+        missing = [name for name, given in (("--configuration", configuration), ("--out", out)) if given is None]
         raise T2TError(
-            "--configuration and --out are needed",
+            f"{' and '.join(missing)} must be given",
             next="t2t generate --configuration uniform --count 1000 --out instances.jsonl",
         )
     from t2t_envs.frozen_lake import generator, projection

@@ -57,7 +57,8 @@ class EnvOptions:
         put(self, "num_agents", _integer("num_agents", self.num_agents, 1, MAX_AGENTS))
         ratio = self.hole_ratio
         if isinstance(ratio, bool) or not isinstance(ratio, (int, float, np.number)) or not 0 <= ratio <= MAX_HOLE_RATIO:
-            raise T2TError(f"hole_ratio must be a number in 0..{MAX_HOLE_RATIO}", where="option hole_ratio")
+            cause = f"it is {str(ratio)[:40]}"
+            raise T2TError(f"hole_ratio must be a number in 0..{MAX_HOLE_RATIO}", where="option hole_ratio", cause=cause)
         put(self, "hole_ratio", float(ratio))
         if self.require_wait is not None and not isinstance(self.require_wait, bool):
             raise T2TError("require_wait must be True, False or None (either)", where="option require_wait")

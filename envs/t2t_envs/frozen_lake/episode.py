@@ -82,8 +82,9 @@ class Episode:
 
     def misuse(self, error: Exception) -> T2TError:
         """What a stepper's complaint means to the user."""
+        told = str(error) if isinstance(error, ValueError) else f"the action cannot be read: {error}"
         return T2TError(
-            str(error),
+            told,
             where="step()",
             cause=f"a joint action is {self.options.num_agents} integers, one per agent, in 0..4 (left, down, right, up, wait)",
         )

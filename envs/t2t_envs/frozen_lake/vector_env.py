@@ -159,7 +159,8 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
                 f"actions must be integers of shape {shape}, not {array.dtype} of shape {array.shape}", where="step()"
             )
         if array.min() < 0 or array.max() > 4:
-            raise T2TError("an action lies in 0..4 (left, down, right, up, wait)", where="step()")
+            bad = array[(array < 0) | (array > 4)][0]
+            raise T2TError(f"an action lies in 0..4 (left, down, right, up, wait), not {bad}", where="step()")
         return array
 
     def _reset_mask(self, mask: Any) -> Any:

@@ -59,7 +59,8 @@ def _as_click(option: Option) -> click.Option:
 
 _OPTIONS: list[Callable[[Any], Any]] = [
     click.option("--testbed", default=DEFAULT_TESTBED, show_default=True, help="What is solved."),
-    click.option("--policy", "policies", multiple=True, metavar="SPEC", help="Who answers (see t2t plugins). Repeatable."),
+    click.option("--policy", "policies", multiple=True, metavar="SPEC",
+                 help="Who answers (see t2t plugins). Repeatable.  [default: the testbed's own baselines]"),  # fmt: skip
     click.option("--limit", type=int, help="Only the first N instances of each column (they are balanced)."),
     click.option("--samples", type=int, default=1, show_default=True, help="Answers per instance."),
     click.option("--temperature", type=float, default=0.0, show_default=True, help="0 is greedy."),
@@ -106,7 +107,8 @@ def bench(**given: Any) -> int:
     for policy in result.stopped:
         console.print(f"the budget ended {policy} early; the same command with a larger --max-usd goes on", markup=False)
     for policy in result.failed:
-        console.print(f"{policy} failed before it was through; the same command goes on", markup=False)
+        reason = f" ({listener.reasons[policy]})" if policy in listener.reasons else ""
+        console.print(f"{policy} failed before it was through{reason}; the same command goes on", markup=False)
     return 1 if result.failed or not result.verification.verified else 0
 
 
@@ -141,6 +143,7 @@ class Display:
         self._bar: Bar | None = None
         self._task: Any = None
         self._next_line = 0.0
+        self.reasons: dict[str, str] = {}  # of the policies that failed, said again under the tables
 
     def start(self, policy: str, number: int, of: int) -> None:
         self._label = f"{policy[:40]} ({number}/{of})"
@@ -178,6 +181,7 @@ class Display:
 
     def failed(self, policy: str, error: T2TError) -> None:
         self._stop()
+        self.reasons[policy] = error.what
         self.note(f"{self._label}: {error}")
 
     def note(self, text: str) -> None:

@@ -96,7 +96,8 @@ class StoredAnswers:
         others = [(number, id) for (id, _), (_, number) in self._lines.items() if id not in asked]
         if others:
             number, id = others[0]
-            what = f"{len(others)} answers to instances that are not asked here, the first in line {number}: {ascii(id)[:80]}"
+            many = f"{len(others)} of {len(self._lines)} answers"
+            what = f"{many} are not asked for now, the first in line {number}: {ascii(id)[:80]}"
             warnings.warn(f"{self._path}: {what}", stacklevel=3)
 
     def describe(self) -> Mapping[str, Any]:
