@@ -128,6 +128,7 @@ def test_a_finished_bench_that_is_read_only(place: Path) -> None:
     out = place / "out"
     bench(out)
     t2t("verify", out)
+    t2t("compare", out, out)
     before = contents(out)
     closed(out)
     said = unprivileged(lambda: bench(out))
@@ -139,7 +140,8 @@ def test_a_finished_bench_that_is_read_only(place: Path) -> None:
 def test_files_that_may_not_be_read(place: Path) -> None:
     out = place / "out"
     bench(out)
-    unprivileged(lambda: t2t("verify", out))
+    t2t("verify", out)
+    t2t("compare", out, out)
     (out / "run.json").chmod(0)
     assert "cannot be read" in unprivileged(lambda: t2t("verify", out))
     (out / "run.json").chmod(0o644)
