@@ -38,6 +38,7 @@ INSTANCE = Instance(3, [(0, 0)], [(2, 0), (1, 0)], [(1, 2), (2, 2)], "makespan",
 SAMPLING = ("temperature", "max_tokens", "top_p", "thinking")
 SECONDS = 3.0  # of processor time for `LONG` characters; linear readers need some 0.1, quadratic ones minutes
 LONG = 1 << 17
+EVERY = 256
 
 
 def text_of(data: bytes) -> str:
@@ -46,8 +47,8 @@ def text_of(data: bytes) -> str:
 
 
 def linear(function: Callable[[Any], Any], piece: Any) -> None:
-    """The same text over and over must be read in linear time; one input in 64 (by its bytes) is tried."""
-    if not piece or hash_of(piece) % 64:
+    """The same text over and over must be read in linear time; one input in `EVERY` (by its bytes) is tried."""
+    if not piece or hash_of(piece) % EVERY:
         return
     begin = time.thread_time()
     with contextlib.suppress(T2TError, reply.Failure):

@@ -104,8 +104,9 @@ def test_answers_in_markup_reach_neither_page_nor_terminal(out: Path) -> None:
         for line in lines:
             line.update({"text": EVIL, "error": EVIL, "finish_reason": "error", "verdict": {EVIL: EVIL}})
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    shown = t2t("verify", out).output + (out / "leaderboard.html").read_text() + (out / "leaderboard.md").read_text()
-    assert "NOT verified" in shown and "\x1b" not in shown and "<script" not in shown and "\u202e" not in shown
+    shown = t2t("verify", out).output
+    pages = (out / "leaderboard.html").read_text() + (out / "leaderboard.md").read_text()
+    assert "NOT verified" in shown and "<script" not in pages and not {"\x1b", "\x07", "\u202e"} & set(shown + pages)
 
 
 @pytest.mark.parametrize("name", BOMBS)
@@ -166,6 +167,27 @@ def test_an_edited_field_is_found_or_refused_but_never_crashes(out: Path, submit
     # What nobody can recompute in a bench folder: when, where and how fast it was made. A submission seals even that.
     assert set(missed) <= ({"run.json", "row.json"} if kind == "bench" else set())
     assert check(folder).verified
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("notes", 3), ("notes", [3]), ("limit", None), ("sha256", EVIL), ("file_sha256", "`"), ("sha256", "A" * 64)],
+)
+def test_edits_that_once_broke_something_are_refused(out: Path, submitted: Path, field: str, value: Any) -> None:
+    for path, check in ((out / "run.json", rescoring.verify), (submitted / "metadata.json", submission.verify)):
+        data = json.loads(path.read_text())
+        if field == "limit":
+            del data["settings"][field]
+        else:
+            data["settings"]["sets"][0][field] = value
+        path.write_text(json.dumps(data))
+        with pytest.raises(T2TError):
+            check(path.parent)
+
+
+def test_an_address_that_is_none_is_a_mistake_with_a_name(tmp_path: Path) -> None:
+    with pytest.raises(T2TError, match="base_url"):
+        t2t("bench", "--policy", "endpoint:m,base_url=http://[", "--limit", 1, "--out", tmp_path / "out")
 
 
 LINKS = ["run.json", ".lock", "rows", "rows/*", "rows/*/row.json", "rows/*/log.jsonl", "rows/*/answers.jsonl"]
