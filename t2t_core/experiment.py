@@ -104,6 +104,14 @@ class Experiment:
             return Path(brought)
         return Path(self.checkpoint) if self.checkpoint else None
 
+    def make_trainer(self) -> Any:
+        """The run's trainer; T2TError where it is unknown or would refuse the settings under [training]."""
+        trainer = installed().trainers.make(self.trainer)
+        check = getattr(trainer, "check", None)
+        if check is not None:
+            check(self.training)
+        return trainer
+
     def make_policy(self, checkpoint: Path | None) -> Any:
         """The run's policy with that checkpoint."""
         spec = Spec.parse(self.policy)
@@ -112,17 +120,22 @@ class Experiment:
         return installed().policies.make(replace(spec, argument=spec.argument.replace("{checkpoint}", text), settings=filled))
 
 
+def _other_trainer(data: dict[str, Any], trainer: Any) -> None:
+    """What stands under [training] is one trainer's; another one, named in a higher layer, starts from its own defaults."""
+    if trainer and data.get("trainer") and Spec.parse(str(trainer)).name != Spec.parse(str(data["trainer"])).name:
+        data.pop("training", None)
+
+
 def resolve(
     preset: str, file: Path | None, overrides: Sequence[str], options: Mapping[str, Any], below: Mapping[str, Any]
 ) -> Experiment:
     """`below` (a forked run's settings), then a preset over it, then a file, then `key=value` overrides
     (`training.epochs=2`), then the command's own options."""
     data: dict[str, Any] = {}
-    _merge(data, below)
-    if preset:
-        _merge(data, read_preset(preset))
-    if file:
-        _merge(data, read_toml(file))
+    for layer in (below, read_preset(preset) if preset else {}, read_toml(file) if file else {}):
+        _other_trainer(data, layer.get("trainer"))
+        _merge(data, layer)
+    _other_trainer(data, options.get("trainer"))
     for text in overrides:
         key, separator, value = text.partition("=")
         if not separator or not key.strip():

@@ -47,7 +47,7 @@ class Loop:
         plugins = installed()
         self.experiment, self.folder, self.reporter, self.fork = experiment, folder, reporter, fork
         self.testbed = plugins.testbeds.make(experiment.testbed)
-        self.trainer = plugins.trainers.make(experiment.trainer)
+        self.trainer = experiment.make_trainer()
         self.designer = plugins.designers.make(experiment.designer)
         self.context = context.modules(experiment.context, plugins.contexts)
         options = {k: v for k, v in experiment.generation.items() if k != "samples"}

@@ -201,7 +201,9 @@ def open_manifest(folder: Path, kind: str, settings: Mapping[str, Any], what: st
 def read_manifest(folder: Path, kind: str) -> dict[str, Any]:
     """`folder/run.json`, refused where its format or kind is not ours to read."""
     path = folder / MANIFEST
-    if folder.is_dir() and not os.path.lexists(path):
+    if not folder.is_dir():
+        raise T2TError("there is no such folder", where=str(folder))
+    if not os.path.lexists(path):
         raise T2TError(f"this is no {kind} folder: it has no {MANIFEST}", where=str(folder), next=f"name the --out of a {kind}")
     manifest = read_json(path)
     if manifest.get("format") != FORMAT:

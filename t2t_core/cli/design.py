@@ -65,7 +65,8 @@ def _rounds(folder: Path, round_index: int | None) -> list[RoundFiles]:
 def _step(loop: Loop, files: RoundFiles, spec: str, show_context: bool) -> dict[str, Any]:
     brief: Brief = loop.brief(files)
     step = propose(loop.designer, brief, loop.experiment.design_seconds)
-    if show_context:
+    if show_context:  # the heading apart from it, so that standard output has exactly what the designer sees
+        click.echo(printable(f"# what {spec} sees after round {files.index} of {files.run}"), err=True)
         click.echo(printable(step.proposal.prompt if step.proposal.prompt is not None else brief.text))
     projection, note = project(loop.testbed, step.proposal.parsed, brief.previous, brief.request)
     return {

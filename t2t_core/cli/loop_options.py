@@ -8,11 +8,13 @@ from typing import Any
 
 import click
 
+from t2t_core import context
 from t2t_core.errors import T2TError
 from t2t_core.experiment import Experiment, read_published, resolve
 from t2t_core.forks import Fork
 from t2t_core.loop_summary import markdown
 from t2t_core.plugins import installed
+from t2t_core.registry import Spec
 from t2t_core.round_files import open_run
 
 DEFAULT_PRESET = "tiny"
@@ -67,9 +69,12 @@ def testbed_options(testbed: str, words: Sequence[str]) -> dict[str, str]:
 
 
 def print_dry_run(experiment: Experiment, published: Mapping[str, Any]) -> None:
-    """Every hyperparameter, the trainer's defaults included, beside the published value."""
+    """Every hyperparameter, the trainer's defaults included, beside the published value; T2TError for a name that no run would
+    accept."""
+    installed().designers.find(Spec.parse(experiment.designer).name)
+    context.modules(experiment.context, installed().contexts)
     theirs = dict(flat(published))
-    defaults = getattr(installed().trainers.make(experiment.trainer), "defaults", {})
+    defaults = getattr(experiment.make_trainer(), "defaults", {})
     ours = experiment.to_dict() | {"training": {**defaults, **experiment.training}}
     rows = []
     for key, value in flat(ours):

@@ -91,6 +91,33 @@ def test_a_dry_run_of_every_preset_names_every_value(preset: str) -> None:
     assert "no such setting" not in output
 
 
+@pytest.mark.parametrize(
+    ("words", "match"),
+    [
+        (["--set", "training.epoch=3"], "no setting 'epoch'"),
+        (["--trainer", "trl-sft", "--set", "training.epochs=three"], "epochs must be int"),
+        (["--designer", "ruel"], "no designer called 'ruel'"),
+        (["--context", "V9"], "no context module called 'V9'"),
+    ],
+)
+def test_a_name_that_no_run_accepts_is_found_by_the_dry_run_and_before_a_folder_is_begun(
+    words: list[str], match: str, tmp_path: Path
+) -> None:
+    for last in (["--dry-run"], ["--out", str(tmp_path / "run")]):
+        with pytest.raises(T2TError, match=match):
+            CliRunner().invoke(cli, ["run", "--preset", "tiny", *words, *last], catch_exceptions=False)
+    assert not (tmp_path / "run" / "run.json").exists()
+
+
+def test_another_trainer_does_not_get_the_settings_of_the_presets_trainer(tmp_path: Path) -> None:
+    assert resolve("tiny", None, [], {"trainer": "trl-grpo"}, {}).training["group"] == 8
+    assert resolve("tiny", None, ["training.batch=3"], {"trainer": "trl-sft"}, {}).training == {"batch": 3}
+    file = tmp_path / "mine.toml"
+    file.write_text('trainer = "trl-sft"\n[training]\nkeep = "optimal"\n')
+    assert resolve("tiny", file, [], {}, {}).training == {"keep": "optimal"}
+    assert "training.batch" in t2t("run", "--preset", "tiny", "--trainer", "trl-sft", "--dry-run").output
+
+
 def test_the_paper_preset_has_the_papers_values() -> None:
     experiment = resolve("paper", None, [], {}, {})
     wanted = {"group": 8, "prompts": 128, "epochs": 3, "learning_rate": 2e-6, "length_start": 1500, "length_end": 4096}
@@ -115,7 +142,9 @@ def test_design_is_a_board_of_designers_and_shows_the_context(config: Path, tmp_
     ).output
     assert output.count("| rule") == 2 and output.count("| random") == 2
     assert len(list((tmp_path / "o").glob("*.json"))) == 4
-    shown = t2t("design", "--run", tmp_path / "run", "--round", 0, "--show-context").output
+    asked = t2t("design", "--run", tmp_path / "run", "--round", 0, "--show-context")
+    assert asked.stderr.startswith("# what ") and "sees after round 0" in asked.stderr
+    shown = asked.stdout
     assert (tmp_path / "run" / "round_0" / "context.md").read_text().strip() in shown
     assert not list(tmp_path.glob("run/round_1/proposal.json"))
 

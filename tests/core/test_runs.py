@@ -49,6 +49,8 @@ def test_a_folder_of_something_else_is_said_to_be_none(tmp_path):
     with pytest.raises(T2TError, match="no bench folder: it has no run.json") as caught:
         runs.read_manifest(tmp_path, "bench")
     assert caught.value.where == str(tmp_path)
+    with pytest.raises(T2TError, match="no such folder"):
+        runs.read_manifest(tmp_path / "nope", "bench")
 
 
 def test_changed_environment_is_recorded(tmp_path, monkeypatch):

@@ -106,6 +106,10 @@ class Grpo:
         self._settings = dict(settings or {})
         self.defaults = {**asdict(Settings()), **self._settings}
 
+    def check(self, settings: Mapping[str, Any]) -> None:
+        """T2TError for [training] settings that `train` would refuse, before a run has begun."""
+        check_settings(Settings, {**self._settings, **settings}, WHERE)
+
     def train(self, job: TrainingJob) -> TrainingResult:
         settings = check_settings(Settings, {**self._settings, **job.settings}, WHERE)
         refuse_overlap(job)

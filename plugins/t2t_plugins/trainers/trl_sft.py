@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -61,6 +61,11 @@ class Sft:
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         no_argument(argument, WHERE)
         self._settings = dict(settings or {})
+        self.defaults = {**asdict(Settings()), **self._settings}
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        """T2TError for [training] settings that `train` would refuse, before a run has begun."""
+        check_settings(Settings, {**self._settings, **settings}, WHERE)
 
     def train(self, job: TrainingJob) -> TrainingResult:
         from datasets import Dataset
