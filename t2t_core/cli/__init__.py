@@ -49,7 +49,8 @@ def main(arguments: list[str] | None = None) -> Any:
         click.echo(f"error: {_shown(str(error))}", err=True)
         sys.exit(2)
     except PermissionError as error:  # a folder that this user may not even look into
-        click.echo(f"error: {_shown(error.strerror or str(error))}\n  where: {_shown(str(error.filename))}", err=True)
+        where = f"\n  where: {error.filename}" if error.filename else ""
+        click.echo(f"error: {_shown((error.strerror or str(error)) + where)}", err=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted; what was finished is kept, the same command goes on", err=True)
