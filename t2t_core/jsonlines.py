@@ -21,6 +21,7 @@ from t2t_core.errors import T2TError
 MAX_LINE = 256 << 20  # bytes; no honest record comes near
 MAX_DIGITS = 100  # of one integer; the cheapest bomb is a billion digits
 MAX_FILE = 64 << 20  # bytes of a whole JSON document that is not JSON Lines
+_MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 _SYNC_SECONDS = 2.0
 
 
@@ -66,9 +67,10 @@ _decoder = json.JSONDecoder(parse_int=_integer, parse_float=_number, parse_const
 
 
 def loads(text: str | bytes) -> Any:
-    """Read hostile JSON: `Unreadable` for bad UTF-8, NaN, doubled keys, huge numbers and deep nesting, never a crash."""
+    """Read hostile JSON: `Unreadable` for bad UTF-8, NaN, doubled keys, huge numbers and deep nesting, never a crash. The
+    mark that some editors put at the beginning of a file is no part of it."""
     try:
-        return _decoder.decode(text if isinstance(text, str) else text.decode())
+        return _decoder.decode(text if isinstance(text, str) else text.removeprefix(_MARK).decode())
     except RecursionError:
         raise Unreadable("nested too deeply") from None
     except Unreadable:

@@ -79,6 +79,18 @@ def test_answers_to_other_instances_are_warned_of(tmp_path):
         ask(path, ("a", 0))
 
 
+def test_samples_that_are_not_asked_are_warned_of(tmp_path):
+    path = stored(tmp_path, *({"id": "a", "sample": n, "text": str(n)} for n in range(3)))
+    with pytest.warns(UserWarning, match="1 of 3 answers are not asked for now, the first in line 3: 'a', sample 2"):
+        assert [r.text for r in ask(path, ("a", 0), ("a", 1))] == ["0", "1"]
+
+
+def test_the_mark_that_an_editor_puts_before_a_file_is_no_part_of_it(tmp_path):
+    path = stored(tmp_path, {"id": "a", "text": "1"}, {"id": "b", "text": "2"})
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert [r.text for r in ask(path, ("a", 0), ("b", 0))] == ["1", "2"]
+
+
 @pytest.mark.parametrize("argument", ["", "/nowhere.jsonl", "/", "/dev/zero"])
 def test_no_such_file(argument):
     with pytest.raises(T2TError):

@@ -82,7 +82,7 @@ class StoredAnswers:
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
         """The stored answers in the order of the tasks. `sampling` plays no part."""
-        self._warn_of_others({task.instance_id for task in tasks})
+        self._warn_of_others({(task.instance_id, task.sample) for task in tasks})
         with jsonlines.open_plain(self._path) as file:
             for position, task in enumerate(tasks):
                 found = self._lines.get((task.instance_id, task.sample))
@@ -92,12 +92,12 @@ class StoredAnswers:
                 file.seek(found[0])
                 yield position, self._response(jsonlines.loads(file.readline()), found[1])
 
-    def _warn_of_others(self, asked: set[str]) -> None:
-        others = [(number, id) for (id, _), (_, number) in self._lines.items() if id not in asked]
+    def _warn_of_others(self, asked: set[tuple[str, int]]) -> None:
+        others = [(number, *stored) for stored, (_, number) in self._lines.items() if stored not in asked]
         if others:
-            number, id = others[0]
+            number, id, sample = others[0]
             many = f"{len(others)} of {len(self._lines)} answers"
-            what = f"{many} are not asked for now, the first in line {number}: {ascii(id)[:80]}"
+            what = f"{many} are not asked for now, the first in line {number}: {ascii(id)[:80]}, sample {sample}"
             warnings.warn(f"{self._path}: {what}", stacklevel=3)
 
     def describe(self) -> Mapping[str, Any]:
