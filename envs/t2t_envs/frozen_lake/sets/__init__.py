@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -54,10 +54,15 @@ def twin(name: str, seed: int) -> InstanceSet:
 
     Its ids begin with `twin<seed>_`. Whoever scores better on the frozen set than on twins has seen the frozen set.
     """
-    from ..frozen_sets import make_twin
-
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
         raise T2TError("a twin's seed must be an integer from 0 to 2^63 - 1", next="--twin 1")
+    return _twin(name, seed)
+
+
+@lru_cache(maxsize=8)
+def _twin(name: str, seed: int) -> InstanceSet:
+    from ..frozen_sets import make_twin
+
     return make_twin(load_set(name), manifest()["sets"].get(name, {}), seed)
 
 
