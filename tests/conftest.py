@@ -10,6 +10,14 @@ import pytest
 from t2t_core.plugins import installed
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Prints what tests recorded as "summary": counts that must be seen, also where several processes test."""
+    for report in terminalreporter.getreports("passed"):
+        for name, text in report.user_properties:
+            if name == "summary":
+                terminalreporter.write_line(text)
+
+
 @pytest.fixture
 def lake_plugins() -> Iterator[None]:
     """The testbed `lake` and the policy `repeater` are registered while the test runs."""
