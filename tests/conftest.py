@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import lake
 import pytest
 
+import lake
 from t2t_core.plugins import installed
 
 

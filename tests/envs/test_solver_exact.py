@@ -15,7 +15,7 @@ from t2t_envs.frozen_lake import reference_cbs, rules
 from t2t_envs.frozen_lake.instance import OBJECTIVES, Instance
 from t2t_envs.frozen_lake.solver import UnsolvableError, flat_arrays, native_core, solve, solve_many
 
-PER_CELL_GROUP = 360  # instances per objective, agent count and size: 2 * 4 * 360, of which more than 2,000 are solvable
+PER_CELL_GROUP = 384  # instances per objective, agent count and size: 2 * 4 * 384, of which more than 2,000 are solvable
 
 
 def random_instance(stream: Stream, size: int, holes: int, agents: int, objective: str) -> Instance:

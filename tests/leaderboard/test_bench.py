@@ -113,6 +113,19 @@ def test_limit_samples_twin_and_own_instances(tmp_path):
         bench("--policy", "adder", "--instances", own, "--out", tmp_path / "d")
 
 
+def test_a_stored_optimum_that_an_answer_beats_is_said(tmp_path):
+    own = tmp_path / "own.jsonl"
+    lake = {"size": 3, "holes": [[0, 1]], "starts": [[2, 0], [1, 0]], "goals": [[1, 2], [2, 2]], "optimal_sum_of_costs": 6}
+    own.write_text("".join(json.dumps({"id": f"i{n}", "optimal_makespan": n, **lake}) + "\n" for n in (3, 4, 5)))
+    arguments = ("--instances", str(own), "--policy", "cbs", "--out", str(tmp_path / "out"))
+    result = CliRunner().invoke(cli, ["bench", *arguments], standalone_mode=False)
+    row = load(tmp_path / "out")["tables"][0]["rows"][0]
+    assert row["wrong_instances"]["answers"] == 2 and "makespan 3 < 4" in row["wrong_instances"]["first"]
+    assert row["total"]["optimal"]["value"] == pytest.approx(100 / 3, abs=1e-3)
+    assert "WRONG INSTANCES: 2 answers of cbs disprove what is stored, e.g. i4:" in " ".join(result.stdout.split())
+    assert json.loads((tmp_path / "out" / "verification.json").read_text())["verified"]
+
+
 def test_settings_of_one_policy_and_labels_that_tell_rows_apart(tmp_path):
     out = tmp_path / "out"
     bench("--policy", "adder", "--policy", "adder:temperature=0.6,max_tokens=99", "--out", out)
