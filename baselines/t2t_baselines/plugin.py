@@ -20,7 +20,7 @@ def register_policies(registry: Registry) -> None:
 def register_designers(registry: Registry) -> None:
     room = "t2t_baselines.curricula"
     registry.add("uniform", f"{room}.uniform:Uniform", "the same weight on every cell (domain randomisation)")
-    registry.add("easy-to-hard", f"{room}.easy_to_hard:EasyToHard", "a hand-made schedule from small open maps to large narrow ones")
+    registry.add("easy-to-hard", f"{room}.easy_to_hard:EasyToHard", "a hand-made schedule, small open maps first")
     registry.add("learning-progress", f"{room}.learning_progress:LearningProgress", "absolute learning progress (ALP) over cells")
     registry.add("level-replay", f"{room}.replay:LevelReplay", "prioritized level replay (PLR) over cells")
     registry.add("learnability", f"{room}.learnability:Learnability", "sampling for learnability p(1-p) (SFL) over cells")
