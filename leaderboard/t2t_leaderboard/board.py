@@ -122,6 +122,10 @@ def _notes(tables: list[dict[str, Any]]) -> list[str]:
         notes.append("two figures in a reported total: as printed / the mean of the row's own cells, where they disagree")
     if any(row.get("incomplete") for row in rows):
         notes.append("incomplete: more than 1 % of the row's answers are errors")
+    for row in rows:
+        if wrong := row.get("wrong_instances"):
+            count, first = wrong["answers"], wrong["first"]
+            notes.append(f"WRONG INSTANCES: {count} answers of {row['label']} disprove what is stored, e.g. {first}")
     for table in tables:
         for one in table["sets"]:
             notes += [f"{one['name']}: {note}" for note in one["notes"] if f"{one['name']}: {note}" not in notes]

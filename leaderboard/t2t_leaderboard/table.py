@@ -33,6 +33,8 @@ class _Cell:
     unknown: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
     answers: Counter[str] = field(default_factory=Counter)
+    wrong: int = 0  # answers that show a fault of the instance itself; the first of them:
+    first_wrong: str = ""
     cost_usd: float = 0.0
 
     def __post_init__(self) -> None:
@@ -67,6 +69,10 @@ class _Cell:
         self.cost_usd += response.cost_usd or 0.0
         if response.error is None and one.verdict.failure:
             self.failures[one.verdict.failure] += 1
+        for name, fault in one.verdict.faults.items():
+            if name not in one.verdict.checks:
+                self.wrong += 1
+                self.first_wrong = self.first_wrong or f"{one.instance.id}: {fault.message}"
 
     def figures(self) -> dict[str, Any]:
         return {m.name: _figure(m, [self]) for m in self.metrics}
@@ -96,7 +102,9 @@ def _round(value: float) -> float | None:
 
 def tabulate(testbed: Testbed, scored: Iterable[Scored], samples: int) -> dict[str, dict[str, Any]]:
     """The row's figures by table: `cells` by column, `total`, `answers` (asked, errors, truncated, refused, tokens,
-    cost), `failures` under the first failed check, `incomplete`. Answers come in instance order, `samples` each."""
+    cost), `failures` under the first failed check, `incomplete`; where answers show that instances themselves are wrong (a
+    stored optimum that is none), `wrong_instances`: how many answers, and the first. Answers come in instance order,
+    `samples` each."""
     cells: dict[Place, _Cell] = {}
     group: list[Scored] = []
     for one in scored:
@@ -116,6 +124,7 @@ def _table(testbed: Testbed, cells: dict[str, _Cell]) -> dict[str, Any]:
     for cell in every:
         answers.update(cell.answers)
         failures.update(cell.failures)
+    wrong = [cells[column] for column in natural(cells) if cells[column].wrong]
     priced = answers.pop("priced")
     cost = round(sum(c.cost_usd for c in every), 6) if priced else None
     return {
@@ -124,6 +133,7 @@ def _table(testbed: Testbed, cells: dict[str, _Cell]) -> dict[str, Any]:
         "answers": {**answers, "cost_usd": cost},
         "failures": dict(sorted(failures.items())),
         "incomplete": answers["errors"] > INCOMPLETE * answers["asked"],
+        **({"wrong_instances": {"answers": sum(c.wrong for c in wrong), "first": wrong[0].first_wrong}} if wrong else {}),
     }
 
 
