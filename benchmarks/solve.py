@@ -160,7 +160,9 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     files = {row: list(read_instances(INSTANCES / f"{row.name}.jsonl")) for row in ROWS}
-    times = {row: {wait: [[] for _ in files[row]] for wait in (False, True)} for row in ROWS}
+    times: dict[Row, dict[bool, list[list[float]]]] = {
+        row: {wait: [[] for _ in files[row]] for wait in (False, True)} for row in ROWS
+    }
     labels: dict[Row, list[Any]] = {}
     for _ in range(given.repeats):
         for row in ROWS:
@@ -168,7 +170,7 @@ def main() -> None:
     results = [summary(row, files[row], times[row], labels[row]) for row in ROWS]
     for result in results:
         show(result)
-    record = {"what": "solve, sum of costs, processor time per instance", "rows": results, "max_nodes": DEFAULT_MAX_NODES,
+    record: dict[str, Any] = {"what": "solve, sum of costs, processor time per instance", "rows": results, "max_nodes": DEFAULT_MAX_NODES,
               "at": runs.now(), "machine": platform.processor() or platform.machine(),
               "environment": runs.environment()}  # fmt: skip
     runs.write_json(given.out / f"solve-{record['at'].replace(':', '')}.json", record)

@@ -111,6 +111,7 @@ private:
         return problem_->pair[JointProblem::pair_number(i, j)][static_cast<std::size_t>(x) * (problem_->cells + 1) + y];
     }
     int whole_bound(const int* state) const {
+        if (problem_->with_quads) return quad_bound(state);
         if (problem_->with_triples) return triple_bound(state);
         int sum = 0, largest = 0, excess[max_team * (max_team - 1) / 2];
         for (int j = 0; j < agents_; ++j) {
@@ -146,6 +147,26 @@ private:
         }
         const int each = (agents_ - 1) * (agents_ - 2) / 2;
         return std::max(largest, (total + each - 1) / each);
+    }
+    // Of all agents but one; of a team of four, of all.
+    int quad_cost(int out, const int* state) const {
+        if (agents_ == 4) out = 0;
+        std::size_t entry = 0;
+        for (int i = 0; i < agents_; ++i) {
+            if (i != out || agents_ == 4) entry = entry * (problem_->cells + 1) + state[i];
+        }
+        return problem_->quad[out][entry];
+    }
+    int quad_bound(const int* state) const {
+        if (agents_ == 4) return quad_cost(0, state);
+        int largest = 0, total = 0;
+        for (int out = 0; out < max_table_team; ++out) {
+            const int cost = quad_cost(out, state);
+            if (cost >= no_finish) return never;
+            total += cost;
+            largest = std::max(largest, cost + problem_->distance[out][state[out]]);
+        }
+        return std::max(largest, (total + 3) / 4);
     }
     int rest_of(const int* state, int i, int j, int k) const {
         int other[2], n = 0;
@@ -308,13 +329,20 @@ private:
             return problem_->distance[a][after_[a]] + problem_->distance[b][now_[b]];
         }
         const int c = order_[start + 2];
+        if (size == 4) {
+            const int d = order_[start + 3];
+            if (moved == 4) return quad_cost(10 - a - b - c - d, after_);
+            if (moved == 3) return triple_cost(a, after_[a], b, after_[b], c, after_[c]) + problem_->distance[d][now_[d]];
+            if (moved == 2) return pair_of(a, after_[a], b, after_[b]) + pair_of(c, now_[c], d, now_[d]);
+            return problem_->distance[a][after_[a]] + triple_cost(b, now_[b], c, now_[c], d, now_[d]);
+        }
         if (moved == 3) return triple_cost(a, after_[a], b, after_[b], c, after_[c]);
         if (moved == 2) return pair_of(a, after_[a], b, after_[b]) + problem_->distance[c][now_[c]];
         return problem_->distance[a][after_[a]] + pair_of(b, now_[b], c, now_[c]);
     }
     int pair_of(int i, int x, int j, int y) const { return i < j ? pair_cost(i, x, j, y) : pair_cost(j, y, i, x); }
 
-    // The agents cut into blocks of at most three whose costs are known together, so that the blocks add up to much.
+    // The agents cut into blocks of at most four whose costs are known together, so that the blocks add up to much.
     struct Split {
         int order[max_team], start[max_team], cost[max_team];  // start: of the block at this position; cost: at its start
         int size[max_team];
@@ -333,7 +361,23 @@ private:
         Split split;
         int at = 0;
         bool used[max_team] = {};
-        if (problem_->with_triples) {
+        if (problem_->with_quads) {
+            int best = 0, most = -1, cost = 0;
+            for (int out = 0; out < (agents_ == 4 ? 1 : agents_); ++out) {
+                const int four = quad_cost(out, state);
+                const int sum = four + (agents_ == 4 ? 0 : problem_->distance[out][state[out]]);
+                if (sum > most) most = sum, best = agents_ == 4 ? 4 : out, cost = four;
+            }
+            const int begin = at;
+            for (int i = 0; i < agents_; ++i) {
+                if (i == best) continue;
+                used[i] = true;
+                split.order[at] = i;
+                split.start[at++] = begin;
+            }
+            split.cost[begin] = cost;
+            split.size[begin] = 4;
+        } else if (problem_->with_triples) {
             int best[3] = {0, 1, 2}, most = -1;
             for (int k = 2; k < agents_; ++k) {
                 for (int j = 1; j < k; ++j) {

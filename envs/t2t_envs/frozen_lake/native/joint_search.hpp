@@ -9,7 +9,7 @@
 namespace t2t {
 
 constexpr int max_team = 16;
-constexpr int max_triples_team = 5, max_triples = 10;
+constexpr int max_table_team = 5, max_triples = 10;
 
 struct JointProblem {
     int agents = 0, cells = 0;  // a cell is 0..cells-1; `cells` itself: arrived for good
@@ -22,6 +22,10 @@ struct JointProblem {
     // Only for sums of costs and up to five agents, and only where a search turned out hard: the same for three agents.
     bool with_triples = false;
     std::array<std::vector<std::uint16_t>, max_triples> triple;  // triple_number(i, j, k), i < j < k
+    // And, where that was not enough, for four agents: quad[i] is the table of a team of five without agent i, quad[0] that
+    // of a team of four.
+    bool with_quads = false;
+    std::array<std::vector<std::uint16_t>, max_table_team> quad;
     static int pair_number(int i, int j) { return j * (j - 1) / 2 + i; }
     static int triple_number(int i, int j, int k) { return k * (k - 1) * (k - 2) / 6 + pair_number(i, j); }
 };

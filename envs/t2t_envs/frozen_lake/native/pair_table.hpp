@@ -24,15 +24,24 @@ struct Movement {
     int pair_weight() const { return objective == Objective::makespan ? 1 : 2; }
 };
 
+// An agent as a table sees it: it keeps to its domain, and no square is reached before `from_start` says.
+template <int W>
+struct Member {
+    const Agent<W>* agent = nullptr;
+    Board<W> domain;
+    Balls<W>* from_start = nullptr;
+};
+
 template <int W>
 class PairTableBuilder {
 public:
-    // Fills table[x * (cells + 1) + y]. Agents a and b keep to their domains; costs above `limit` count as no_finish.
-    // Returns whether there are none of them.
-    bool build(const Grid<W>& grid, const Agent<W>& a, const Agent<W>& b, const Board<W>& domain_a, const Board<W>& domain_b,
-               const SquareIndex& index, Movement movement, int limit, std::vector<std::uint16_t>& table) {
-        grid_ = &grid, index_ = &index, movement_ = movement, table_ = &table;
-        domain_a_ = domain_a, domain_b_ = domain_b;
+    // Fills table[x * (cells + 1) + y]. Costs above `limit`, and states that no solution of at most `limit` goes through,
+    // may count as no_finish. Returns whether the limit cut nothing off.
+    bool build(const Grid<W>& grid, const Member<W>& first, const Member<W>& second, const SquareIndex& index,
+               Movement movement, int limit, std::vector<std::uint16_t>& table) {
+        const Agent<W>&a = *first.agent, &b = *second.agent;
+        grid_ = &grid, index_ = &index, movement_ = movement, table_ = &table, limit_ = limit;
+        first_ = first, second_ = second;
         side_ = index.cells() + 1;
         table.assign(static_cast<std::size_t>(side_) * side_, no_finish);
         squares_ = grid.squares();
@@ -40,12 +49,12 @@ public:
         fresh_.assign(static_cast<std::size_t>(squares_) * ring, Board<W>{});
         for (auto& rows : fresh_rows_) rows = {};
         if (movement.commits()) {
-            add_single(a, b, domain_a, domain_b);
+            add_single(a, b);
         } else {
             put(0, a.goal, Board<W>::bit(b.goal));
             learn(0, a.goal, Board<W>::bit(b.goal));
         }
-        return sweep(a, b, limit);
+        return sweep(a, b);
     }
 
 private:
@@ -63,8 +72,8 @@ private:
         ys.for_each([&](int y) { row[index_->of_square[y]] = static_cast<std::uint16_t>(level); });
     }
     // One agent has arrived for good: the other goes the shortest way around its goal.
-    void add_single(const Agent<W>& a, const Agent<W>& b, const Board<W>& domain_a, const Board<W>& domain_b) {
-        Board<W> open_a = domain_a, open_b = domain_b;
+    void add_single(const Agent<W>& a, const Agent<W>& b) {
+        Board<W> open_a = first_.domain, open_b = second_.domain;
         open_a.clear(b.goal);
         open_b.clear(a.goal);
         alone_a_.reset(*grid_, a.goal, open_a);
@@ -85,11 +94,11 @@ private:
             }
         }
     }
-    bool sweep(const Agent<W>& a, const Agent<W>& b, int limit) {
+    bool sweep(const Agent<W>& a, const Agent<W>& b) {
         const int weight = movement_.pair_weight();
         int idle = 0;
         for (int level = 0; idle < ring || (movement_.commits() && level <= last_ring_); ++level) {
-            if (level + weight > limit) return false;
+            if (level + weight > limit_) return false;
             if (movement_.commits() && level <= last_ring_) {
                 const Board<W> ys = alone_b_.ring(level), xs = alone_a_.ring(level);
                 if (ys.any()) put(level, a.goal, ys);
@@ -112,8 +121,10 @@ private:
             base |= ys;
             sources.set(to);
         }
-        base &= domain_b_;
-        (sources & domain_a_).for_each([&](int x) {
+        // Both have been under way for as long as it takes each of them to come here.
+        const int steps = (limit_ - earlier) / movement_.pair_weight();
+        base &= second_.domain & second_.from_start->ball(steps);
+        (sources & first_.domain & first_.from_start->ball(steps)).for_each([&](int x) {
             Board<W> before = base.without(known_[x]);
             before.clear(x);
             if (x != to && ys.test(x) && before.test(to)) {  // not by swapping: b out of `to`, onto x
@@ -131,8 +142,8 @@ private:
     const SquareIndex* index_ = nullptr;
     Movement movement_;
     std::vector<std::uint16_t>* table_ = nullptr;
-    int side_ = 0, squares_ = 0, last_ring_ = 0;
-    Board<W> domain_a_, domain_b_;
+    int side_ = 0, squares_ = 0, last_ring_ = 0, limit_ = 0;
+    Member<W> first_, second_;
     Balls<W> alone_a_, alone_b_;
     std::vector<Board<W>> known_, fresh_;
     std::array<Board<W>, ring> fresh_rows_{};

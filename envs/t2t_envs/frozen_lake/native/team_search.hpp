@@ -7,7 +7,7 @@
 #include "joint_search.hpp"
 #include "pair_search.hpp"
 #include "reachability.hpp"
-#include "triple_table.hpp"
+#include "team_table.hpp"
 
 namespace t2t {
 
@@ -63,14 +63,15 @@ public:
         lower = std::max(lower, pair_bound(team));
         if (lower >= unreachable) return {Status::infeasible, -1};
         const Movement movement{objective_, true};
-        // A bound keeps the tables small. On a small map, or if the bounds were too low, all is searched.
-        for (int surplus = first_surplus; surplus <= last_surplus; surplus *= 4) {
-            const JointResult result = joint(team, movement, lower + surplus, paths);
-            if (result.status != Status::infeasible) return result;
-            lower += surplus + 1;
-            if (problem_.with_triples && problem_.cells <= small_region) break;
+        can_finish_ = cannot_finish_ = false;
+        stage_ = 0;
+        // A bound keeps the tables small and the search short; it is raised until a solution fits.
+        for (int surplus = first_surplus;; surplus *= 2) {
+            const int bound = surplus > last_surplus ? unlimited : lower + surplus;
+            const JointResult result = joint(team, movement, bound, paths);
+            if (result.status != Status::infeasible || cannot_finish_ || bound == unlimited) return result;
+            lower = bound + 1;
         }
-        return joint(team, movement, unlimited, paths);
     }
 
     // A solution of at most `bound` where nobody waits before arriving for good; infeasible: there is none.
@@ -85,11 +86,13 @@ public:
                 if (!within(team[a], team[b], budget, false)) return {Status::infeasible, -1};
             }
         }
+        can_finish_ = true;
+        stage_ = 0;
         return joint(team, {objective_, false}, bound, paths);
     }
 
 private:
-    static constexpr int first_surplus = 3, last_surplus = 12, pair_surplus = 6, small_region = 64;
+    static constexpr int first_surplus = 3, last_surplus = 24, pair_surplus = 6;
 
     Agent<W>& agent(int i) { return (*agents_)[i]; }
     const Agent<W>& agent(int i) const { return (*agents_)[i]; }
@@ -101,6 +104,7 @@ private:
             if (within(i, j, budget, true)) return {Status::solved, budget};
         }
         std::vector<Path> paths;
+        stage_ = 0;
         return joint(team, {objective_, true}, unlimited, paths);
     }
     // A lower bound of a team's optimum from its pairs.
@@ -144,15 +148,26 @@ private:
     JointResult joint(const std::vector<int>& team, Movement movement, int bound, std::vector<Path>& paths) {
         if (!state_problem(team, movement, bound)) return {};
         const bool triples = objective_ == Objective::sum_of_costs && team.size() >= 3 &&
-                             team.size() <= max_triples_team && problem_.cells <= max_triple_cells;
-        const bool may_be_infeasible = bound >= unlimited && team.size() >= 3;
-        const std::uint64_t limit =
-            triples || may_be_infeasible ? std::min(effort_->max_nodes, effort_->nodes + easy_nodes(team.size())) : effort_->max_nodes;
-        JointResult result = joint_search_.run(problem_, limit, effort_->nodes);
-        if (result.status == Status::undecided && limit < effort_->max_nodes) {  // not easy
-            if (may_be_infeasible && reach(team) == Status::infeasible) return {Status::infeasible, -1};
-            if (triples && !add_triples(team, movement, bound)) return {};
-            result = joint_search_.run(problem_, effort_->max_nodes, effort_->nodes);
+                             team.size() <= max_table_team && problem_.cells <= max_triple_cells;
+        const std::uint64_t cells = problem_.cells;
+        const bool quads = triples && team.size() >= 4 && problem_.cells <= max_quad_cells;
+        // How long to search before better tables pay: building them takes about as long as expanding so many states.
+        const std::uint64_t patience[] = {500 + cells * cells * cells * team.size() / 100,
+                                          2000 + cells * cells * cells / (team.size() == 4 ? 8 : 2), 0};
+        JointResult result;
+        for (;; ++stage_) {
+            if (stage_ >= 1 && !can_finish_ && team.size() >= 3) {
+                const Status status = reach(team);
+                can_finish_ = status == Status::solved;
+                cannot_finish_ = status == Status::infeasible;
+                if (cannot_finish_) return {Status::infeasible, -1};
+            }
+            if (triples && stage_ >= 1 && !problem_.with_triples && !add_triples(team, movement, bound)) return {};
+            if (quads && stage_ >= 2 && !add_quads(team, movement, bound)) return {};
+            const bool last = stage_ == 2 || (stage_ == 1 && !quads) || team.size() == 2;
+            const std::uint64_t limit = effort_->nodes + patience[stage_];
+            result = joint_search_.run(problem_, last ? effort_->max_nodes : std::min(limit, effort_->max_nodes), effort_->nodes);
+            if (last || result.status != Status::undecided || effort_->spent()) break;
         }
         if (result.status != Status::solved) return result;
         joint_search_.paths(cells_);
@@ -171,59 +186,69 @@ private:
             domains_[a] = domain(team[a], left_for(team, bound, {a}));
             all |= domains_[a];
         }
-        number(all);
+        number(all, index_, problem_.neighbours);
+        problem_.cells = index_.cells();
         const std::size_t table = static_cast<std::size_t>(index_.cells() + 1) * (index_.cells() + 1);
         if (table * agents * (agents - 1) / 2 > max_table_entries) return false;
-        problem_.with_triples = false;
+        problem_.with_triples = problem_.with_quads = false;
         problem_.agents = agents, problem_.movement = movement, problem_.bound = bound;
         problem_.starts.resize(agents), problem_.goals.resize(agents), problem_.distance.resize(agents);
         for (int a = 0; a < agents; ++a) fill_agent(a, agent(team[a]), domains_[a], movement);
         for (int b = 1; b < agents; ++b) {
             for (int a = 0; a < b; ++a) {
-                const Agent<W>&x = agent(team[a]), &y = agent(team[b]);
                 const int limit = left_for(team, bound, {a, b});
                 auto& costs = problem_.pair[JointProblem::pair_number(a, b)];
-                const bool whole = builder_.build(*grid_, x, y, domains_[a], domains_[b], index_, movement,
+                const bool whole = builder_.build(*grid_, member(team, a), member(team, b), index_, movement,
                                                   std::min<int>(limit, no_finish - 1), costs);
                 if (!whole && limit >= no_finish) return false;
             }
         }
         return true;
     }
-    // How long to search before tables of triples pay: building them takes about as long as expanding so many states.
-    std::uint64_t easy_nodes(std::uint64_t agents) const {
-        const std::uint64_t cells = problem_.cells;
-        return 500 + cells * cells * cells * (agents * (agents - 1) * (agents - 2) / 6) / 400;
+    Member<W> member(const std::vector<int>& team, int place) {
+        return {&agent(team[place]), domains_[place], &from_start_[team[place]]};
+    }
+    bool add_quads(const std::vector<int>& team, Movement movement, int bound) {
+        problem_.with_quads = true;
+        for (int out = 0; out < (team.size() == 4 ? 1 : max_table_team); ++out) {
+            std::array<Member<W>, 4> members;
+            for (int a = 0, n = 0; n < 4; ++a) {
+                if (a != out || team.size() == 4) members[n++] = member(team, a);
+            }
+            int limit = no_finish - 1;
+            if (bound < unlimited) limit = std::min(limit, team.size() == 4 ? bound : bound - agent(team[out]).distance);
+            const bool whole = quads_.build(*grid_, members, index_, movement, limit, problem_.quad[out]);
+            if (!whole && bound >= unlimited) return false;
+        }
+        return true;
     }
     bool add_triples(const std::vector<int>& team, Movement movement, int bound) {
         problem_.with_triples = true;
         for (int c = 2; c < static_cast<int>(team.size()); ++c) {
             for (int b = 1; b < c; ++b) {
                 for (int a = 0; a < b; ++a) {
-                    const Agent<W>&x = agent(team[a]), &y = agent(team[b]), &z = agent(team[c]);
                     const int limit = std::min<int>(left_for(team, bound, {a, b, c}), no_finish - 1);
                     const bool whole =
-                        triples_.build(*grid_, {&x, &y, &z}, {domains_[a], domains_[b], domains_[c]}, index_, movement,
-                                       limit, problem_.triple[JointProblem::triple_number(a, b, c)]);
+                        triples_.build(*grid_, {member(team, a), member(team, b), member(team, c)}, index_, movement, limit,
+                                       problem_.triple[JointProblem::triple_number(a, b, c)]);
                     if (!whole && bound >= unlimited) return false;
                 }
             }
         }
         return true;
     }
-    void number(const Board<W>& all) {
-        index_.of_square.assign(grid_->squares(), -1);
-        index_.square.clear();
+    void number(const Board<W>& all, SquareIndex& index, std::vector<std::array<std::int16_t, 4>>& neighbours) const {
+        index.of_square.assign(grid_->squares(), -1);
+        index.square.clear();
         all.for_each([&](int square) {
-            index_.of_square[square] = static_cast<std::int16_t>(index_.square.size());
-            index_.square.push_back(static_cast<std::int16_t>(square));
+            index.of_square[square] = static_cast<std::int16_t>(index.square.size());
+            index.square.push_back(static_cast<std::int16_t>(square));
         });
-        problem_.cells = index_.cells();
-        problem_.neighbours.assign(index_.cells(), {-1, -1, -1, -1});
-        for (int cell = 0; cell < index_.cells(); ++cell) {
+        neighbours.assign(index.cells(), {-1, -1, -1, -1});
+        for (int cell = 0; cell < index.cells(); ++cell) {
             int n = 0;
-            (grid_->neighbours(index_.square[cell]) & all).for_each([&](int to) {
-                problem_.neighbours[cell][n++] = index_.of_square[to];
+            (grid_->neighbours(index.square[cell]) & all).for_each([&](int to) {
+                neighbours[cell][n++] = index.of_square[to];
             });
         }
     }
@@ -247,25 +272,31 @@ private:
         Board<W> all;
         std::vector<int> starts, goals;
         for (const int i : team) all |= agent(i).to_goal.ball(unreachable);
-        number(all);
+        SquareIndex index;
+        std::vector<std::array<std::int16_t, 4>> neighbours;
+        number(all, index, neighbours);
         for (const int i : team) {
-            starts.push_back(index_.of_square[agent(i).start]);
-            goals.push_back(index_.of_square[agent(i).goal]);
+            starts.push_back(index.of_square[agent(i).start]);
+            goals.push_back(index.of_square[agent(i).goal]);
         }
-        return reachability(problem_.neighbours, starts, goals, effort_->max_nodes, effort_->nodes);
+        return reachability(neighbours, starts, goals, effort_->max_nodes, effort_->nodes);
     }
 
-    static constexpr int max_triple_cells = 100;
+    static constexpr int max_triple_cells = 100, max_quad_cells = 48;
     static constexpr std::size_t max_table_entries = std::size_t{1} << 26;
     const Grid<W>* grid_ = nullptr;
     std::vector<Agent<W>>* agents_ = nullptr;
     Objective objective_ = Objective::makespan;
     Effort* effort_ = nullptr;
     std::array<Balls<W>, max_team> from_start_;
+    // Of the team at hand: what is proven, and which tables its searches have needed (0: pairs, 1: triples, 2: fours).
+    bool can_finish_ = false, cannot_finish_ = false;
+    int stage_ = 0;
     JointResult pair_optimum_[max_team * max_team];
     PairSearch<W> pair_search_;
     PairTableBuilder<W> builder_;
-    TripleTableBuilder<W> triples_;
+    TeamTableBuilder<W, 3> triples_;
+    TeamTableBuilder<W, 4> quads_;
     std::array<Board<W>, max_team> domains_;
     SquareIndex index_;
     JointProblem problem_;
