@@ -24,12 +24,14 @@ _SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
 
 @dataclass
 class Progress:
-    """How far an evaluation is. `rate` is answers per second of this session, `eta` seconds to go (None: not yet known)."""
+    """How far an evaluation is. `rate` is answers per second of this session, `eta` seconds to go (None: not yet known),
+    `last_error` what the latest error said."""
 
     total: int
     done: int = 0
     asked: int = 0
     errors: int = 0
+    last_error: str = ""
     tokens: int = 0
     cost_usd: float = 0.0
     started: float = field(default_factory=time.monotonic)
@@ -122,6 +124,7 @@ class AnswerLog(AnswerIndex):
         self.progress.done += 1
         self.progress.asked += 1
         self.progress.errors += response.error is not None
+        self.progress.last_error = response.error or self.progress.last_error
 
     def _without_secrets(self, response: Response) -> Response:
         """An endpoint may echo a key in its answer or its error; a key is never written."""

@@ -58,6 +58,7 @@ def test_table_has_every_figure(tmp_path):
     assert (table["title"], table["columns"]) == ("one digit", ["even", "odd"])
     assert [r["policy"] for r in table["rows"]] == ["adder", "adder:off=3", "adder:every=10"]
     exact, off, broken = table["rows"]
+    assert result.stderr.count("the last error: ") == 1, "of the one policy that had errors"
     assert exact["total"]["optimal"]["value"] == 100 and exact["total"]["optimal"]["low"] > 85
     assert (off["total"]["valid"]["value"], off["total"]["optimal"]["value"], off["total"]["gap"]["value"]) == (100, 0, 3)
     assert broken["answers"]["errors"] == 4 and broken["incomplete"] and not exact["incomplete"]

@@ -18,6 +18,7 @@ from t2t_core.errors import T2TError
 from t2t_core.evaluation import Outcome
 from t2t_core.plugins import installed
 from t2t_core.records import Option, Sampling
+from t2t_core.registry import plain
 from t2t_core.runs import Interrupts
 
 DEFAULT_TESTBED = "mapf-frozenlake"
@@ -178,6 +179,8 @@ class Display:
         p = outcome.progress
         end = f"; {outcome.stopped}" if outcome.stopped else ""
         self.note(f"{self._label}: {p.done}/{p.total}, {p.asked} asked now, {_facts(p)}{end}")
+        if p.errors and p.last_error:
+            self.note(f"  the last error: {plain(p.last_error)}; the same command asks for these answers again")
 
     def failed(self, policy: str, error: T2TError) -> None:
         self._stop()
