@@ -170,9 +170,14 @@ def main() -> None:
     results = [summary(row, files[row], times[row], labels[row]) for row in ROWS]
     for result in results:
         show(result)
-    record: dict[str, Any] = {"what": "solve, sum of costs, processor time per instance", "rows": results, "max_nodes": DEFAULT_MAX_NODES,
-              "at": runs.now(), "machine": platform.processor() or platform.machine(),
-              "environment": runs.environment()}  # fmt: skip
+    record: dict[str, Any] = {
+        "what": "solve, sum of costs, processor time per instance",
+        "rows": results,
+        "max_nodes": DEFAULT_MAX_NODES,
+        "at": runs.now(),
+        "machine": platform.processor() or platform.machine(),
+        "environment": runs.environment(),
+    }
     runs.write_json(given.out / f"solve-{record['at'].replace(':', '')}.json", record)
     sys.exit(1 if any(result["undecided"] for result in results) else 0)
 
