@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .prompt import make_prompt
     from .render import render_ansi, render_gif, render_html, render_rgb, render_svg
     from .reward import AdaptiveWeights, accuracy_reward, length_reward, total_reward
-    from .solver import SearchLimitError, Solution, UnsolvableError, requires_wait, solve
+    from .solver import SearchLimitError, Solution, UnsolvableError, requires_wait, solve, solve_many
     from .verifier import CHECKS, verify, verify_paths
 
 _HOME = {
@@ -28,6 +28,7 @@ _HOME = {
     "generate": "generator",
     "Solution": "solver",
     "solve": "solver",
+    "solve_many": "solver",
     "requires_wait": "solver",
     "UnsolvableError": "solver",
     "SearchLimitError": "solver",
@@ -74,6 +75,7 @@ __all__ = [
     "render_svg",
     "requires_wait",
     "solve",
+    "solve_many",
     "total_reward",
     "verify",
     "verify_paths",

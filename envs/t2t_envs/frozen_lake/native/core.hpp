@@ -13,13 +13,15 @@ namespace t2t {
 template <int W>
 class Core {
 public:
+    explicit Core(Method method) : method_(method), search_(method) {}
+
     Label label(const Problem& problem, Objective objective, std::uint64_t max_nodes, bool want_wait) {
         Label label;
         if (!begin(problem, objective, max_nodes)) {
             label.status = Status::infeasible;
             return label;
         }
-        if (fits(lower_)) {
+        if (!one_team() && fits(lower_)) {
             label = {Status::solved, lower_, Answer::no, 0};
         } else if (count_ == 2) {
             label_pair(label, want_wait);
@@ -39,7 +41,7 @@ public:
             label.status = Status::infeasible;
             return solution;
         }
-        if (fits(lower_)) {
+        if (!one_team() && fits(lower_)) {
             label = {Status::solved, lower_, Answer::no, 0};
         } else {
             find_optimum(label);
@@ -84,6 +86,7 @@ private:
         searching_ = false;
         return true;
     }
+    bool one_team() const { return method_ != Method::fast && count_ >= 3; }
     TeamSearch<W>& search() {
         if (!searching_) search_.reset(*grid_, agents_, count_, objective_, effort_);
         searching_ = true;
@@ -173,7 +176,7 @@ private:
 
     // The optimum with waits allowed, and in paths_ a solution that attains it.
     void find_optimum(Label& label) {
-        single_teams();
+        first_teams();
         if (objective_ == Objective::sum_of_costs) {
             label.status = coordinate(0, true);
             label.cost = 0;
@@ -183,19 +186,20 @@ private:
         for (int budget = lower_;;) {
             raised_ = budget;
             label.cost = budget;
-            if (budget > lower_ && fits(budget)) {
+            if (!one_team() && budget > lower_ && fits(budget)) {
                 label.status = Status::solved;
                 return;
             }
             label.status = coordinate(budget, true);
             if (label.status != Status::infeasible || raised_ == budget) return;
             budget = raised_;
-            single_teams();
+            first_teams();
         }
     }
-    void single_teams() {
+    void first_teams() {
         teams_.clear();
         for (int i = 0; i < count_; ++i) teams_.push_back({{i}, agents_[i].distance, false});
+        while (one_team() && teams_.size() > 1) merge(0, 1);
     }
 
     // Plans every team at its own optimum (sum of costs) or within the budget (makespan) and merges teams that collide,
@@ -313,6 +317,7 @@ private:
         teams_.erase(teams_.begin() + static_cast<std::ptrdiff_t>(b));
     }
 
+    Method method_;
     std::optional<Grid<W>> grid_;
     Objective objective_ = Objective::makespan;
     Effort effort_;

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <bit>
-#include <initializer_list>
-#include <limits>
 #include <memory>
+#include <optional>
 
-#include "excess.hpp"
+#include "joint_bounds.hpp"
 
 namespace t2t {
 namespace {
 
 constexpr std::uint32_t none = 0xffffffffu;
-constexpr int never = std::numeric_limits<int>::max() / 2;
 
 }  // namespace
 
@@ -24,6 +22,7 @@ class JointSearch::Memory {
 public:
     JointResult run(const JointProblem& problem, std::uint64_t max_nodes, std::uint64_t& nodes) {
         problem_ = &problem;
+        bounds_.emplace(problem);
         agents_ = problem.agents;
         bits_ = std::bit_width(static_cast<unsigned>(problem.cells));
         makespan_ = problem.movement.objective == Objective::makespan;
@@ -107,77 +106,6 @@ private:
         now_[agent] = problem_->cells;
         add_starts(agent + 1);
     }
-    int pair_cost(int i, int x, int j, int y) const {  // i < j
-        return problem_->pair[JointProblem::pair_number(i, j)][static_cast<std::size_t>(x) * (problem_->cells + 1) + y];
-    }
-    int whole_bound(const int* state) const {
-        if (problem_->with_quads) return quad_bound(state);
-        if (problem_->with_triples) return triple_bound(state);
-        int sum = 0, largest = 0, excess[max_team * (max_team - 1) / 2];
-        for (int j = 0; j < agents_; ++j) {
-            const int own = problem_->distance[j][state[j]];
-            sum += own;
-            largest = std::max(largest, own);
-            for (int i = 0; i < j; ++i) {
-                const int both = pair_cost(i, state[i], j, state[j]);
-                largest = std::max(largest, both);
-                excess[JointProblem::pair_number(i, j)] =
-                    std::max(0, both - own - static_cast<int>(problem_->distance[i][state[i]]));
-            }
-        }
-        if (largest >= no_finish) return never;
-        return makespan_ ? largest : sum + excess_bound(excess, agents_);
-    }
-    int triple_cost(int i, int x, int j, int y, int k, int z) const {  // i < j < k
-        const std::size_t side = problem_->cells + 1;
-        return problem_->triple[JointProblem::triple_number(i, j, k)][(x * side + y) * side + z];
-    }
-    // Three agents at what they need together, and the others too; or every triple, each agent being in as many of them.
-    int triple_bound(const int* state) const {
-        int largest = 0, total = 0;
-        for (int k = 2; k < agents_; ++k) {
-            for (int j = 1; j < k; ++j) {
-                for (int i = 0; i < j; ++i) {
-                    const int cost = triple_cost(i, state[i], j, state[j], k, state[k]);
-                    if (cost >= no_finish) return never;
-                    total += cost;
-                    largest = std::max(largest, cost + rest_of(state, i, j, k));
-                }
-            }
-        }
-        const int each = (agents_ - 1) * (agents_ - 2) / 2;
-        return std::max(largest, (total + each - 1) / each);
-    }
-    // Of all agents but one; of a team of four, of all.
-    int quad_cost(int out, const int* state) const {
-        if (agents_ == 4) out = 0;
-        std::size_t entry = 0;
-        for (int i = 0; i < agents_; ++i) {
-            if (i != out || agents_ == 4) entry = entry * (problem_->cells + 1) + state[i];
-        }
-        return problem_->quad[out][entry];
-    }
-    int quad_bound(const int* state) const {
-        if (agents_ == 4) return quad_cost(0, state);
-        int largest = 0, total = 0;
-        for (int out = 0; out < max_table_team; ++out) {
-            const int cost = quad_cost(out, state);
-            if (cost >= no_finish) return never;
-            total += cost;
-            largest = std::max(largest, cost + problem_->distance[out][state[out]]);
-        }
-        return std::max(largest, (total + 3) / 4);
-    }
-    int rest_of(const int* state, int i, int j, int k) const {
-        int other[2], n = 0;
-        for (int a = 0; a < agents_; ++a) {
-            if (a != i && a != j && a != k) other[n++] = a;
-        }
-        if (n == 0) return 0;
-        if (n == 1) return problem_->distance[other[0]][state[other[0]]];
-        return pair_cost(other[0], state[other[0]], other[1], state[other[1]]);
-    }
-
     Key pack(const int* state) const {
         Key key = 0;
         for (int i = 0; i < agents_; ++i) key |= static_cast<Key>(state[i]) << (i * bits_);
@@ -197,7 +125,7 @@ private:
         }
         int state[max_team];
         for (int i = 0; i < agents_; ++i) state[i] = unpack(key, i);
-        const int rest = whole_bound(state);
+        const int rest = bounds_->whole_bound(state);
         if (cost + rest > limit) return cost + rest;
         slots_[at] = {key, static_cast<std::uint32_t>(nodes_.size()), cost};
         nodes_.push_back({key, parent, cost, rest, 0});
@@ -250,11 +178,9 @@ private:
         if (makespan_) {
             move_makespan(0, 0);
         } else {
-            split_ = split(now_);
+            split_ = bounds_->split(now_);
             std::copy_n(split_.order, agents_, order_);
-            int rest = 0;
-            for (int at = 0; at < agents_; at += split_.block(at)) rest += split_.cost[at];
-            move_sum(0, 0, cost_ + rest);
+            move_sum(0, 0, cost_ + split_.total);
         }
         for (const Key child : children_) postpone(add(child, node, child_cost_, limit_));
         if (next_ <= problem_->bound) {
@@ -294,7 +220,7 @@ private:
         if (at == agents_) return child();
         for_moves(at, [&](int agent, int state, int place, int) {
             int need = std::max<int>(largest, problem_->distance[agent][state]);
-            for (int other = 0; other < agent; ++other) need = std::max(need, pair_cost(other, after_[other], agent, state));
+            for (int other = 0; other < agent; ++other) need = std::max(need, bounds_->pair_cost(other, after_[other], agent, state));
             if (need >= no_finish) return;
             if (child_cost_ + need > limit_) return postpone(child_cost_ + need);
             after_[agent] = state;
@@ -307,108 +233,17 @@ private:
     // of the whole: blocks before this one after their moves, this one and the later ones as before any move.
     void move_sum(int at, int steps, int total) {
         if (at == agents_) return child();
-        const int start = split_.start[at], size = split_.block(start), before = split_.cost[start];
+        const int start = split_.start[at], before = split_.cost[start];
         for_moves(at, [&](int agent, int state, int place, int step) {
             after_[agent] = state;
             target_[agent] = place;
-            const int block = steps + step + block_bound(start, size, at);
+            const int block = steps + step + bounds_->block_bound(split_, at, now_, after_);
             if (block >= no_finish) return;
             const int bound = total + std::max(0, block - before);
             if (bound > limit_) return postpone(bound);
-            const bool complete = at + 1 == start + size;
+            const bool complete = at + 1 == start + split_.size[start];
             move_sum(at + 1, complete ? 0 : steps + step, complete ? total - before + block : total);
         });
-    }
-    // What the block that starts at `start` still needs if its agents up to `at` have moved and the others are as before.
-    int block_bound(int start, int size, int at) const {
-        const int a = order_[start], moved = at - start + 1;
-        if (size == 1) return problem_->distance[a][after_[a]];
-        const int b = order_[start + 1];
-        if (size == 2) {
-            if (moved == 2) return pair_of(a, after_[a], b, after_[b]);
-            return problem_->distance[a][after_[a]] + problem_->distance[b][now_[b]];
-        }
-        const int c = order_[start + 2];
-        if (size == 4) {
-            const int d = order_[start + 3];
-            if (moved == 4) return quad_cost(10 - a - b - c - d, after_);
-            if (moved == 3) return triple_cost(a, after_[a], b, after_[b], c, after_[c]) + problem_->distance[d][now_[d]];
-            if (moved == 2) return pair_of(a, after_[a], b, after_[b]) + pair_of(c, now_[c], d, now_[d]);
-            return problem_->distance[a][after_[a]] + triple_cost(b, now_[b], c, now_[c], d, now_[d]);
-        }
-        if (moved == 3) return triple_cost(a, after_[a], b, after_[b], c, after_[c]);
-        if (moved == 2) return pair_of(a, after_[a], b, after_[b]) + problem_->distance[c][now_[c]];
-        return problem_->distance[a][after_[a]] + pair_of(b, now_[b], c, now_[c]);
-    }
-    int pair_of(int i, int x, int j, int y) const { return i < j ? pair_cost(i, x, j, y) : pair_cost(j, y, i, x); }
-
-    // The agents cut into blocks of at most four whose costs are known together, so that the blocks add up to much.
-    struct Split {
-        int order[max_team], start[max_team], cost[max_team];  // start: of the block at this position; cost: at its start
-        int size[max_team];
-        int block(int begin) const { return size[begin]; }
-    };
-    void add_block(Split& split, int& at, std::initializer_list<int> members, int cost) const {
-        const int begin = at;
-        split.cost[begin] = cost;
-        split.size[begin] = static_cast<int>(members.size());
-        for (const int agent : members) {
-            split.order[at] = agent;
-            split.start[at++] = begin;
-        }
-    }
-    Split split(const int* state) const {
-        Split split;
-        int at = 0;
-        bool used[max_team] = {};
-        if (problem_->with_quads) {
-            int best = 0, most = -1, cost = 0;
-            for (int out = 0; out < (agents_ == 4 ? 1 : agents_); ++out) {
-                const int four = quad_cost(out, state);
-                const int sum = four + (agents_ == 4 ? 0 : problem_->distance[out][state[out]]);
-                if (sum > most) most = sum, best = agents_ == 4 ? 4 : out, cost = four;
-            }
-            const int begin = at;
-            for (int i = 0; i < agents_; ++i) {
-                if (i == best) continue;
-                used[i] = true;
-                split.order[at] = i;
-                split.start[at++] = begin;
-            }
-            split.cost[begin] = cost;
-            split.size[begin] = 4;
-        } else if (problem_->with_triples) {
-            int best[3] = {0, 1, 2}, most = -1;
-            for (int k = 2; k < agents_; ++k) {
-                for (int j = 1; j < k; ++j) {
-                    for (int i = 0; i < j; ++i) {
-                        const int sum = triple_cost(i, state[i], j, state[j], k, state[k]) + rest_of(state, i, j, k);
-                        if (sum > most) most = sum, best[0] = i, best[1] = j, best[2] = k;
-                    }
-                }
-            }
-            const int i = best[0], j = best[1], k = best[2];
-            used[i] = used[j] = used[k] = true;
-            add_block(split, at, {i, j, k}, triple_cost(i, state[i], j, state[j], k, state[k]));
-        }
-        for (;;) {  // the pair that needs most beyond its members alone
-            int most = 0, a = 0, b = 0;
-            for (int j = 1; j < agents_; ++j) {
-                for (int i = 0; i < j; ++i) {
-                    if (used[i] || used[j]) continue;
-                    const int excess = pair_cost(i, state[i], j, state[j]) - problem_->distance[i][state[i]] -
-                                       problem_->distance[j][state[j]];
-                    if (excess > most) most = excess, a = i, b = j;
-                }
-            }
-            if (most == 0) break;
-            used[a] = used[b] = true;
-            add_block(split, at, {a, b}, pair_cost(a, state[a], b, state[b]));
-        }
-        for (int i = 0; i < agents_; ++i) {
-            if (!used[i]) add_block(split, at, {i}, problem_->distance[i][state[i]]);
-        }
-        return split;
     }
     // A successor beyond the limit: this state is expanded again at its f.
     void postpone(int f) {
@@ -422,6 +257,7 @@ private:
     }
 
     const JointProblem* problem_ = nullptr;
+    std::optional<JointBounds> bounds_;
     int agents_ = 0, bits_ = 0, layer_ = 0;
     bool makespan_ = true, commits_ = false;
     std::vector<Node> nodes_;

@@ -7,10 +7,15 @@
 
 namespace t2t {
 
+// `fast` is what everybody uses. The others decide the same by one algorithm alone, so that each can be checked against
+// the rest: all joint states without any bound; or, for three agents and more, one joint search of all agents guided by
+// tables of pairs, of triples, or of four agents (where there are such tables: sums of costs, up to five agents).
+enum class Method : std::uint8_t { fast = 0, exhaustive = 1, pairs = 2, triples = 3, fours = 4 };
+
 // Owns the scratch memory of a search; make one per thread and use it for many problems.
 class Solver {
 public:
-    Solver();
+    explicit Solver(Method method = Method::fast);
     ~Solver();
     Solver(const Solver&) = delete;
     Solver& operator=(const Solver&) = delete;

@@ -11,7 +11,6 @@
 #include <string>
 #include <thread>
 
-#include "exhaustive.hpp"
 #include "solver.hpp"
 
 namespace py = pybind11;
@@ -83,7 +82,8 @@ struct Work {
     const std::vector<Problem>& problems;
     std::span<const std::uint8_t> objectives;
     std::uint64_t max_nodes;
-    bool want_wait, exhaustive;
+    bool want_wait;
+    Method method;
     std::vector<Label> labels;
     std::atomic<std::size_t> next{0};
     std::mutex mutex;
@@ -93,12 +93,11 @@ struct Work {
     void label_all() {
         constexpr std::size_t chunk = 16;
         try {
-            Solver solver;
+            Solver solver(method);
             for (std::size_t from; (from = next.fetch_add(chunk)) < problems.size();) {
                 for (std::size_t i = from; i < std::min(from + chunk, problems.size()); ++i) {
                     const auto objective = static_cast<Objective>(objectives[i]);
-                    labels[i] = exhaustive ? exhaustive_label(problems[i], objective, max_nodes, want_wait)
-                                           : solver.label(problems[i], objective, max_nodes, want_wait);
+                    labels[i] = solver.label(problems[i], objective, max_nodes, want_wait);
                 }
             }
         } catch (...) {
@@ -118,7 +117,7 @@ py::array_t<T> column(const std::vector<Label>& labels, Get get) {
 
 py::tuple solve_many(const Array<std::int32_t>& sizes, const Array<std::int32_t>& agents, const Array<std::uint8_t>& holes,
                      const Array<Cell>& starts, const Array<Cell>& goals, const Array<std::uint8_t>& objectives,
-                     std::uint64_t max_nodes, bool want_wait, int threads, bool exhaustive) {
+                     std::uint64_t max_nodes, bool want_wait, int threads, int method) {
     const auto problems = problems_of(view(sizes), view(agents), view(holes), view(starts), view(goals));
     const auto kinds = view(objectives);
     if (kinds.size() != problems.size()) throw py::value_error("objectives must have one entry per problem");
@@ -126,7 +125,8 @@ py::tuple solve_many(const Array<std::int32_t>& sizes, const Array<std::int32_t>
         throw py::value_error("an objective is 0 (makespan) or 1 (sum of costs)");
     }
     if (threads < 1 || threads > 1024) throw py::value_error("threads must lie in 1..1024");
-    Work work{problems, kinds, max_nodes, want_wait, exhaustive, std::vector<Label>(problems.size()), {}, {}, {}};
+    if (method < 0 || method > static_cast<int>(Method::fours)) throw py::value_error("method must lie in 0..4");
+    Work work{problems, kinds, max_nodes, want_wait, static_cast<Method>(method), std::vector<Label>(problems.size()), {}, {}, {}};
     {
         const py::gil_scoped_release release;
         std::vector<std::jthread> others;
@@ -159,10 +159,11 @@ py::tuple solve(int size, std::vector<std::uint8_t> holes, std::vector<Cell> sta
 void bind_solver(py::module_& module) {
     using namespace py::literals;
     module.def("solve_many", &solve_many, "sizes"_a, "agents"_a, "holes"_a, "starts"_a, "goals"_a, "objectives"_a,
-               "max_nodes"_a, "want_wait"_a, "threads"_a = 1, "exhaustive"_a = false,
+               "max_nodes"_a, "want_wait"_a, "threads"_a = 1, "method"_a = 0,
                "Labels of n problems given as flat arrays: (status, cost, requires_wait, nodes), one entry per problem.\n"
                "status: 0 solved, 1 infeasible, 2 undecided; requires_wait: 0 no, 1 yes, 2 undecided.\n"
-               "`exhaustive` uses the plain joint-state search instead (to check the fast one).");
+               "method: 0 the fast one; 1 all joint states; 2, 3, 4 one joint search guided by tables of 2, 3, 4 agents, to\n"
+               "check each against the others.");
     module.def("solve", &solve, "size"_a, "holes"_a, "starts"_a, "goals"_a, "objective"_a, "max_nodes"_a,
                "(status, cost, nodes, paths) of one problem; each path ends at its agent's final arrival.");
 }

@@ -7,6 +7,7 @@
 #include "joint_search.hpp"
 #include "pair_search.hpp"
 #include "reachability.hpp"
+#include "solver.hpp"
 #include "team_table.hpp"
 
 namespace t2t {
@@ -22,6 +23,9 @@ struct Effort {
 template <int W>
 class TeamSearch {
 public:
+    explicit TeamSearch(Method method) : first_stage_(method == Method::fours ? 2 : method == Method::triples ? 1 : 0),
+                                         last_stage_(method == Method::pairs ? 0 : 2) {}
+
     void reset(const Grid<W>& grid, std::vector<Agent<W>>& agents, int count, Objective objective, Effort& effort) {
         grid_ = &grid, agents_ = &agents, objective_ = objective, effort_ = &effort;
         for (int i = 0; i < count; ++i) {
@@ -64,7 +68,7 @@ public:
         if (lower >= unreachable) return {Status::infeasible, -1};
         const Movement movement{objective_, true};
         can_finish_ = cannot_finish_ = false;
-        stage_ = 0;
+        stage_ = first_stage_;
         // A bound keeps the tables small and the search short; it is raised until a solution fits.
         for (int surplus = first_surplus;; surplus *= 2) {
             const int bound = surplus > last_surplus ? unlimited : lower + surplus;
@@ -87,7 +91,7 @@ public:
             }
         }
         can_finish_ = true;
-        stage_ = 0;
+        stage_ = first_stage_;
         return joint(team, {objective_, false}, bound, paths);
     }
 
@@ -104,7 +108,7 @@ private:
             if (within(i, j, budget, true)) return {Status::solved, budget};
         }
         std::vector<Path> paths;
-        stage_ = 0;
+        stage_ = first_stage_;
         return joint(team, {objective_, true}, unlimited, paths);
     }
     // A lower bound of a team's optimum from its pairs.
@@ -164,7 +168,7 @@ private:
             }
             if (triples && stage_ >= 1 && !problem_.with_triples && !add_triples(team, movement, bound)) return {};
             if (quads && stage_ >= 2 && !add_quads(team, movement, bound)) return {};
-            const bool last = stage_ == 2 || (stage_ == 1 && !quads) || team.size() == 2;
+            const bool last = stage_ >= last_stage_ || (stage_ == 1 && !quads) || team.size() == 2;
             const std::uint64_t limit = effort_->nodes + patience[stage_];
             result = joint_search_.run(problem_, last ? effort_->max_nodes : std::min(limit, effort_->max_nodes), effort_->nodes);
             if (last || result.status != Status::undecided || effort_->spent()) break;
@@ -291,6 +295,7 @@ private:
     std::array<Balls<W>, max_team> from_start_;
     // Of the team at hand: what is proven, and which tables its searches have needed (0: pairs, 1: triples, 2: fours).
     bool can_finish_ = false, cannot_finish_ = false;
+    const int first_stage_, last_stage_;
     int stage_ = 0;
     JointResult pair_optimum_[max_team * max_team];
     PairSearch<W> pair_search_;
