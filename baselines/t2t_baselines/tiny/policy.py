@@ -28,7 +28,7 @@ class Tiny:
 
     Args:
         argument: "" or a name in SHIPPED for a shipped checkpoint, else the folder of one that was trained from it.
-        settings: those of `hf`.
+        settings: those of `hf`; one thread unless told otherwise, since more cost such a small model time.
 
     `checkpoint` is its folder, where a loop may start its training.
     """
@@ -43,7 +43,7 @@ class Tiny:
                 cause="shipped ones are " + ", ".join(SHIPPED),
                 next="python -m t2t_baselines.tiny.warmup --out DIR makes one",
             )
-        self._model = installed().policies.make(Spec("hf", str(self.checkpoint), dict(settings or {})))
+        self._model = installed().policies.make(Spec("hf", str(self.checkpoint), {"threads": "1", **(settings or {})}))
 
     def describe(self) -> Mapping[str, Any]:
         """As `hf`; `model` of a shipped one is its name rather than a path of this machine."""

@@ -26,6 +26,7 @@ READERS: dict[str, Reader] = {
     "dtype": one_of(("auto", "float32", "bfloat16", "float16")),
     "device": str,
     "batch_size": integer(1, 100_000),
+    "threads": integer(1, 1024),
 }
 BATCH_SIZE = 256
 
@@ -36,7 +37,7 @@ class HuggingFace:
     Args:
         argument: a folder, or the id of a model on the Hub (or in the local cache).
         settings: `lora=DIR` an adapter to put on; `engine=fast|plain|auto` our batched sampler for small Qwen3-shaped models,
-            transformers' `generate`, or whichever fits; `dtype`, `device`, `batch_size` (answers at once, default 256);
+            transformers' `generate`, or whichever fits; `dtype`, `device`, `batch_size` (answers at once: 256); `threads`;
             `trust_remote_code=true` to run the checkpoint's own code.
 
     Raises:
@@ -66,6 +67,8 @@ class HuggingFace:
         model, tokenizer = self._load()
         import torch
 
+        if "threads" in self.settings:
+            torch.set_num_threads(self.settings["threads"])
         prompts = [chat_prompt(tokenizer, task.prompt, sampling.thinking) for task in tasks]
         encoded = tokenizer(prompts, add_special_tokens=False)["input_ids"]
         room = getattr(model.config, "max_position_embeddings", None) or 1 << 30

@@ -96,6 +96,15 @@ def bucketed(rows: Sequence[int], prompts: Sequence[str], update: int, buckets: 
     return [row for one in updates for row in sorted(one, key=lambda row: len(prompts[row]))]
 
 
+def adapters(rank: int) -> Any:
+    """LoRA adapters on every linear layer; None for rank 0."""
+    if not rank:
+        return None
+    from peft import LoraConfig
+
+    return LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
+
+
 def last_saved(folder: Path) -> Path | None:
     """The last complete `checkpoint-N` that transformers' Trainer left in `folder` (it writes trainer_state.json last)."""
     found = [(int(m[1]), path) for path in folder.glob("checkpoint-*") if (m := re.fullmatch(r"checkpoint-(\d+)", path.name))]

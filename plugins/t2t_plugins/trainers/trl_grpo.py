@@ -23,7 +23,8 @@ from t2t_core.records import TrainingJob, TrainingResult
 from t2t_core.seeding import key
 from t2t_core.settings import no_argument
 from t2t_plugins.policies.hf import quiet
-from t2t_plugins.trainers.common import bucketed, check_settings, last_saved, prompts_of, refuse_overlap, start_of, stratified
+from t2t_plugins.trainers import common
+from t2t_plugins.trainers.common import check_settings, last_saved, prompts_of, start_of, stratified
 
 WEIGHTS_FILE = "adaptive_weights.json"
 WHERE = "trainer trl-grpo"
@@ -51,6 +52,7 @@ class Settings:
         lora: rank of adapters, which are merged into the new checkpoint; 0 trains all weights. dtype: "auto" is float32 on a
             CPU, bfloat16 on a GPU.
         prompt_format: "" takes the one the checkpoint was taught, else the testbed's first.
+        threads: of torch on a CPU; 0 leaves its default, 1 is best for very small models on a busy machine.
         processes: above 1, runs under `accelerate launch`. max_updates: stop there (0: do all).
     """
 
@@ -79,6 +81,7 @@ class Settings:
     lora: int = 0
     dtype: str = "auto"
     prompt_format: str = ""
+    threads: int = 0
     processes: int = 1
     max_updates: int = 0
 
@@ -112,7 +115,7 @@ class Grpo:
 
     def train(self, job: TrainingJob) -> TrainingResult:
         settings = check_settings(Settings, {**self._settings, **job.settings}, WHERE)
-        refuse_overlap(job)
+        common.refuse_overlap(job)
         if settings.processes > 1 and "LOCAL_RANK" not in os.environ:
             from t2t_plugins.trainers.launched import launch
 
@@ -129,10 +132,12 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
 
     trl: Any = import_module("trl")
     quiet()
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
     start = start_of(job, WHERE)
     rows = schedule(job, settings)
     prompts = prompts_of(job, settings.prompt_format)
-    rows = bucketed(rows, prompts, settings.prompts, settings.buckets)
+    rows = common.bucketed(rows, prompts, settings.prompts, settings.buckets)
     dataset = Dataset.from_list([{"prompt": [{"role": "user", "content": prompts[i]}], "index": i} for i in rows])
     reward = Reward(job, settings, read_weights(start))
     updates = job.folder / "updates"
@@ -142,7 +147,7 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
         args=configuration(settings, updates, job.seed),
         train_dataset=dataset,
         callbacks=[Watch(job, settings, reward)],
-        peft_config=adapters(settings),
+        peft_config=common.adapters(settings.lora),
         rollout_func=rollout(job, settings, str(start)),
     )
     trainer.remove_callback(PrinterCallback)
@@ -229,14 +234,6 @@ def configuration(settings: Settings, folder: Path, seed: int) -> Any:
         disable_tqdm=True,
         dataloader_num_workers=0,
     )
-
-
-def adapters(settings: Settings) -> Any:
-    if not settings.lora:
-        return None
-    from peft import LoraConfig
-
-    return LoraConfig(r=settings.lora, lora_alpha=2 * settings.lora, target_modules="all-linear", task_type="CAUSAL_LM")
 
 
 def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:
