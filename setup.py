@@ -6,14 +6,22 @@ The core is optional: without a C++20 compiler the install succeeds and the read
 import os
 from glob import glob
 
-from pybind11.setup_helpers import ParallelCompile, Pybind11Extension, build_ext, naive_recompile
+from pybind11.setup_helpers import ParallelCompile, Pybind11Extension, build_ext
 from setuptools import setup
 
 NATIVE = "envs/t2t_envs/frozen_lake/native"
 SANITIZE = ["-fsanitize=address,undefined", "-fno-omit-frame-pointer"] if os.environ.get("T2T_SANITIZE") else []
 LEVEL = "-O1" if SANITIZE else "-O3"  # at -O3 a sanitized build takes many minutes and shows less of where a fault is
 
-ParallelCompile("T2T_BUILD_JOBS", needs_recompile=naive_recompile, default=2).install()
+
+
+def is_stale(object_file, source):
+    """An object is made anew when its source or any header is newer: which header it includes is not looked up."""
+    made = os.path.getmtime(object_file) if os.path.exists(object_file) else 0.0
+    return any(os.path.getmtime(file) > made for file in (source, *glob(f"{NATIVE}/*.hpp")))
+
+
+ParallelCompile("T2T_BUILD_JOBS", needs_recompile=is_stale, default=2).install()
 
 setup(
     ext_modules=[
