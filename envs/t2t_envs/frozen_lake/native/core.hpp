@@ -161,7 +161,7 @@ private:
             return;
         }
         for (Team& team : teams_) team.planned = false;
-        const Status status = coordinate(label.cost, false);
+        const Status status = coordinate(false);
         label.requires_wait = status == Status::solved ? Answer::no
                               : status == Status::infeasible ? Answer::yes : Answer::undecided;
     }
@@ -177,24 +177,12 @@ private:
     // The optimum with waits allowed, and in paths_ a solution that attains it.
     void find_optimum(Label& label) {
         first_teams();
-        if (objective_ == Objective::sum_of_costs) {
-            label.status = coordinate(0, true);
-            label.cost = 0;
-            for (const Team& team : teams_) label.cost += team.cost;
-            return;
-        }
-        for (int budget = lower_;;) {
-            raised_ = budget;
-            label.cost = budget;
-            if (!one_team() && budget > lower_ && fits(budget)) {
-                label.status = Status::solved;
-                return;
-            }
-            label.status = coordinate(budget, true);
-            if (label.status != Status::infeasible || raised_ == budget) return;
-            budget = raised_;
-            first_teams();
-        }
+        budget_ = lower_;
+        label.status = coordinate(true);
+        label.cost = budget_;
+        if (objective_ == Objective::makespan) return;
+        label.cost = 0;
+        for (const Team& team : teams_) label.cost += team.cost;
     }
     void first_teams() {
         teams_.clear();
@@ -202,14 +190,14 @@ private:
         while (one_team() && teams_.size() > 1) merge(0, 1);
     }
 
-    // Plans every team at its own optimum (sum of costs) or within the budget (makespan) and merges teams that collide,
-    // until all paths fit together. Infeasible: some team has no such plan, hence the whole has none (where the budget
-    // of the makespan was too small for a team, raised_ says what it needs). Without waits a team's cost is the optimum
-    // found before, to be attained.
-    Status coordinate(int budget, bool waits) {
+    // Plans every team at its own optimum (sum of costs) or within budget_ (makespan, raised to what a team needs) and merges
+    // teams that collide, until all paths fit together. Infeasible: some team has no plan, hence the whole has none.
+    // Without waits a team's cost, and budget_, are the optimum found before, to be attained.
+    Status coordinate(bool waits) {
         for (;;) {
             fixed_.clear();
             order_.clear();
+            const int before = budget_;
             for (Team& team : teams_) {
                 if (team.members.size() == 1) {
                     order_.push_back(team.members[0]);
@@ -217,38 +205,49 @@ private:
                 }
                 if (!team.planned) {
                     if (effort_.spent()) return Status::undecided;
-                    const Status status = waits ? plan(team, budget) : plan_wait_free(team, budget);
+                    const Status status = waits ? plan(team) : plan_wait_free(team);
                     if (status != Status::solved) return status;
                     team.planned = true;
                 }
+            }
+            if (budget_ > before) {
+                if (fits_after_all()) return Status::solved;
+                continue;
             }
             if (merge_colliding_teams()) continue;
             for (const Team& team : teams_) {
                 if (team.members.size() == 1) continue;
                 for (const int i : team.members) fixed_.push_back(&paths_[i]);
             }
-            const int stuck = place_singles(budget, waits);
+            const int stuck = place_singles(budget_, waits);
             if (stuck < 0) return Status::solved;
             merge(team_of(stuck), team_of(blocker_of(stuck)));
         }
     }
-    Status plan(Team& team, int budget) {
+    // With the makespan raised, everybody may fit again without waits and without teams.
+    bool fits_after_all() {
+        if (one_team()) return false;
+        kept_paths_ = paths_;
+        if (fits(budget_)) return true;
+        paths_ = kept_paths_;
+        return false;
+    }
+    Status plan(Team& team) {
         JointResult result;
         if (team.members.size() == 2) {
             const int i = team.members[0], j = team.members[1];
             result = search().pair(i, j, &paths_[i], &paths_[j]);
         } else {
-            result = search().optimum(team.members, objective_ == Objective::makespan ? budget : team.cost, team_paths_);
+            result = search().optimum(team.members, objective_ == Objective::makespan ? budget_ : team.cost, team_paths_);
             keep(team, result);
         }
         if (result.status != Status::solved) return result.status;
         team.cost = result.cost;
-        if (objective_ == Objective::sum_of_costs || result.cost <= budget) return Status::solved;
-        raised_ = result.cost;
-        return Status::infeasible;
+        if (objective_ == Objective::makespan) budget_ = std::max(budget_, result.cost);
+        return Status::solved;
     }
-    Status plan_wait_free(Team& team, int budget) {
-        const int bound = objective_ == Objective::makespan ? budget : team.cost;
+    Status plan_wait_free(Team& team) {
+        const int bound = objective_ == Objective::makespan ? budget_ : team.cost;
         if (team.members.size() == 2) {
             const int i = team.members[0], j = team.members[1];
             if (!search().within(i, j, bound, false)) return Status::infeasible;
@@ -321,10 +320,10 @@ private:
     std::optional<Grid<W>> grid_;
     Objective objective_ = Objective::makespan;
     Effort effort_;
-    int count_ = 0, lower_ = 0, raised_ = 0;
+    int count_ = 0, lower_ = 0, budget_ = 0;
     bool searching_ = false;
     std::vector<Agent<W>> agents_;
-    std::vector<Path> paths_, team_paths_;
+    std::vector<Path> paths_, team_paths_, kept_paths_;
     std::vector<int> order_;
     std::vector<const Path*> fixed_, others_;
     std::vector<Team> teams_;

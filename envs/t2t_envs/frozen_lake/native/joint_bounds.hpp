@@ -25,6 +25,10 @@ public:
     int pair_cost(int i, int x, int j, int y) const {  // i < j
         return problem_->pair[JointProblem::pair_number(i, j)][static_cast<std::size_t>(x) * (problem_->cells + 1) + y];
     }
+    int triple_cost(int i, int x, int j, int y, int k, int z) const {  // i < j < k
+        const std::size_t side = problem_->cells + 1;
+        return problem_->triple[JointProblem::triple_number(i, j, k)][(x * side + y) * side + z];
+    }
     // A lower bound of what the whole team needs from this state, `never` where it cannot finish.
     int whole_bound(const int* state) const {
         if (problem_->with_quads) return quad_bound(state);
@@ -42,7 +46,7 @@ public:
             }
         }
         if (largest >= no_finish) return never;
-        return problem_->movement.objective == Objective::makespan ? largest : sum + excess_bound(excess, agents_);
+        return makespan() ? largest : sum + excess_bound(excess, agents_);
     }
     // What the block of position `at` still needs if its agents up to there have moved and the others have not.
     int block_bound(const Split& split, int at, const int* now, const int* after) const {
@@ -84,10 +88,7 @@ public:
     }
 
 private:
-    int triple_cost(int i, int x, int j, int y, int k, int z) const {  // i < j < k
-        const std::size_t side = problem_->cells + 1;
-        return problem_->triple[JointProblem::triple_number(i, j, k)][(x * side + y) * side + z];
-    }
+    bool makespan() const { return problem_->movement.objective == Objective::makespan; }
     // Three agents at what they need together, and the others too; or every triple, each agent being in as many of them.
     int triple_bound(const int* state) const {
         int largest = 0, total = 0;
@@ -97,10 +98,11 @@ private:
                     const int cost = triple_cost(i, state[i], j, state[j], k, state[k]);
                     if (cost >= no_finish) return never;
                     total += cost;
-                    largest = std::max(largest, cost + rest_of(state, i, j, k));
+                    largest = std::max(largest, makespan() ? cost : cost + rest_of(state, i, j, k));
                 }
             }
         }
+        if (makespan()) return largest;
         const int each = (agents_ - 1) * (agents_ - 2) / 2;
         return std::max(largest, (total + each - 1) / each);
     }
@@ -120,9 +122,9 @@ private:
             const int cost = quad_cost(out, state);
             if (cost >= no_finish) return never;
             total += cost;
-            largest = std::max(largest, cost + problem_->distance[out][state[out]]);
+            largest = std::max(largest, makespan() ? cost : cost + problem_->distance[out][state[out]]);
         }
-        return std::max(largest, (total + 3) / 4);
+        return makespan() ? largest : std::max(largest, (total + 3) / 4);
     }
     int rest_of(const int* state, int i, int j, int k) const {
         int other[2], n = 0;

@@ -85,6 +85,11 @@ private:
         int cost;
     };
 
+    struct Child {
+        Key key;
+        int rest;  // for the makespan: the sum of what all agents alone still need
+    };
+
     int unpack(Key key, int agent) const {
         return static_cast<int>(key >> (agent * bits_)) & ((1 << bits_) - 1);
     }
@@ -182,7 +187,11 @@ private:
             std::copy_n(split_.order, agents_, order_);
             move_sum(0, 0, cost_ + split_.total);
         }
-        for (const Key child : children_) postpone(add(child, node, child_cost_, limit_));
+        // The last one added is expanded first. The makespan says little about who is near the goals, so their sum does.
+        if (makespan_) {
+            std::stable_sort(children_.begin(), children_.end(), [](const Child& a, const Child& b) { return a.rest > b.rest; });
+        }
+        for (const Child& child : children_) postpone(add(child.key, node, child_cost_, limit_));
         if (next_ <= problem_->bound) {
             nodes_[node].next = next_;
             enqueue(node, next_);
@@ -221,6 +230,13 @@ private:
         for_moves(at, [&](int agent, int state, int place, int) {
             int need = std::max<int>(largest, problem_->distance[agent][state]);
             for (int other = 0; other < agent; ++other) need = std::max(need, bounds_->pair_cost(other, after_[other], agent, state));
+            if (problem_->with_triples) {
+                for (int j = 1; j < agent; ++j) {
+                    for (int i = 0; i < j; ++i) {
+                        need = std::max(need, bounds_->triple_cost(i, after_[i], j, after_[j], agent, state));
+                    }
+                }
+            }
             if (need >= no_finish) return;
             if (child_cost_ + need > limit_) return postpone(child_cost_ + need);
             after_[agent] = state;
@@ -253,7 +269,9 @@ private:
     void child() {
         const Key key = pack(after_);
         __builtin_prefetch(&slots_[hash(key) & (slots_.size() - 1)]);
-        children_.push_back(key);
+        int rest = 0;
+        for (int i = 0; makespan_ && i < agents_; ++i) rest += problem_->distance[i][after_[i]];
+        children_.push_back({key, rest});
     }
 
     const JointProblem* problem_ = nullptr;
@@ -262,7 +280,7 @@ private:
     bool makespan_ = true, commits_ = false;
     std::vector<Node> nodes_;
     std::vector<Slot> slots_;
-    std::vector<Key> children_;
+    std::vector<Child> children_;
     std::vector<std::vector<std::uint32_t>> buckets_;
     std::uint32_t goal_ = none;
     // The expansion under way: states before and after, the cells the agents stand on before and after.

@@ -19,7 +19,7 @@ struct JointProblem {
     std::vector<int> starts, goals;
     std::vector<std::vector<std::uint16_t>> distance;            // per agent and cell, `cells` included
     std::array<std::vector<std::uint16_t>, max_team*(max_team - 1) / 2> pair;  // pair_number(i, j), i < j
-    // Only for sums of costs and up to five agents, and only where a search turned out hard: the same for three agents.
+    // Only up to five agents, and only where a search turned out hard: the same for three agents.
     bool with_triples = false;
     std::array<std::vector<std::uint16_t>, max_triples> triple;  // triple_number(i, j, k), i < j < k
     // And, where that was not enough, for four agents: quad[i] is the table of a team of five without agent i, quad[0] that

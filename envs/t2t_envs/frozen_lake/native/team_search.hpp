@@ -151,13 +151,15 @@ private:
 
     JointResult joint(const std::vector<int>& team, Movement movement, int bound, std::vector<Path>& paths) {
         if (!state_problem(team, movement, bound)) return {};
-        const bool triples = objective_ == Objective::sum_of_costs && team.size() >= 3 &&
-                             team.size() <= max_table_team && problem_.cells <= max_triple_cells;
+        const bool triples =
+            team.size() >= 3 && team.size() <= max_table_team && problem_.cells <= max_triple_cells;
         const std::uint64_t cells = problem_.cells;
         const bool quads = triples && team.size() >= 4 && problem_.cells <= max_quad_cells;
         // How long to search before better tables pay: building them takes about as long as expanding so many states.
-        const std::uint64_t patience[] = {500 + cells * cells * cells * team.size() / 100,
-                                          2000 + cells * cells * cells / (team.size() == 4 ? 8 : 2), 0};
+        // (An expansion for the makespan is several times quicker.)
+        const std::uint64_t pace = objective_ == Objective::makespan ? 3 : 1;
+        const std::uint64_t patience[] = {pace * (500 + cells * cells * cells * team.size() / 100),
+                                          pace * (2000 + cells * cells * cells / (team.size() == 4 ? 8 : 2)), 0};
         JointResult result;
         for (;; ++stage_) {
             if (stage_ >= 1 && !can_finish_ && team.size() >= 3) {
@@ -214,13 +216,14 @@ private:
     }
     bool add_quads(const std::vector<int>& team, Movement movement, int bound) {
         problem_.with_quads = true;
+        const bool sum = objective_ == Objective::sum_of_costs;
         for (int out = 0; out < (team.size() == 4 ? 1 : max_table_team); ++out) {
             std::array<Member<W>, 4> members;
             for (int a = 0, n = 0; n < 4; ++a) {
                 if (a != out || team.size() == 4) members[n++] = member(team, a);
             }
             int limit = no_finish - 1;
-            if (bound < unlimited) limit = std::min(limit, team.size() == 4 ? bound : bound - agent(team[out]).distance);
+            if (bound < unlimited) limit = std::min(limit, sum && team.size() == 5 ? bound - agent(team[out]).distance : bound);
             const bool whole = quads_.build(*grid_, members, index_, movement, limit, problem_.quad[out]);
             if (!whole && bound >= unlimited) return false;
         }

@@ -1,5 +1,4 @@
-// The exact sum of costs of finishing three or four agents from wherever they stand, for joint searches that pairs guide
-// too little.
+// The exact cost of finishing three or four agents from wherever they stand, for joint searches that pairs guide too little.
 #pragma once
 #include <type_traits>
 #include <vector>
@@ -18,7 +17,8 @@ public:
     // Fills table[((x0 * side + x1) * side + ...) + x(D-1)], side = cells + 1, as PairTableBuilder::build does for two.
     bool build(const Grid<W>& grid, const Members& members, const SquareIndex& index, Movement movement, int limit,
                std::vector<std::uint16_t>& table) {
-        grid_ = &grid, index_ = &index, table_ = &table, members_ = members, waits_ = movement.waits, limit_ = limit;
+        grid_ = &grid, index_ = &index, table_ = &table, members_ = members, movement_ = movement, limit_ = limit;
+        weight_ = movement.objective == Objective::makespan ? 1 : D;
         side_ = static_cast<std::size_t>(index.cells()) + 1;
         std::size_t rows = 1;
         for (int d = 1; d < D; ++d) rows *= side_;
@@ -28,9 +28,13 @@ public:
         for (auto& level : fresh_) level.assign(rows, Board<W>{});
         for (auto& level : touched_) level.clear();
         bool whole = true;
-        for (int gone = 0; gone < D; ++gone) whole &= add_smaller(gone, movement);
+        if (movement.commits()) {
+            for (int gone = 0; gone < D; ++gone) whole &= add_smaller(gone);
+        } else {
+            add_goals();
+        }
         for (int level = 0, idle = 0; level < static_cast<int>(seeds_.size()) || idle < ring; ++level) {
-            if (level + D > limit) return false;
+            if (level + weight_ > limit) return false;
             if (level < static_cast<int>(seeds_.size())) {
                 for (const Seed& seed : seeds_[level]) put(level, seed.row, Board<W>::bit(seed.square));
             }
@@ -43,7 +47,7 @@ public:
     }
 
 private:
-    static constexpr int ring = D + 1;  // levels kept at once; a step costs D
+    static constexpr int ring = D + 1;  // levels kept at once; a step costs at most D
     // All agents but the last on the cells that make up the row, the last one on this square.
     struct Seed {
         std::uint32_t row;
@@ -51,7 +55,7 @@ private:
     };
 
     // With one agent on its goal for good the others are a smaller team on a grid without that square.
-    bool add_smaller(int gone, Movement movement) {
+    bool add_smaller(int gone) {
         const Agent<W>& arrived = *members_[gone].agent;
         std::array<Member<W>, D - 1> left;
         for (int d = 0, n = 0; d < D; ++d) {
@@ -59,11 +63,12 @@ private:
             left[n] = members_[d];
             left[n++].domain.clear(arrived.goal);
         }
+        const int limit = limit_ - (weight_ == 1 ? 0 : arrived.distance);
         bool whole;
         if constexpr (D == 3) {
-            whole = smaller_.build(*grid_, left[0], left[1], *index_, movement, limit_ - arrived.distance, part_);
+            whole = smaller_.build(*grid_, left[0], left[1], *index_, movement_, limit, part_);
         } else {
-            whole = smaller_.build(*grid_, left, *index_, movement, limit_ - arrived.distance, part_);
+            whole = smaller_.build(*grid_, left, *index_, movement_, limit, part_);
         }
         std::array<int, D> cell{};
         for (std::size_t entry = 0; entry < part_.size(); ++entry) {
@@ -89,6 +94,15 @@ private:
         if (cost >= seeds_.size()) seeds_.resize(cost + 1);
         seeds_[cost].push_back({static_cast<std::uint32_t>(row_of(cell)), index_->square[cell[D - 1]]});
     }
+    // All on their goals at once.
+    void add_goals() {
+        std::array<int, D> cell;
+        for (int d = 0; d < D; ++d) cell[d] = index_->of_square[members_[d].agent->goal];
+        const std::size_t row = row_of(cell);
+        (*table_)[row * side_ + cell[D - 1]] = 0;
+        known_[row].set(members_[D - 1].agent->goal);
+        put(0, row, known_[row]);
+    }
     std::size_t row_of(const std::array<int, D>& cell) const {
         std::size_t row = 0;
         for (int d = 0; d + 1 < D; ++d) row = row * side_ + cell[d];
@@ -105,19 +119,19 @@ private:
         Board<W>& fresh = fresh_[level % ring][row];
         last_ = fresh;
         fresh = {};
-        level_ = level + D;
+        level_ = level + weight_;
         // All have been under way for as long as each needs to come here.
-        const int steps = (limit_ - level_) / D;
+        const int steps = (limit_ - level_) / weight_;
         std::size_t rest = row;
         for (int d = D - 2; d >= 0; --d) {
             to_[d] = index_->square[rest % side_];
             rest /= side_;
             sources_[d] = grid_->neighbours(to_[d]);
-            if (waits_) sources_[d].set(to_[d]);
+            if (movement_.waits) sources_[d].set(to_[d]);
             sources_[d] &= members_[d].domain & members_[d].from_start->ball(steps);
         }
         base_ = grid_->neighbours(last_);
-        if (waits_) base_ |= last_;
+        if (movement_.waits) base_ |= last_;
         base_ &= members_[D - 1].domain & members_[D - 1].from_start->ball(steps);
         if (base_.any()) choose<0>(0);
     }
@@ -162,8 +176,8 @@ private:
     const SquareIndex* index_ = nullptr;
     std::vector<std::uint16_t>* table_ = nullptr;
     Members members_{};
-    bool waits_ = true;
-    int limit_ = 0;
+    Movement movement_;
+    int limit_ = 0, weight_ = D;
     std::size_t side_ = 0;
     Smaller smaller_;
     std::vector<std::uint16_t> part_;
