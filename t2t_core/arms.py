@@ -7,7 +7,7 @@ disk, so a bench goes on where it stopped; two arms with one checkpoint are aske
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import NoneType
@@ -18,9 +18,9 @@ from t2t_core.answers import ANSWERS
 from t2t_core.errors import T2TError
 from t2t_core.evaluation import Evaluation, evaluate, scored
 from t2t_core.experiment import Experiment
-from t2t_core.loop import limited, prompt_format
+from t2t_core.loop import limited, own_set, prompt_format
 from t2t_core.loop_progress import Reporter
-from t2t_core.records import Scored
+from t2t_core.records import InstanceSet, Scored
 from t2t_core.round_files import Types, checked
 from t2t_core.seeding import key
 from t2t_core.stats import Rate, paired_difference, stratified
@@ -48,35 +48,49 @@ class Arm:
 def bench(experiment: Experiment, testbed: Any, folder: Path, arms: Sequence[Arm], reporter: Reporter) -> dict[str, Any]:
     """Evaluate the arms on the sets that `[evaluation]` selects; the result is `bench/table.json`, a pure function of the
     answers: {"sets": [{"name", "sha256", "instances", "rows": [...], "differences": [...]}]}, rates as shares."""
-    limit = experiment.evaluation.get("limit", 0)
-    form, sets = prompt_format(experiment), []
-    for name in set_names(experiment, testbed):
-        chosen = testbed.load_set(name)
-        evaluation = Evaluation(
-            testbed, limited(testbed, chosen.instances, limit), 1, experiment.sampling, form, key(experiment.seed, "bench") >> 1
-        )
-        found = _measure(experiment, evaluation, folder, name, arms, reporter)
-        sets.append({"name": name, "sha256": chosen.sha256, "instances": len(evaluation), **_table(found)})
+    sets = []
+    for chosen, evaluation in evaluations(experiment, testbed):
+        found = _measure(experiment, evaluation, folder, chosen.name, arms, reporter)
+        sets.append({"name": chosen.name, "sha256": chosen.sha256, "instances": len(evaluation), **_table(found)})
     table = {"sets": sets}
     runs.write_json(folder / "table.json", table)
     return table
 
 
-def set_names(experiment: Experiment, testbed: Any) -> Sequence[str]:
-    """The evaluation sets that `[evaluation]` selects, none where it is empty; T2TError for what the testbed does not know."""
+def evaluations(experiment: Experiment, testbed: Any) -> Iterator[tuple[InstanceSet, Evaluation]]:
+    """Every set that `[evaluation]` selects, with the questions put to each arm."""
+    limit = experiment.evaluation.get("limit", 0)
+    form = prompt_format(experiment)
+    for chosen in evaluation_sets(experiment, testbed):
+        instances = limited(testbed, chosen.instances, limit)
+        yield chosen, Evaluation(testbed, instances, 1, experiment.sampling, form, key(experiment.seed, "bench") >> 1)
+
+
+def evaluation_sets(experiment: Experiment, testbed: Any) -> list[InstanceSet]:
+    """What `[evaluation]` selects, nothing where it is empty: the testbed's sets by its options, then the file of one's own,
+    `instances`. T2TError for what the testbed does not know."""
     if not experiment.evaluation:
-        return ()
-    settings = {k: v for k, v in experiment.evaluation.items() if k != "limit"}
+        return []
+    settings = {k: v for k, v in experiment.evaluation.items() if k not in ("limit", "instances")}
     options = {option.name: option for option in testbed.options()}
     unknown = next((name for name in settings if name not in options), None)
     if unknown:
-        known = ", ".join(["limit", *options])
+        known = ", ".join(["limit", "instances", *options])
         raise T2TError(f"there is no setting {ascii(unknown)[:60]}", where="[evaluation]", cause=f"known: {known}")
     limit = experiment.evaluation.get("limit", 0)
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
         raise T2TError(f"limit must be a whole number, not {ascii(limit)[:60]}", where="[evaluation]")
     names: Sequence[str] = testbed.set_names({n: o.parse(str(settings.get(n, o.default))) for n, o in options.items()})
-    return names
+    own = own_set(experiment, testbed)
+    return [*(testbed.load_set(name) for name in names), *([own] if own else [])]
+
+
+def measured(experiment: Experiment, testbed: Any, folder: Path, arm: str) -> dict[str, Values]:
+    """Set by set, the rates per instance that an arm's finished answers in a bench folder give."""
+    return {
+        chosen.name: measure(testbed, scored(evaluation, folder / arm / chosen.name / ANSWERS)).rates
+        for chosen, evaluation in evaluations(experiment, testbed)
+    }
 
 
 def _measure(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core import runs
-from t2t_core.arms import Arm, bench, set_names
+from t2t_core.arms import Arm, bench, evaluation_sets
 from t2t_core.experiment import Experiment
 from t2t_core.forks import Fork
 from t2t_core.loop import Loop
@@ -41,7 +41,7 @@ def conduct(
         if note:
             reporter.note(note)
         loop = Loop(experiment, folder, reporter, fork)
-        set_names(experiment, loop.testbed)  # what is wrong with the bench is better said before hours of training
+        evaluation_sets(experiment, loop.testbed)  # what is wrong with the bench is better said before hours of training
         loop.run()
         policies = {"base": experiment.start(), "designed": _last(experiment, folder)}
         arms = [Arm(name, policies[name]) for name in measured]

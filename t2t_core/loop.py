@@ -21,9 +21,10 @@ from t2t_core.errors import T2TError
 from t2t_core.evaluation import Evaluation, evaluate, scored
 from t2t_core.experiment import Experiment
 from t2t_core.forks import Fork
+from t2t_core.instance_files import file_set
 from t2t_core.loop_progress import Reporter
 from t2t_core.plugins import installed
-from t2t_core.records import Brief, Round, Scored, TrainingJob, TrainingResult
+from t2t_core.records import Brief, InstanceSet, Round, Scored, TrainingJob, TrainingResult
 from t2t_core.round_files import KIND, RoundFiles, round_facts
 from t2t_core.seeding import key
 
@@ -50,8 +51,7 @@ class Loop:
         self.trainer = experiment.make_trainer()
         self.designer = plugins.designers.make(experiment.designer)
         self.context = context.modules(experiment.context, plugins.contexts)
-        options = {k: v for k, v in experiment.generation.items() if k != "samples"}
-        self.request = self.testbed.request(experiment.samples, **options)
+        self.request = request(experiment, self.testbed)
         self.validation = validation(experiment, self.testbed)
         self._held: tuple[Path | None, Any] | None = None  # the last policy made, with its checkpoint: loading may take minutes
         self._facts: dict[int, Round] = {}  # of finished rounds, so that a long run does not read its past again each round
@@ -220,6 +220,22 @@ def validation(experiment: Experiment, testbed: Any) -> Evaluation:
     instances = limited(testbed, testbed.load_set(settings["set"]).instances, settings.get("limit", 0))
     form = prompt_format(experiment)
     return Evaluation(testbed, instances, 1, experiment.sampling, form, key(experiment.seed, "validate") >> 1)
+
+
+def request(experiment: Experiment, testbed: Any) -> Any:
+    """What every round wants of the generator; nothing of the run's own evaluation set is drawn."""
+    options = {k: v for k, v in experiment.generation.items() if k != "samples"}
+    own = own_set(experiment, testbed)
+    if own:
+        protected = [testbed.load_set(name) for name in testbed.protected_sets()]
+        options["exclude"] = frozenset(i.canonical() for chosen in (own, *protected) for i in chosen.instances)
+    return testbed.request(experiment.samples, **options)
+
+
+def own_set(experiment: Experiment, testbed: Any) -> InstanceSet | None:
+    """The set in the file that `[evaluation] instances` names, if it names one."""
+    path = experiment.evaluation.get("instances")
+    return file_set(testbed, Path(str(path))) if path else None
 
 
 def prompt_format(experiment: Experiment) -> str:

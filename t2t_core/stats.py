@@ -152,6 +152,87 @@ def paired_difference(
     return Difference(value, float(low), float(high), sum(map(len, arrays)), above, below, p, test)
 
 
+@dataclass(frozen=True)
+class SeededDifference:
+    """A minus B over several training seeds and the same instances: the mean difference with a 95 % interval that counts both
+    the seeds and the instances as drawn at random, the degrees of freedom of that interval, and the mean of each seed."""
+
+    value: float
+    low: float
+    high: float
+    df: float
+    seeds: Sequence[float]
+
+
+def seeded_difference(values: Sequence[Sequence[Sequence[float]]]) -> SeededDifference:
+    """The difference between two ways of training, pooled over seeds: an unweighted mean over strata, instances and seeds.
+
+    Seeds and instances are crossed (every seed's policy answers every instance), so neither an interval over seeds alone nor
+    one over instances alone is wide enough. The variance of the mean is that of the seeds' means plus that of the instances'
+    means less the residual, which both contain (two-way analysis of variance), and never less than either; Student's t with
+    Satterthwaite's degrees of freedom. (Our choice.) With one seed there is no interval: low and high are NaN.
+
+    Args:
+        values: for each seed, for each stratum (map size), A's value minus B's for each instance, in one order for all seeds.
+    """
+    strata = [np.asarray(stratum, dtype=np.float64) for stratum in zip(*values, strict=True) if len(stratum[0])]
+    if not strata:
+        return SeededDifference(math.nan, math.nan, math.nan, 0.0, [])
+    by_seed = np.mean([d.mean(axis=1) for d in strata], axis=0)
+    value, n = float(by_seed.mean()), len(by_seed)
+    usable = n > 1 and all(d.shape[1] > 1 for d in strata)
+    if not usable:
+        return SeededDifference(value, math.nan, math.nan, 0.0, by_seed.tolist())
+    weight = 1 / len(strata) ** 2
+    freedom = sum(d.shape[1] - 1 for d in strata)
+    over_seeds = float(by_seed.var(ddof=1)) / n
+    over_instances = sum(weight * float(d.mean(axis=0).var(ddof=1)) / d.shape[1] for d in strata)
+    rest = sum(weight * _residual(d) / d.size for d in strata)
+    variance = max(over_seeds + over_instances - rest, over_seeds, over_instances)
+    parts = over_seeds**2 / (n - 1) + over_instances**2 / freedom + rest**2 / ((n - 1) * freedom)
+    df = variance**2 / parts if parts else float(n - 1 + freedom)
+    half = t_quantile(df) * math.sqrt(variance)
+    return SeededDifference(value, value - half, value + half, df, by_seed.tolist())
+
+
+def _residual(d: NDArray[np.float64]) -> float:
+    """Mean square of what neither the row's nor the column's mean explains."""
+    left = d - d.mean(axis=0, keepdims=True) - d.mean(axis=1, keepdims=True) + d.mean()
+    rows, columns = d.shape
+    return float((left**2).sum()) / ((rows - 1) * (columns - 1))
+
+
+def t_interval(values: Sequence[float]) -> Estimate:
+    """Mean and 95 % t interval of independent values, such as one per seed; low and high are NaN for a single one."""
+    mean, n = float(np.mean(values)), len(values)
+    if n < 2:
+        return Estimate(mean, math.nan, math.nan)
+    half = t_quantile(n - 1) * float(np.std(values, ddof=1)) / math.sqrt(n)
+    return Estimate(mean, mean - half, mean + half)
+
+
+def t_quantile(df: float) -> float:
+    """The 97.5 % quantile of Student's t distribution; a fractional `df` (at least 1) is rounded down, to the safe side."""
+    whole = max(1, math.floor(min(df, 10_000)))
+    low, high = 1.0, 13.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _t_between(middle, whole) < 0.95 else (low, middle)
+    return high
+
+
+def _t_between(t: float, df: int) -> float:
+    """P(-t < T < t) for a whole number of degrees of freedom (the finite series of Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    angle = math.atan(t / math.sqrt(df))
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = df % 2
+    term = total = cosine if odd else 1.0
+    for k in range(2 + odd, df - 1 + odd, 2):
+        term *= cosine * cosine * (k - 1) / k
+        total += term
+    return 2 / math.pi * (angle + (sine * total if df > 1 else 0.0)) if odd else sine * total
+
+
 def _random_words(key: int, start: int, count: int) -> NDArray[np.uint64]:
     """Words `start`.. of the SplitMix64 stream of `key`, all at once (the same ones `seeding.Stream` draws)."""
     with np.errstate(over="ignore"):

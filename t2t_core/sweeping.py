@@ -9,24 +9,26 @@ Every arm goes on where it stopped, so the same command continues an interrupted
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from t2t_core import runs
+from t2t_core.arms import Values, measured
 from t2t_core.conduct import conduct
 from t2t_core.experiment import Experiment
 from t2t_core.forks import Fork
 from t2t_core.loop_progress import Reporter
 from t2t_core.loop_summary import markdown, unequal
+from t2t_core.plugins import installed
+from t2t_core.stats import seeded_difference, t_interval
 
 KIND = "sweep"
-# The 97.5 % quantile of Student's t distribution by degrees of freedom 1..15; beyond, the one of 15 (a little too wide).
-_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
+BASE = "base"
+CONTROL = "fixed"  # the designer every other one is compared with: it leaves round 0's configuration as it is
 
 
 @dataclass(frozen=True)
@@ -47,23 +49,54 @@ def sweep(experiment: Experiment, grid: Grid, folder: Path, reporter: Reporter) 
     with runs.locked(folder):
         runs.open_manifest(folder, KIND, settings)
         arms: dict[str, list[dict[str, Any]]] = {}
+        answers: dict[str, list[dict[str, Values]]] = {}
         for seed in grid.seeds:
-            shared = folder / f"seed_{seed}" / "shared"
-            reporter.say(f"seed {seed}: the shared round 0")
-            seeded = replace(experiment, seed=seed)
-            summary = conduct(replace(seeded, rounds=1, designer="fixed"), shared, reporter, measured=["base"])
-            arms.setdefault("base", []).append({"seed": seed, **summary, "rounds": []})
-            for designer, context in grid.arms():
-                reporter.say(f"seed {seed}: {designer}, context {context}")
-                place = shared.parent / arm_name(designer, context)
-                arm = replace(seeded, designer=designer, context=context)
-                summary = conduct(arm, place, reporter, Fork(shared, 0, "../shared@0"), measured=["designed"])
-                arms.setdefault(f"{designer} {context}", []).append({"seed": seed, **summary})
+            for name, summary, found in _of_seed(replace(experiment, seed=seed), grid, folder / f"seed_{seed}", reporter):
+                arms.setdefault(name, []).append({"seed": seed, **summary})
+                answers.setdefault(name, []).append(found)
         rows = [_arm(name, summaries) for name, summaries in arms.items()]
-        result = {"arms": rows, "unequal": unequal({row["arm"]: row["budget"] for row in rows if row["arm"] != "base"})}
+        unlike = unequal({row["arm"]: row["budget"] for row in rows if row["arm"] != BASE})
+        result = {"arms": rows, "differences": list(_differences(answers)), "unequal": unlike}
         runs.write_json(folder / "sweep.json", result)
         runs.write_atomic(folder / "sweep.md", render(result))
         return result
+
+
+def _of_seed(
+    experiment: Experiment, grid: Grid, folder: Path, reporter: Reporter
+) -> Iterator[tuple[str, dict[str, Any], dict[str, Values]]]:
+    """Every arm of one seed, the untrained policy first: its name, its summary and its answers to every evaluation set."""
+    shared, seed = folder / "shared", experiment.seed
+    testbed = installed().testbeds.make(experiment.testbed)
+    reporter.say(f"seed {seed}: the shared round 0")
+    summary = conduct(replace(experiment, rounds=1, designer=CONTROL), shared, reporter, measured=["base"])
+    yield BASE, {**summary, "rounds": []}, measured(experiment, testbed, shared / "bench", "base")
+    for designer, context in grid.arms():
+        reporter.say(f"seed {seed}: {designer}, context {context}")
+        place = folder / arm_name(designer, context)
+        arm = replace(experiment, designer=designer, context=context)
+        summary = conduct(arm, place, reporter, Fork(shared, 0, "../shared@0"), measured=["designed"])
+        yield f"{designer} {context}", summary, measured(arm, testbed, place / "bench", "designed")
+
+
+def _differences(answers: Mapping[str, Sequence[dict[str, Values]]]) -> Iterator[dict[str, Any]]:
+    """Every arm against the untrained policy, and against the control where the grid has one, set by set and metric by metric:
+    paired on the instances and pooled over the seeds."""
+    controls = [name for name in answers if name.split()[0] == CONTROL]
+    for against in (BASE, *controls[:1]):
+        for arm in answers:
+            if arm in (BASE, against):
+                continue
+            for chosen, metrics in answers[arm][0].items():
+                for metric in metrics:
+                    pairs = [(one[chosen][metric], other[chosen][metric]) for one, other in _paired(answers, arm, against)]
+                    deltas = [[[v - b[c][i] for i, v in a[c].items()] for c in a] for a, b in pairs]
+                    figures = _plain(asdict(seeded_difference(deltas)))
+                    yield {"arm": arm, "against": against, "set": chosen, "metric": metric, **figures}
+
+
+def _paired(answers: Mapping[str, Sequence[dict[str, Values]]], arm: str, against: str) -> Iterator[Any]:
+    return zip(answers[arm], answers[against], strict=True)
 
 
 def arm_name(designer: str, context: str) -> str:
@@ -91,11 +124,12 @@ def _arm(name: str, summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _over_seeds(values: Sequence[float]) -> dict[str, float | None]:
     """Mean and 95 % t interval over seeds; no interval for one seed."""
-    mean, n = float(np.mean(values)), len(values)
-    if n < 2:
-        return {"value": mean, "low": None, "high": None}
-    half = (_T[min(n - 2, len(_T) - 1)]) * float(np.std(values, ddof=1)) / n**0.5
-    return {"value": mean, "low": mean - half, "high": mean + half}
+    return _plain(asdict(t_interval(values)))
+
+
+def _plain(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """None for what one seed cannot say: JSON has no NaN."""
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in figures.items()}
 
 
 def render(result: Mapping[str, Any]) -> str:
@@ -104,7 +138,7 @@ def render(result: Mapping[str, Any]) -> str:
     rows = []
     for arm in result["arms"]:
         budget = arm["budget"]
-        given = [str(budget[k]) if arm["arm"] != "base" else "-" for k in ("samples", "updates", "tokens", "design_tokens")]
+        given = [str(budget[k]) if arm["arm"] != BASE else "-" for k in ("samples", "updates", "tokens", "design_tokens")]
         rows.append(
             [
                 arm["arm"],
@@ -116,7 +150,27 @@ def render(result: Mapping[str, Any]) -> str:
         )
     head = ["arm", "seeds", *names, "samples", "updates", "tokens", "design tokens", "failed designs"]
     notes = [f"UNEQUAL BUDGETS, the arms do not compare: {line}" for line in result["unequal"]]
-    return "\n\n".join([markdown(head, rows), "Percent; 95 % t interval over seeds.", *notes]) + "\n"
+    parts = [markdown(head, rows), "Percent; 95 % t interval over seeds.", _compared(result["differences"]), *notes]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _compared(differences: Sequence[Mapping[str, Any]]) -> str:
+    """The paired differences as a table: a row for every two arms, a column for every set and metric."""
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for d in differences:
+        cells.setdefault((d["arm"], d["against"]), {})[f"{d['set']} {d['metric']}"] = _points(d)
+    if not cells:
+        return ""
+    columns = list(next(iter(cells.values())))
+    rows = [[f"{arm} - {against}", *(found[c] for c in columns)] for (arm, against), found in cells.items()]
+    note = "Percentage points, paired on the instances; 95 % interval over seeds and instances, each comparison for itself."
+    return markdown(["difference", *columns], rows) + "\n\n" + note
+
+
+def _points(difference: Mapping[str, Any]) -> str:
+    value = f"{100 * difference['value']:+.1f}"
+    low, high = difference["low"], difference["high"]
+    return value if low is None else f"{value} [{100 * low:+.1f}, {100 * high:+.1f}]"
 
 
 def _shown(figure: Mapping[str, Any] | None) -> str:

@@ -22,6 +22,7 @@ from t2t_core.answers import ANSWERS
 from t2t_core.errors import T2TError
 from t2t_core.evaluation import Evaluation
 from t2t_core.hookspecs import Testbed
+from t2t_core.instance_files import read_instances
 from t2t_core.plugins import installed
 from t2t_core.records import InstanceSet, Sampling
 
@@ -76,27 +77,6 @@ def choose(testbed: Testbed, source: InstanceSet, limit: int | None, base: str =
         if limit is None or taken[place.table, place.column] <= limit:
             chosen.append(instance)
     return Chosen(base or source.name, source, chosen, twin_seed)
-
-
-def read_instances(testbed: Testbed, path: Path) -> list[Any]:
-    """The instances of a JSON Lines file; T2TError names file and line."""
-    instances = []
-    for line in jsonlines.read(path):
-        try:
-            instances.append(testbed.read_instance(line.value))
-        except T2TError as error:
-            raise T2TError(error.what, where=f"{path}, line {line.number}", cause=error.cause, next=error.next) from None
-    if not instances:
-        raise T2TError("the file holds no instances", where=str(path))
-    return instances
-
-
-def file_set(testbed: Testbed, path: Path) -> InstanceSet:
-    """Anybody's own set of instances."""
-    instances = read_instances(testbed, path)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    name = re.sub(r"[^A-Za-z0-9_.+-]", "_", path.stem).lstrip("_.+-")[:60] or "instances"
-    return InstanceSet(name, "file", digest, instances)
 
 
 @dataclass(frozen=True)

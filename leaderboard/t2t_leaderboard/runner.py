@@ -15,11 +15,12 @@ from t2t_core.answers import Progress
 from t2t_core.errors import T2TError
 from t2t_core.evaluation import Evaluation, Outcome, evaluate, read_sampling
 from t2t_core.hookspecs import Policy, Testbed
+from t2t_core.instance_files import file_set
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling
 from t2t_core.registry import Spec
 from t2t_leaderboard import board, report, rescoring
-from t2t_leaderboard.folder import KIND, MAX_SAMPLES, Bench, Chosen, choose, file_set, read_bench, row_name
+from t2t_leaderboard.folder import KIND, MAX_SAMPLES, Bench, Chosen, choose, read_bench, row_name
 
 DEFAULTS = {"mapf-frozenlake": ("cbs", "prioritized", "pibt", "independent", "random")}
 _KEYS = {"api_key", "apikey", "key", "token", "access_token", "secret", "password", "authorization"}
@@ -91,7 +92,7 @@ def run(request: Request, listener: Listener) -> Result:
         failed, stopped = _ask(bench, planned, request, listener)
         made = board.build(bench, request.reported)
         board.write(folder, made)
-        verification = rescoring.verify(folder)
+        verification = rescoring.verify(folder, pages=False)  # they are written next
         report.write(folder, made, verification.record())
     return Result(folder, made, verification, failed, stopped)
 

@@ -165,9 +165,17 @@ def test_a_sweep_forks_its_arms_and_goes_on(config: Path, tmp_path: Path) -> Non
     before = {p: p.read_bytes() for p in (tmp_path / "s").rglob("*") if p.is_file() and p.name != ".lock"}
     t2t(*command, "--out", tmp_path / "s")
     assert before == {p: p.read_bytes() for p in (tmp_path / "s").rglob("*") if p.is_file() and p.name != ".lock"}
-    arms = json.loads((tmp_path / "s" / "sweep.json").read_text())["arms"]
+    result = json.loads((tmp_path / "s" / "sweep.json").read_text())
+    arms, differences = result["arms"], result["differences"]
     assert [arm["arm"] for arm in arms] == ["base", "fixed V1", "fixed V6", "random V1", "random V6"]
     assert all(arm["seeds"] == [0, 1] and arm["figures"]["2agents valid"]["low"] is not None for arm in arms)
+    rates = {arm["arm"]: arm["figures"]["2agents valid"]["value"] for arm in arms}
+    pairs = {(d["arm"], d["against"]): d for d in differences if d["set"] == "2agents" and d["metric"] == "valid"}
+    assert set(pairs) == {(a, "base") for a in rates if a != "base"} | {
+        (a, "fixed V1") for a in rates if a not in ("base", "fixed V1")
+    }
+    for (arm, against), d in pairs.items():
+        assert d["value"] == pytest.approx(rates[arm] - rates[against]) and d["low"] <= d["value"] <= d["high"]
 
 
 class Tags(HTMLParser):

@@ -7,7 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from t2t_core.seeding import Stream
-from t2t_core.stats import Rate, _random_words, holm, mcnemar, paired_difference, stratified, wilson
+from t2t_core.stats import (
+    Rate,
+    _random_words,
+    holm,
+    mcnemar,
+    paired_difference,
+    seeded_difference,
+    stratified,
+    t_interval,
+    t_quantile,
+    wilson,
+)
 
 
 def test_wilson_by_hand():
@@ -100,9 +111,7 @@ def test_paired_difference_is_seeded_and_covers():
     random = np.random.default_rng(3)
 
     def draw():
-        return paired_difference(
-            [random.choice([-1, 0, 1], p=[0.1, 0.6, 0.3], size=60) for _ in range(3)], seed=5, resamples=400
-        )
+        return paired_difference([random.choice([-1, 0, 1], p=[0.1, 0.6, 0.3], size=60) for _ in range(3)], seed=5, resamples=400)
 
     assert coverage(draw, 0.2, 200) >= 0.91
     strata = [[1, 0, 0, 1, -1, 0] * 10]
@@ -130,3 +139,37 @@ def test_draws_in_blocks_are_the_suite_generator():
     words = [stream.next() for _ in range(10)]
     assert [int(w) for w in _random_words(99, 0, 10)] == words
     assert [int(w) for w in _random_words(99, 4, 3)] == words[4:7]
+
+
+def test_t_quantiles_are_those_of_the_tables():
+    table = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 10: 2.228, 15: 2.131, 20: 2.086, 30: 2.042, 60: 2.000, 120: 1.980}
+    assert {df: round(t_quantile(df), 3) for df in table} == table
+    assert t_quantile(4.9) == t_quantile(4) and round(t_quantile(math.inf), 3) == 1.960
+
+
+def test_an_interval_over_seeds_by_hand():
+    e = t_interval([1.0, 2.0, 3.0])  # 2 -+ 4.303 * 1 / sqrt(3)
+    assert (e.value, round(e.low, 3), round(e.high, 3)) == (2.0, -0.484, 4.484)
+    assert math.isnan(t_interval([1.0]).low)
+
+
+def test_a_difference_over_seeds_by_hand():
+    """Two seeds, one stratum, two instances, no residual: variance 0.02/2 over seeds + 0.5/2 over instances."""
+    d = seeded_difference([[[0.0, 1.0]], [[0.2, 1.2]]])
+    assert d.value == pytest.approx(0.6) and d.seeds == pytest.approx([0.5, 0.7])
+    freedom = 0.26**2 / (0.01**2 + 0.25**2)
+    assert d.df == pytest.approx(freedom)
+    assert d.high - d.value == pytest.approx(t_quantile(freedom) * 0.26**0.5)
+    assert math.isnan(seeded_difference([[[0.0, 1.0]]]).low) and seeded_difference([[[1.0, 1.0]], [[1.0, 1.0]]]).low == 1.0
+
+
+@pytest.mark.parametrize(("over_seeds", "over_instances"), [(0.0, 0.3), (0.02, 0.3), (0.05, 0.0)])
+def test_a_difference_over_seeds_covers(over_seeds, over_instances):
+    random = np.random.default_rng(2)
+
+    def draw():
+        seeds, instances = random.normal(0, over_seeds, 5), random.normal(0, over_instances, (4, 100))
+        noise = random.normal(0, 0.3, (5, 4, 100))
+        return seeded_difference((seeds[:, None, None] + instances + noise).tolist())
+
+    assert coverage(draw, 0.0, 600) >= 0.93

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from t2t_core import hookspecs
+from t2t_core.cli import cli
 from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
 from t2t_core.records import Place, Response, Scored
@@ -252,3 +253,20 @@ def test_show_names_user_mistakes(lakes: Path) -> None:
 def test_show_a_frozen_instance() -> None:
     _, text = run(show, "--set", "3agents", "--id", "3agents_3x3_0000")
     assert text.startswith("3agents_3x3_0000: 3 agents, 3x3")
+
+
+def test_a_run_is_measured_on_a_set_of_ones_own_and_never_trained_on_it(tmp_path: Path) -> None:
+    def run(*words: Any) -> None:
+        CliRunner().invoke(cli, [str(word) for word in words], catch_exceptions=False)
+
+    common = ("run", "--preset", "tiny", "--trainer", "none", "--designer", "fixed", "--rounds", 1)
+    common += ("--set", "policy=random", "--set", "checkpoint=", "--set", "validation.limit=1", "--set", "evaluation.limit=1")
+    run(*common, "--out", tmp_path / "first")
+    drawn = read_instances(tmp_path / "first" / "round_0" / "instances.jsonl")
+    own = list({x.canonical(): x for x in drawn if x.size > 4}.values())[:40]
+    write_instances(tmp_path / "mine.jsonl", own)
+    run(*common, "--set", f"evaluation.instances={tmp_path / 'mine.jsonl'}", "--out", tmp_path / "run")
+    table = json.loads((tmp_path / "run" / "bench" / "table.json").read_text())
+    assert [s["name"] for s in table["sets"]] == ["3agents", "mine"]
+    drawn = read_instances(tmp_path / "run" / "round_0" / "instances.jsonl")
+    assert not {x.canonical() for x in drawn} & {x.canonical() for x in own}
