@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +18,21 @@ from t2t_core.hookspecs import Testbed
 from t2t_core.records import InstanceSet
 from t2t_leaderboard import board, report
 from t2t_leaderboard.folder import Bench, Row, choose, plain, read_bench
+from t2t_leaderboard.pages import page_problems
 
 MOST = 20  # problems shown of one kind of check
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What a check of a folder found; no problems means verified."""
+    """What a check of a folder found; no problems means verified. `board`: the recomputed leaderboard, where the answers hold;
+    `pages`: those that do not show it."""
 
     problems: Sequence[str]
     answers: int
     rows: int
+    board: Mapping[str, Any] | None = None
+    pages: Collection[str] = ()
 
     @property
     def verified(self) -> bool:
@@ -44,8 +48,9 @@ class Verification:
         }
 
 
-def verify(folder: Path) -> Verification:
-    """Check a bench folder: its sets, every answer, every verdict, and every figure of `leaderboard.json`.
+def verify(folder: Path, pages: bool = True) -> Verification:
+    """Check a bench folder: its sets, every answer, every verdict, every figure of `leaderboard.json`, and, where all that
+    holds, its `pages` (Markdown and HTML; a missing one shows nothing false and is no problem).
 
     T2TError only where the folder cannot be read as a bench at all.
     """
@@ -62,19 +67,19 @@ def verify(folder: Path) -> Verification:
             found.append(f"{row.folder / 'row.json'}: the prompts are not those that this version asks")
         problems += found
         answers += len(evaluation)
-    if not problems:
-        problems += _board_problems(bench)
-    return Verification(problems, answers, len(rows))
+    if problems:
+        return Verification(problems, answers, len(rows))
+    made = board.build(bench, _with_reported(folder))
+    sound = Verification(list(_board_problems(bench, made)), answers, len(rows), made)
+    wrong = page_problems(folder, made, board.empty(bench), sound.record()) if pages and sound.verified else {}
+    return replace(sound, problems=[*sound.problems, *wrong.values()], pages=wrong)
 
 
 def show(folder: Path, verification: Verification) -> None:
-    """Let the folder's Markdown and HTML show the outcome, beside the recomputed figures (none where answers are unreadable)."""
-    bench = read_bench(folder)
-    try:
-        made = board.build(bench, _with_reported(folder))
-    except T2TError:
-        made = board.empty(bench)
-    report.write(folder, made, verification.record())
+    """Let the folder's Markdown and HTML show the outcome beside the recomputed figures (none where the answers do not hold).
+    A page that was found to show something else is left as it is."""
+    made = verification.board or board.empty(read_bench(folder))
+    report.write(folder, made, verification.record(), keep=verification.pages)
 
 
 def few(problems: Iterator[str]) -> Iterator[str]:
@@ -181,7 +186,7 @@ def _log_problems(evaluation: Evaluation, row: Row) -> Iterator[str]:
         yield f"{error.where or log_path}: {error.what}"
 
 
-def _board_problems(bench: Bench) -> Iterator[str]:
+def _board_problems(bench: Bench, made: Mapping[str, Any]) -> Iterator[str]:
     """Does `leaderboard.json` show the recomputed figures, and nothing else?"""
     path = plain(bench.folder / "leaderboard.json")
     try:
@@ -189,8 +194,8 @@ def _board_problems(bench: Bench) -> Iterator[str]:
     except T2TError as error:
         yield f"{path}: {error.what}"
         return
-    made = jsonlines.loads(jsonlines.dumps(board.build(bench, stored.get("reported") is not False)))
-    yield from (f"{path}: {difference}" for difference in few(differences(stored, made)))
+    found = differences(stored, jsonlines.loads(jsonlines.dumps(made)))
+    yield from (f"{path}: {difference}" for difference in few(found))
 
 
 def _with_reported(folder: Path) -> bool:

@@ -15,8 +15,9 @@ from t2t_core.errors import T2TError
 def verify(folder: Path, write: bool) -> int:
     """Recompute every verdict, total and interval of a bench folder or a submission from its raw answers.
 
-    Also checks the sets' hashes, duplicates, missing answers and answers to foreign instances. Prints `verified` or exactly
-    what is wrong; the exit status is 1 on any difference.
+    Also checks the sets' hashes, duplicates, missing answers, answers to foreign instances, and whether a leaderboard's pages
+    show what its answers give. Prints `verified` or exactly what is wrong; the exit status is 1 on any difference. A page that
+    shows something else is left as it is: t2t bench writes it anew, or t2t verify once it is deleted.
     """
     from t2t_leaderboard import rescoring, submission
     from t2t_leaderboard.wording import visible

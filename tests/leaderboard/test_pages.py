@@ -1,0 +1,155 @@
+"""The Markdown and HTML of a bench folder: what they show must follow from the answers, or `t2t verify` says so."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import addition
+from t2t_core.cli import cli
+from t2t_core.errors import T2TError
+from t2t_leaderboard import rescoring, submission
+from t2t_leaderboard.pages import PAGES
+
+BENCH = ("bench", "--testbed", "addition", "--policy", "adder", "--policy", "adder:off=3", "--limit", 5, "--out")
+
+
+@pytest.fixture(autouse=True)
+def _addition() -> None:
+    addition.register()
+
+
+def t2t(*arguments: Any) -> Result:
+    result = CliRunner().invoke(cli, [str(a) for a in arguments], standalone_mode=False)
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+@pytest.fixture(scope="module")
+def benched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    addition.register()
+    folder = tmp_path_factory.mktemp("bench") / "out"
+    t2t(*BENCH, folder)
+    return folder
+
+
+@pytest.fixture
+def out(benched: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(benched, tmp_path / "out")
+
+
+def edit(path: Path, change: Callable[[str], str]) -> str:
+    text = path.read_text()
+    path.write_text(change(text))
+    assert path.read_text() != text
+    return path.read_text()
+
+
+def restamp(out: Path, **fields: Any) -> None:
+    path = out / "verification.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("100.00", "100.01", 1),
+        lambda text: text.replace("adder", "gpt-9", 1),
+        lambda text: text + "<!-- t2t-core 9.9.9 -->\n",
+        lambda text: re.sub("verified.{1,2} 20", "verified: 20,000", text, count=1),
+        lambda text: "",
+    ],
+)
+def test_a_page_that_the_answers_do_not_give_is_reported_and_left(out: Path, name: str, change: Callable[[str], str]) -> None:
+    forged = edit(out / name, change)
+    for _ in range(2):
+        result = t2t("verify", out)
+        assert result.return_value == 1 and "NOT verified: 1 problem" in result.stdout
+        assert f"{out / name}: line" in result.stdout and "from the answers; changed, or left by" in result.stdout
+        assert (out / name).read_text() == forged, "it is what was found wrong: nothing writes over it unasked"
+    (other,) = set(PAGES) - {name}
+    assert "NOT VERIFIED" in (out / other).read_text().replace("\\", ""), "the page that can be trusted shows the status"
+    assert not json.loads((out / "verification.json").read_text())["verified"]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_bench_writes_a_changed_page_anew_and_so_does_verify_once_it_is_deleted(benched: Path, out: Path, name: str) -> None:
+    for again in (lambda: t2t(*BENCH, out), lambda: (out / name).unlink()):
+        edit(out / name, lambda text: text.replace("100.00", "99.99"))
+        assert t2t("verify", out).return_value == 1
+        again()
+        assert t2t("verify", out).return_value == 0
+        assert {n: (out / n).read_bytes() for n in PAGES} == {n: (benched / n).read_bytes() for n in PAGES}
+
+
+def test_a_missing_page_shows_nothing_false_and_is_written(benched: Path, out: Path) -> None:
+    for name in (*PAGES, "verification.json"):
+        (out / name).unlink()
+    assert t2t("verify", out, "--no-write").return_value == 0 and not (out / "leaderboard.md").exists()
+    assert t2t("verify", out).return_value == 0
+    for name in (*PAGES, "verification.json"):
+        assert (out / name).read_bytes() == (benched / name).read_bytes()
+
+
+def test_a_page_of_another_version_is_not_called_changed_but_not_vouched_for(out: Path) -> None:
+    restamp(out, version="0.0.9")
+    assert t2t("verify", out).return_value == 0, "where that version lays it out alike there is nothing to say"
+    restamp(out, version="0.0.9")
+    edit(out / "leaderboard.html", lambda text: text.replace("<main>", '<main class="old">'))
+    shown = t2t("verify", out, "--no-write").stdout
+    assert "written by t2t-core 0.0.9, says verification.json" in shown and "only that version can tell" in shown
+    assert "NOT verified: 1 problem" in shown and "t2t bench writes it anew" in shown and "changed, or left" not in shown
+
+
+def test_a_forged_status_does_not_make_a_page_true(out: Path) -> None:
+    """Whoever writes verification.json too gains nothing: only what would be found now, or a fault, is believed of it."""
+    from t2t_leaderboard import board, report
+    from t2t_leaderboard.folder import read_bench
+
+    made = board.build(read_bench(out))
+    record = json.loads((out / "verification.json").read_text())
+    for forged in ({"answers": 10**9}, {"version": "1) the best of all ("}, {"rows": 7}, {"problems": ["none"]}):
+        report.write(out, made, record | forged)
+        assert rescoring.verify(out).problems, forged
+    made["tables"][0]["rows"][0]["total"]["valid"]["value"] = 12.3
+    report.write(out, made, record | {"verified": False, "problems": ["a figure"]})
+    assert len(rescoring.verify(out).problems) == 2
+
+
+def test_the_outcome_of_an_earlier_fault_gives_way_to_the_next(benched: Path, out: Path) -> None:
+    """A fault in the answers, found and mended, leaves pages that say so; they are the suite's own and are written over."""
+    answers = next(out.glob("rows/*/answers.jsonl"))
+    before = answers.read_bytes()
+    answers.write_bytes(before.replace(b'"text": "', b'"text": "1', 1))
+    assert t2t("verify", out).return_value == 1
+    shown = (out / "leaderboard.md").read_text()
+    assert "NOT VERIFIED" in shown and "100.00" not in shown, "figures of answers that do not hold are not shown"
+    answers.write_bytes(before)
+    assert t2t("verify", out).return_value == 0
+    assert {n: (out / n).read_bytes() for n in PAGES} == {n: (benched / n).read_bytes() for n in PAGES}
+
+
+def test_pages_of_a_stranger_are_read_with_suspicion(out: Path, tmp_path: Path) -> None:
+    page = out / "leaderboard.md"
+    page.write_bytes(b"\xff\xfe\x1b[2J" * 1000)
+    result = t2t("verify", out)
+    assert result.return_value == 1 and "\x1b" not in result.stdout
+    page.unlink()
+    page.mkdir()
+    assert "not a regular file" in t2t("verify", out, "--no-write").stdout
+    page.rmdir()
+    (tmp_path / "secret").write_text("secret 4711")
+    page.symlink_to(tmp_path / "secret")
+    with pytest.raises(T2TError, match="link"):
+        t2t("verify", out)
+    with pytest.raises(T2TError, match="link|does not verify"):
+        submission.make(out, "x", tmp_path, "adder")
