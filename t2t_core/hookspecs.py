@@ -67,7 +67,8 @@ class Policy(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """Facts for the record, as JSON: at least `deterministic` (same task, same answer) and `batch_size` (how many tasks
-        it likes at once, None: all); models add their name, versions, prices. Never a key."""
+        it likes at once, None: all); models add their name, versions, prices. A `caveat` (a few words, "toy policy") stands
+        beside the policy's name on every board. Never a key."""
         ...
 
 
@@ -124,7 +125,8 @@ class Testbed(Protocol):
         registry.add("mapf-frozenlake", "t2t_envs.frozen_lake.testbed:make", "multi-agent path finding on frozen lakes")
 
     Instances have `id` and `to_dict()`; configurations have `to_dict()`; requests are what `request` returned. `group` is what
-    the knobs are set for, in the field's own words ("map size").
+    the knobs are set for, in the field's own words ("map size"). One method is optional: `shared(instances, others) -> {what:
+    count}`, what training instances share with those of a set kept for measuring, short of being the same ones.
     """
 
     name: str

@@ -198,8 +198,7 @@ def seeded_difference(values: Sequence[Sequence[Sequence[float]]]) -> SeededDiff
 def _residual(d: NDArray[np.float64]) -> float:
     """Mean square of what neither the row's nor the column's mean explains."""
     left = d - d.mean(axis=0, keepdims=True) - d.mean(axis=1, keepdims=True) + d.mean()
-    rows, columns = d.shape
-    return float((left**2).sum()) / ((rows - 1) * (columns - 1))
+    return float((left**2).sum()) / ((len(d) - 1) * (len(d[0]) - 1))
 
 
 def t_interval(values: Sequence[float]) -> Estimate:

@@ -104,11 +104,12 @@ class Adder:
         settings = settings or {}
         self.off, self.slow = int(settings.get("off", 0)), float(settings.get("slow", 0))
         self.every = int(settings.get("every", 0))
+        self.caveat = {"caveat": settings["caveat"]} if "caveat" in settings else {}
         self.batch_size = batch_size
         self.asked = []
 
     def describe(self):
-        return {"name": "adder", "deterministic": True, "batch_size": self.batch_size, "off": self.off}
+        return {**self.caveat, "name": "adder", "deterministic": True, "batch_size": self.batch_size, "off": self.off}
 
     def respond(self, tasks, sampling):
         for position, task in enumerate(tasks):

@@ -12,7 +12,8 @@ from t2t_core.answers import ANSWERS
 from t2t_core.errors import T2TError
 from t2t_core.evaluation import scored
 from t2t_core.hookspecs import Testbed
-from t2t_leaderboard import reported
+from t2t_core.registry import plain
+from t2t_leaderboard import defaults, reported
 from t2t_leaderboard.folder import Bench, Row
 from t2t_leaderboard.table import natural, tabulate
 
@@ -23,9 +24,11 @@ def measured(bench: Bench, row: Row) -> dict[str, Any]:
     """One row's figures, recomputed from the raw text of its answers."""
     evaluation = bench.evaluation(row.sampling)
     path = row.folder / ANSWERS
+    caveat = row.facts["describe"].get("caveat")
     return {
         "row": row.name,
         "policy": row.facts["policy"],
+        **({"caveat": plain(caveat)[:60]} if isinstance(caveat, str) else {}),
         "sampling": row.facts["sampling"],
         "answers_sha256": sha256(path),
         "tables": tabulate(bench.testbed, scored(evaluation, path), evaluation.samples),
@@ -42,7 +45,7 @@ def build(bench: Bench, with_reported: bool = True) -> dict[str, Any]:
                 places = {bench.testbed.place(i).table for i in stored}
                 for table in (t for t in tables if t["title"] in places):
                     table["rows"] += _sorted(reported.rows(bench.testbed.name, one["base"], table["columns"]))
-    return {**empty(bench), "reported": with_reported, "notes": _notes(tables), "tables": tables}
+    return {**empty(bench), "reported": with_reported, "notes": _notes(bench.testbed.name, tables), "tables": tables}
 
 
 def empty(bench: Bench) -> dict[str, Any]:
@@ -83,12 +86,13 @@ def _table(bench: Bench, title: str, columns: list[str], finished: list[dict[str
 
 
 def _labels(rows: list[dict[str, Any]]) -> list[str]:
-    """The policies as typed; where two rows share one, what differs in their sampling is added."""
+    """The policies as typed, each with its own caveat; where two rows share one, what differs in their sampling is added."""
     labels = []
     for row in rows:
         twins = [r["sampling"] for r in rows if r["policy"] == row["policy"]]
         differing = [n for n, v in row["sampling"].items() if any(t.get(n) != v for t in twins)]
-        extra = ", ".join(f"{name}={row['sampling'][name]}" for name in differing)
+        own = [row["caveat"]] if "caveat" in row else []
+        extra = ", ".join(own + [f"{name}={row['sampling'][name]}" for name in differing])
         labels.append(f"{row['policy']} ({extra})" if extra else row["policy"])
     return labels
 
@@ -110,12 +114,14 @@ def _metrics(testbed: Testbed) -> list[dict[str, Any]]:
     ]
 
 
-def _notes(tables: list[dict[str, Any]]) -> list[str]:
+def _notes(testbed: str, tables: list[dict[str, Any]]) -> list[str]:
     notes = [
         "intervals: 95 % (Wilson per cell, stratified Wilson for totals, clustered by instance where k > 1)",
         "an error counts as not valid; means are over the answers they apply to; a total rate is the mean of its columns",
     ]
     rows = [row for table in tables for row in table["rows"]]
+    if lacking := defaults.missing(testbed, (row["policy"] for row in rows if row["kind"] == "measured")):
+        notes.append(lacking)
     if any(row["kind"] == "reported" for row in rows):
         notes += [reported.NOTE, f"reported: {reported.data()['source']}"]
     if any("mean_of_cells" in figure for row in rows for figure in row["total"].values()):

@@ -19,10 +19,9 @@ from t2t_core.instance_files import file_set
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling
 from t2t_core.registry import Spec
-from t2t_leaderboard import board, report, rescoring
+from t2t_leaderboard import board, defaults, report, rescoring
 from t2t_leaderboard.folder import KIND, MAX_SAMPLES, Bench, Chosen, choose, read_bench, row_name
 
-DEFAULTS = {"mapf-frozenlake": ("cbs", "prioritized", "pibt", "independent", "random")}
 _KEYS = {"api_key", "apikey", "key", "token", "access_token", "secret", "password", "authorization"}
 # What a policy says of itself that may change between two sessions of one row: how fast it is asked, not what it answers.
 _PACE = ("batch_size", "concurrency", "timeout", "max_retries", "retries")
@@ -80,10 +79,10 @@ def run(request: Request, listener: Listener) -> Result:
     if not 1 <= request.samples <= MAX_SAMPLES:
         raise T2TError(f"--samples must lie in 1..{MAX_SAMPLES}, not {request.samples}")
     testbed: Testbed = installed().testbeds.make(request.testbed)
-    planned = [_prepare(text, request) for text in request.policies or _defaults(request.testbed)]
+    planned = [_prepare(text, request) for text in request.policies or defaults.policies(request.testbed)]
     chosen = _choose(testbed, request)
     settings = _settings(testbed, request, chosen)
-    folder = request.out or _folder(settings, planned)
+    folder = request.out or _folder(settings, planned if request.policies else [], request.sampling)
     with runs.locked(folder) as stale:
         if stale:
             listener.note(stale)
@@ -136,12 +135,6 @@ def _holds_key(value: str) -> bool:
     return "@" in parts.netloc or bool(re.search(r"(^|&)[^=&]*(key|token|secret)[^=&]*=", parts.query, re.I))
 
 
-def _defaults(testbed: str) -> Sequence[str]:
-    if testbed not in DEFAULTS:
-        raise T2TError(f"which policies? {testbed} has no default ones", next="--policy SPEC; t2t plugins lists them")
-    return DEFAULTS[testbed]
-
-
 def _choose(testbed: Testbed, request: Request) -> list[Chosen]:
     if request.instances and request.twin is not None:
         raise T2TError("--instances and --twin exclude each other", cause="a twin is drawn from a named set")
@@ -168,10 +161,11 @@ def _settings(testbed: Testbed, request: Request, chosen: Sequence[Chosen]) -> d
     }
 
 
-def _folder(settings: Mapping[str, Any], planned: Sequence[_Planned]) -> Path:
-    """The same command gives the same name, so that it finds what it left."""
-    rows = [[p.text, asdict(p.sampling)] for p in planned]
-    digest = hashlib.sha256(jsonlines.canonical([settings, rows])).hexdigest()
+def _folder(settings: Mapping[str, Any], named: Sequence[_Planned], sampling: Sampling) -> Path:
+    """The same command gives the same name, so that it finds what it left; without a policy it names no rows, which depend on
+    what is installed."""
+    rows = [[p.text, asdict(p.sampling)] for p in named]
+    digest = hashlib.sha256(jsonlines.canonical([settings, rows, asdict(sampling)])).hexdigest()
     sets = "-".join(one["name"] for one in settings["sets"])[:60]
     return Path("runs") / f"bench-{sets}-{digest[:8]}"
 

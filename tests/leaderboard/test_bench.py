@@ -15,7 +15,7 @@ import addition
 from t2t_core.cli import cli
 from t2t_core.errors import T2TError
 from t2t_core.registry import Spec
-from t2t_leaderboard import board, html, markdown, reported, runner
+from t2t_leaderboard import board, defaults, html, markdown, reported, runner
 from t2t_leaderboard.folder import read_bench
 from t2t_leaderboard.wording import visible
 
@@ -268,3 +268,25 @@ def test_cost_plot_only_where_costs_are_known(tmp_path):
     assert "USD per answer" in html.render(made, None)
     made["tables"][0]["rows"][0]["answers"]["cost_usd"] = None
     assert "USD per answer" not in html.render(made, None)
+
+
+def test_toy_models_are_called_toys_and_where_they_are_missing_the_board_says_how_to_get_them(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(defaults, "find_spec", lambda name: seen.append(name))
+    without = defaults.policies("mapf-frozenlake")
+    assert "cbs" in without and not any(p.startswith("tiny") for p in without) and "torch" in seen
+    monkeypatch.setattr(defaults, "find_spec", lambda name: name)
+    toys = [p for p in defaults.policies("mapf-frozenlake") if p not in without]
+    assert {"tiny", "tiny:2agents", "tiny:designed", "tiny:control"} == set(toys)
+    note = defaults.missing("mapf-frozenlake", without)
+    assert "tiny:designed" in note and "pip install -e '.[train]'" in note
+    assert defaults.missing("mapf-frozenlake", [*without, "tiny"]) is None
+    assert defaults.missing("mapf-frozenlake", ["cbs"]) is None, "whoever names policies wants those"
+    with pytest.raises(T2TError, match="no default"):
+        defaults.policies("addition")
+
+
+def test_a_policys_caveat_stands_beside_its_name(tmp_path):
+    bench("--policy", "adder", "--policy", "adder:caveat=a toy", "--limit", 2, "--out", tmp_path / "out")
+    assert [row["label"] for row in load(tmp_path / "out")["tables"][0]["rows"]] == ["adder", "adder:caveat=a toy (a toy)"]
+    assert "(a toy)" in (tmp_path / "out" / "leaderboard.md").read_text().replace("\\", "")

@@ -15,7 +15,12 @@ from t2t_core.plugins import installed
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.registry import Spec
 
-SHIPPED = {"base": "the warm-up, 2 to 5 agents", "2agents": "a warm-up that saw 2 agents only"}
+SHIPPED = {
+    "base": "the warm-up, 2 to 5 agents",
+    "2agents": "a warm-up that saw 2 agents only",
+    "designed": "the warm-up after three rounds of `t2t run --preset tiny`, which designed its own training data",
+    "control": "the same with the configuration of its first round for good",
+}
 
 
 def shipped(name: str = "base") -> Path:
@@ -50,7 +55,7 @@ class Tiny:
         said = dict(self._model.describe())
         if self.checkpoint.parent == shipped().parent:
             said["model"] = f"tiny:{self.checkpoint.name}"
-        return {**said, "toy": "a toy policy that shows the pipeline"}
+        return {**said, "caveat": "toy policy"}
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
         yield from self._model.respond([_compact(task) for task in tasks], sampling)
