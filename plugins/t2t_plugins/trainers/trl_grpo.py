@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
@@ -24,9 +23,9 @@ from t2t_core.seeding import key
 from t2t_core.settings import no_argument
 from t2t_plugins.policies.hf import quiet
 from t2t_plugins.trainers import common
+from t2t_plugins.trainers.callbacks import WEIGHTS_FILE, watch
 from t2t_plugins.trainers.common import check_settings, last_saved, prompts_of, start_of, stratified
 
-WEIGHTS_FILE = "adaptive_weights.json"
 WHERE = "trainer trl-grpo"
 
 
@@ -146,7 +145,7 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
         reward_funcs=reward,
         args=configuration(settings, updates, job.seed),
         train_dataset=dataset,
-        callbacks=[Watch(job, settings, reward)],
+        callbacks=[watch(job, settings, reward)],
         peft_config=common.adapters(settings.lora),
         rollout_func=rollout(job, settings, str(start)),
     )
@@ -322,58 +321,6 @@ def read_weights(folder: Path) -> AdaptiveWeights:
     """The state in a checkpoint; a fresh one where the checkpoint has none."""
     path = folder / WEIGHTS_FILE
     return AdaptiveWeights.from_dict(json.loads(path.read_text())) if path.is_file() else AdaptiveWeights()
-
-
-def Watch(job: TrainingJob, settings: Settings, reward: Reward) -> Any:
-    """A callback that saves the weights' state beside every saved update and reports every update's figures."""
-    from transformers import TrainerCallback
-
-    class Callback(TrainerCallback):
-        started, first = time.monotonic(), 0
-
-        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            self.started, self.first = time.monotonic(), state.global_step
-
-        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            reward.settle()
-
-        def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            if state.is_world_process_zero:
-                folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-                (folder / WEIGHTS_FILE).write_text(json.dumps(reward.weights.to_dict()))
-
-        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-            if state.is_world_process_zero and job.progress and logs and "reward" in logs:
-                job.progress(figures(logs, state, settings, time.monotonic() - self.started, self.first))
-
-    return Callback()
-
-
-def figures(logs: Mapping[str, Any], state: Any, settings: Settings, seconds: float, first: int) -> dict[str, Any]:
-    """The figures of one update that matter."""
-    names = {
-        "reward": "reward",
-        "valid": "valid",
-        "optimal": "optimal",
-        "entropy": "entropy",
-        "zero_variance": "frac_reward_zero_std",
-        "kl": "kl",
-        "response_tokens": "completions/mean_length",
-        "truncated": "completions/clipped_ratio",
-        "w_acc": "w_acc",
-        "share_short": "share_short",
-        "loss": "loss",
-        "grad_norm": "grad_norm",
-    }
-    done = state.global_step - first
-    rate = done * settings.prompts * settings.group / max(seconds, 1e-9)
-    return {
-        "update": state.global_step,
-        "updates": state.max_steps,
-        **{ours: logs[theirs] for ours, theirs in names.items() if theirs in logs},
-        "responses_per_second": round(rate, 1),
-        "eta_seconds": round((state.max_steps - state.global_step) * seconds / max(done, 1), 1),
-    }
 
 
 def finish(trainer: Any, job: TrainingJob, settings: Settings, reward: Reward) -> TrainingResult:

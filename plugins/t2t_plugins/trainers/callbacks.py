@@ -1,0 +1,68 @@
+"""What happens beside an update of `trl-grpo`: the weights' state is saved with every saved update, and its figures are told."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from t2t_core.records import TrainingJob
+
+if TYPE_CHECKING:
+    from t2t_plugins.trainers.trl_grpo import Reward, Settings
+
+WEIGHTS_FILE = "adaptive_weights.json"
+
+
+def watch(job: TrainingJob, settings: Settings, reward: Reward) -> Any:
+    """A callback that saves the weights' state beside every saved update and reports every update's figures."""
+    from transformers import TrainerCallback
+
+    class Callback(TrainerCallback):
+        started, first = time.monotonic(), 0
+
+        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            self.started, self.first = time.monotonic(), state.global_step
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            reward.settle()
+
+        def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if state.is_world_process_zero:
+                folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+                (folder / WEIGHTS_FILE).write_text(json.dumps(reward.weights.to_dict()))
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+            if state.is_world_process_zero and job.progress and logs and "reward" in logs:
+                job.progress(figures(logs, state, settings, time.monotonic() - self.started, self.first))
+
+    return Callback()
+
+
+def figures(logs: Mapping[str, Any], state: Any, settings: Settings, seconds: float, first: int) -> dict[str, Any]:
+    """The figures of one update that matter."""
+    names = {
+        "reward": "reward",
+        "valid": "valid",
+        "optimal": "optimal",
+        "entropy": "entropy",
+        "zero_variance": "frac_reward_zero_std",
+        "kl": "kl",
+        "response_tokens": "completions/mean_length",
+        "truncated": "completions/clipped_ratio",
+        "w_acc": "w_acc",
+        "share_short": "share_short",
+        "loss": "loss",
+        "grad_norm": "grad_norm",
+    }
+    done = state.global_step - first
+    rate = done * settings.prompts * settings.group / max(seconds, 1e-9)
+    return {
+        "update": state.global_step,
+        "updates": state.max_steps,
+        **{ours: logs[theirs] for ours, theirs in names.items() if theirs in logs},
+        "responses_per_second": round(rate, 1),
+        "eta_seconds": round((state.max_steps - state.global_step) * seconds / max(done, 1), 1),
+    }
