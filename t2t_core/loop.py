@@ -122,9 +122,20 @@ class Loop:
         instances = self.testbed.generate(configuration, self.request, seed)
         report: Any = getattr(instances, "report", None)
         facts = report.to_dict() if hasattr(report, "to_dict") else {}
-        runs.write_json(files.generation, {"seed": seed, "instances": len(instances), "report": facts})
+        record = {"seed": seed, "instances": len(instances), "report": facts, "shared": self._shared(instances)}
+        runs.write_json(files.generation, record)
         files.write_instances(instances)
         self.reporter.figures(instances=len(instances))
+
+    def _shared(self, instances: Any) -> dict[str, Any]:
+        """What the round's instances share with each set that is kept for measuring, where the testbed can say."""
+        count = getattr(self.testbed, "shared", None)
+        if count is None:
+            return {}
+        named = {name: self.testbed.load_set(name) for name in self.testbed.protected_sets()}
+        own = own_set(self.experiment, self.testbed)
+        kept = named | ({own.name: own} if own else {})
+        return {name: {str(what): int(n) for what, n in count(instances, one.instances).items()} for name, one in kept.items()}
 
     def _train(self, files: RoundFiles) -> None:
         before = RoundFiles(self.folder, files.index - 1)

@@ -16,7 +16,7 @@ EQUAL = ("rounds", "instances", "samples", "updates")  # what two arms must have
 
 
 def summarize(folder: Path) -> dict[str, Any]:
-    """The summary of a run: {"rounds", "designs", "budgets", "unequal", "bench"}, rates as shares with 95 % intervals."""
+    """The summary of a run: {"rounds", "designs", "budgets", "unequal", "shared", "bench"}, shares with 95 % intervals."""
     _, experiment = open_run(folder)
     arms = {"designed": folder} | ({"control": folder / "control"} if (folder / "control").exists() else {})
     budgets = {name: budget(place) for name, place in arms.items()}
@@ -27,6 +27,7 @@ def summarize(folder: Path) -> dict[str, Any]:
         "designs": list(designs(folder)),
         "budgets": budgets,
         "unequal": unequal(budgets),
+        "shared": {name: [files.shared() for files in finished_rounds(place)] for name, place in arms.items()},
         "bench": read_table(bench) if bench.exists() else None,
     }
 
@@ -116,6 +117,7 @@ def render(summary: Mapping[str, Any]) -> str:
         parts += ["# Bench (percent, 95 % interval)", *(_bench(s) for s in summary["bench"]["sets"])]
     parts += ["# What each arm was given", _budgets(summary["budgets"])]
     parts += [f"UNEQUAL BUDGETS, the arms do not compare: {line}" for line in summary["unequal"]]
+    parts += _shared(summary["shared"])
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -192,6 +194,18 @@ def _budgets(budgets: Mapping[str, Mapping[str, Any]]) -> str:
     return markdown(
         ["arm", *(n.replace("_", " ") for n in names)], [[a, *(f"{b[n]:g}" for n in names)] for a, b in budgets.items()]
     )
+
+
+def _shared(arms: Mapping[str, Sequence[Mapping[str, Mapping[str, int]]]]) -> list[str]:
+    """What a round's training instances share with each set, from the round with least to that with most."""
+    names = list(dict.fromkeys(n for rounds in arms.values() for shared in rounds for counts in shared.values() for n in counts))
+    rows = []
+    for arm, rounds in arms.items():
+        for one in dict.fromkeys(name for shared in rounds for name in shared):
+            counts = [[shared[one].get(n, 0) for shared in rounds if one in shared] for n in names]
+            rows.append([arm, one, *(f"{min(c)}-{max(c)}" if min(c) < max(c) else f"{c[0]}" for c in counts)])
+    table = markdown(["arm", "set", *(n.replace("_", " ") for n in names)], rows)
+    return ["# Shared by a round's instances and a set, short of the same instances", printable(table)] if rows else []
 
 
 def printable(text: str) -> str:

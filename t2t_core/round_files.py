@@ -95,6 +95,13 @@ class RoundFiles:
         count: int = checked(runs.read_json(self.generation), {"instances": (int,)}, self.generation)["instances"]
         return count
 
+    def shared(self) -> dict[str, dict[str, int]]:
+        """By set, what the round's instances share with it; nothing where the testbed, or an earlier version, did not count."""
+        found = checked({"shared": {}, **runs.read_json(self.generation)}, {"shared": (dict,)}, self.generation)["shared"]
+        for counts in found.values():
+            checked(counts, dict.fromkeys(counts if isinstance(counts, dict) else ("counts",), (int,)), self.generation)
+        return dict(found)
+
     def relative(self, checkpoint: Path | None) -> str | None:
         """A checkpoint as it is recorded: relative to the run where it lies inside, so that the folder can be moved."""
         if checkpoint is None:

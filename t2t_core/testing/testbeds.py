@@ -67,7 +67,7 @@ def check_testbed(testbed: Any, *, count: int = 12, solve: Callable[[Any], str] 
     instances = _generate(testbed, request, count)
     _instances(testbed, instances)
     _verify(testbed, instances, solve)
-    _sets(testbed)
+    _sets(testbed, instances)
 
 
 def _names(testbed: Any) -> None:
@@ -248,7 +248,7 @@ def _figures(testbed: Any, scored: Sequence[Scored]) -> None:
         require(not missing, f"the breakdown has no {', '.join(missing)}", next="hookspecs.Testbed.breakdown says what it holds")
 
 
-def _sets(testbed: Any) -> None:
+def _sets(testbed: Any, instances: Sequence[Any]) -> None:
     options = {option.name: option.parse(option.default) for option in testbed.options()}
     with calling("set_names() with the default options"):
         names = testbed.set_names(options)
@@ -261,6 +261,11 @@ def _sets(testbed: Any) -> None:
         require(len({i.id for i in found.instances}) == len(found.instances), f"two instances of the set {name} have the same id")
         hexadecimal = len(found.sha256) == 64 and set(found.sha256) <= set("0123456789abcdef")
         require(hexadecimal, f"the set {name} has no SHA-256 but {short(found.sha256)}")
+        if hasattr(testbed, "shared"):
+            with calling(f"shared(instances, those of {name})"):
+                counts = testbed.shared(instances, found.instances)
+            sound = all(type(count) is int and count >= 0 for count in mapping(counts, "shared()").values())
+            require(sound, f"shared() does not count: {short(counts)}", next='return e.g. {"hole_layouts": 3}')
     with calling("load_set() of an unknown name", T2TError):
         testbed.load_set("no such set")
         require(False, "load_set() knows a set that nobody named", next="raise T2TError with the known names")

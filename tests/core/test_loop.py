@@ -334,6 +334,31 @@ def test_the_summary_compares_the_arms_at_equal_budgets(tmp_path: Path) -> None:
     assert again == summary
 
 
+def test_what_training_shares_with_a_set_is_counted_in_every_round_and_summed_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shared(self: Any, instances: Any, others: Any) -> dict[str, int]:
+        numbers = {other.number for other in others}
+        return {"same_numbers": sum(i.number in numbers for i in instances)}
+
+    monkeypatch.setattr(installed().testbeds.make("lake").__class__, "shared", shared, raising=False)
+    summary = conduct(EXPERIMENT, tmp_path, Reporter(), with_control=True)
+    counted = [read(tmp_path / f"round_{index}" / "generation.json")["shared"] for index in range(3)]
+    assert summary["shared"]["designed"] == counted and set(counted[0]) == {"validation"}
+    assert len(summary["shared"]["control"]) == 3
+    text = (tmp_path / "summary.md").read_text()
+    assert "Shared by a round's instances and a set" in text and "same numbers" in text
+    path = tmp_path / "round_1" / "generation.json"
+    record = read(path)
+    for edited in ({"validation": 3}, {"validation": {"same_numbers": -1}}, {"validation": {"same_numbers": "many"}}, []):
+        path.write_text(json.dumps(record | {"shared": edited}))
+        with pytest.raises(T2TError, match="not what was written"):
+            conduct(EXPERIMENT, tmp_path, Reporter(), with_control=True)
+    del record["shared"]  # as an earlier version left it
+    path.write_text(json.dumps(record))
+    assert conduct(EXPERIMENT, tmp_path, Reporter(), with_control=True)["shared"]["designed"] == [counted[0], {}, counted[2]]
+
+
 def test_a_second_process_on_one_folder_is_refused(tmp_path: Path) -> None:
     with runs.locked(tmp_path), pytest.raises(T2TError, match="another process"):
         conduct(EXPERIMENT, tmp_path, Reporter())

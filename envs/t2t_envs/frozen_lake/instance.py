@@ -16,7 +16,7 @@ MAX_AGENTS = 16
 MAX_COST = 1_000_000  # no optimum of a 32x32 grid with 16 agents comes near; a larger stored one is nonsense
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+-]{0,199}|")
 # How the 8 symmetries of the square map (row, column) of an n x n grid.
-_SYMMETRIES: tuple[Callable[[int, int, int], Cell], ...] = (
+SYMMETRIES: tuple[Callable[[int, int, int], Cell], ...] = (
     lambda r, c, m: (r, c),
     lambda r, c, m: (r, m - c),
     lambda r, c, m: (m - r, c),
@@ -146,7 +146,7 @@ class Instance:
         """
         n, m = self.size, self.size - 1
         forms = []
-        for move in _SYMMETRIES:
+        for move in SYMMETRIES:
             index = {(r, c): row * n + column for r in range(n) for c in range(n) for row, column in [move(r, c, m)]}
             holes = sorted(index[cell] for cell in self.holes)
             agents = sorted((index[s], index[g]) for s, g in zip(self.starts, self.goals, strict=True))

@@ -16,6 +16,7 @@ from .breakdown import breakdown, cell_name
 from .configuration import MAX_HOLE_RATIO, Configuration
 from .generator import Request, generate
 from .instance import Instance
+from .overlap import shared
 from .projection import project, random_configuration
 from .prompt import FORMATS, make_prompt
 from .reward import reward
@@ -170,6 +171,9 @@ class MAPFFrozenLake:
 
     def protected_sets(self) -> Sequence[str]:
         return sets.NAMES
+
+    def shared(self, instances: Sequence[Instance], others: Sequence[Instance]) -> Mapping[str, int]:
+        return shared(instances, others)
 
     def twin(self, name: str, seed: int) -> InstanceSet:
         return sets.twin(name, seed)
