@@ -44,14 +44,17 @@ class Reporter:
             self.say(f"    {progress.done}/{progress.total} answers, {progress.rate:.1f}/s{eta}, {progress.errors} errors")
 
     def tick(self, figures: Mapping[str, Any]) -> None:
-        """Figures of a training step, at most every ten seconds: `update` of `updates`, reward, entropy, KL, ..."""
+        """Figures of a training step, at most every ten seconds: `update` of `updates`, reward, entropy, KL, ... A trainer that
+        says `eta_seconds` knows better than the stage's clock, which counts its loading too."""
         if not self._due():
             return
         done, total = figures.get("update"), figures.get("updates")
-        line = _facts({k: v for k, v in figures.items() if k not in ("update", "updates")})
+        line = _facts({k: v for k, v in figures.items() if k not in ("update", "updates", "eta_seconds")})
         if isinstance(done, (int, float)) and done > 0:
-            rate = done / max(1e-9, time.monotonic() - self._started)
-            eta = f", {(total - done) / rate:.0f} s to go" if isinstance(total, (int, float)) else ""
+            left = figures.get("eta_seconds")
+            if left is None and isinstance(total, (int, float)):
+                left = (total - done) * (time.monotonic() - self._started) / done
+            eta = f", {left:.0f} s to go" if isinstance(left, (int, float)) else ""
             line = f"update {done}{f'/{total}' if total else ''}{eta}  {line}"
         self.say(f"    {line}")
 

@@ -159,8 +159,13 @@ def load(name: str, settings: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def quiet() -> None:
-    """No progress bars from transformers: the suite shows its own."""
+    """No progress bars from transformers, since the suite shows its own, and no warning about a name that TRL and transformers
+    use between themselves."""
+    import warnings
+
     from transformers.utils import logging
+
+    warnings.filterwarnings("ignore", message=".*gradient_checkpointing.*", category=FutureWarning)
 
     log: Any = logging
     log.disable_progress_bar()
