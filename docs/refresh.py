@@ -1,14 +1,19 @@
 """Writes the README's board from a real run of its first command; `--check` fails when the board is stale.
 
     python docs/refresh.py [--check]
+
+Solvers must come out digit for digit. A neural policy's greedy answers may differ in a few instances between two kinds of
+processors, whose sums round differently: rows with a caveat ("toy policy") may be off by half a point.
 """
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+TOLERANCE = 0.5  # percentage points
 README = Path(__file__).parent.parent / "README.md"
 BEGIN, END = "<!-- board:", "<!-- /board -->"
 
@@ -45,6 +50,21 @@ def as_markdown(board: dict) -> str:
     return "\n".join(lines)
 
 
+def same(old: str, new: str) -> bool:
+    """Whether two boards agree: exactly, or nearly where a row carries a caveat in parentheses."""
+    before, after = old.strip().split("\n"), new.strip().split("\n")
+    return len(before) == len(after) and all(map(_same_row, before, after))
+
+
+def _same_row(old: str, new: str) -> bool:
+    number = r"\d+\.\d+"
+    if old == new or "(toy policy)" not in new:
+        return old == new
+    alike = re.sub(number, "", old) == re.sub(number, "", new)
+    pairs = zip(re.findall(number, old), re.findall(number, new), strict=False)
+    return alike and all(abs(float(a) - float(b)) <= TOLERANCE for a, b in pairs)
+
+
 def main() -> None:
     before, rest = README.read_text().split(BEGIN, 1)
     note, rest = rest.split("-->", 1)
@@ -52,7 +72,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         new = "\n" + as_markdown(measure(Path(folder) / "bench")) + "\n"
     if "--check" in sys.argv:
-        if old != new:
+        if not same(old, new):
             sys.exit("README.md: the board is stale; python docs/refresh.py writes it anew")
         return
     README.write_text(before + BEGIN + note + "-->" + new + END + after)
