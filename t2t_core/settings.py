@@ -6,10 +6,13 @@ import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from t2t_core.errors import T2TError
+from t2t_core.registry import Spec
 
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
+_KEYS = {"api_key", "apikey", "key", "token", "access_token", "secret", "password", "authorization"}
 Reader = Callable[[str], Any]
 
 
@@ -85,3 +88,26 @@ def no_argument(argument: str, where: str) -> None:
     """Refuse an argument where a name takes none."""
     if argument:
         raise T2TError(f"{where} takes no argument, not {ascii(argument)[:80]}", next="settings are written key=value")
+
+
+def refuse_keys(spec: Spec) -> Spec:
+    """Keys come from the environment: what is typed ends in the shell's history, the process list and the run folder."""
+    for name, value in spec.settings.items():
+        if name.lower() in _KEYS or _holds_key(value):
+            raise T2TError(
+                f"the setting {name!r} of policy {spec.name} holds a key",
+                cause="what is typed would stand in the shell's history and in the run folder",
+                next="put the key into the environment variable that the policy reads (t2t plugins, docs: policies)",
+            )
+    return spec
+
+
+def _holds_key(value: str) -> bool:
+    """Is it an address with a name and password, or with a key among its parameters?"""
+    if "://" not in value:
+        return False
+    try:
+        parts = urlsplit(value)
+    except ValueError:  # "http://[" is no address, as whoever reads the setting will say
+        return False
+    return "@" in parts.netloc or bool(re.search(r"(^|&)[^=&]*(key|token|secret)[^=&]*=", parts.query, re.I))

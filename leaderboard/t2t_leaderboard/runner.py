@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 from t2t_core import jsonlines, runs
 from t2t_core.answers import Progress
@@ -19,10 +17,10 @@ from t2t_core.instance_files import file_set
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling
 from t2t_core.registry import Spec
+from t2t_core.settings import refuse_keys
 from t2t_leaderboard import board, defaults, report, rescoring
 from t2t_leaderboard.folder import KIND, MAX_SAMPLES, Bench, Chosen, choose, read_bench, row_name
 
-_KEYS = {"api_key", "apikey", "key", "token", "access_token", "secret", "password", "authorization"}
 # What a policy says of itself that may change between two sessions of one row: how fast it is asked, not what it answers.
 _PACE = ("batch_size", "concurrency", "timeout", "max_retries", "retries")
 
@@ -110,29 +108,6 @@ def _prepare(text: str, request: Request) -> _Planned:
     accepted = getattr(installed().policies.find(spec.name).load(), "shared_settings", ())
     shared = {name: value for name, value in request.shared.items() if name in accepted}
     return _Planned(text, installed().policies.make(spec, **shared), sampling)
-
-
-def refuse_keys(spec: Spec) -> Spec:
-    """Keys come from the environment: what is typed ends in the shell's history, the process list and the run folder."""
-    for name, value in spec.settings.items():
-        if name.lower() in _KEYS or _holds_key(value):
-            raise T2TError(
-                f"the setting {name!r} of policy {spec.name} holds a key",
-                cause="what is typed would stand in the shell's history and in the run folder",
-                next="put the key into the environment variable that the policy reads (t2t plugins, docs: policies)",
-            )
-    return spec
-
-
-def _holds_key(value: str) -> bool:
-    """Is it an address with a name and password, or with a key among its parameters?"""
-    if "://" not in value:
-        return False
-    try:
-        parts = urlsplit(value)
-    except ValueError:  # "http://[" is no address, as whoever reads the setting will say
-        return False
-    return "@" in parts.netloc or bool(re.search(r"(^|&)[^=&]*(key|token|secret)[^=&]*=", parts.query, re.I))
 
 
 def _choose(testbed: Testbed, request: Request) -> list[Chosen]:

@@ -10,12 +10,14 @@ from typing import ClassVar
 
 import pytest
 
+from t2t_core.demonstrations import Request, collect
 from t2t_core.errors import T2TError
 from t2t_core.length_reward import AdaptiveWeights
 from t2t_core.records import InstanceSet, Sampling, Task, TrainingJob
 from t2t_envs.frozen_lake import Configuration, Instance, generate, solve, verify
 from t2t_envs.frozen_lake.parser import format_answer
 from t2t_envs.frozen_lake.testbed import make
+from t2t_plugins.trainers import trl_sft
 from t2t_plugins.trainers.common import check_settings, last_saved, refuse_overlap, stratified
 from t2t_plugins.trainers.none import NoTrainer
 from t2t_plugins.trainers.trl_grpo import Grpo, Reward, Settings, read_weights, schedule
@@ -250,12 +252,10 @@ def test_eight_prompts_trained_over_and_over_reach_nearly_the_best_reward(tmp_pa
 
 @pytest.mark.train
 def test_supervised_training_learns_the_kept_answers_only(tmp_path, fresh, instances):
-    from t2t_plugins.trainers.trl_sft import Sft
-
     settings = {"answers_from": "independent", "keep": "optimal", "epochs": 2, "batch": 8, "learning_rate": 1e-3}
     losses = []
     job = job_of(instances[:40], tmp_path / "sft", settings, checkpoint=fresh, progress=lambda f: losses.append(f["loss"]))
-    result = Sft().train(job)
+    result = trl_sft.Sft().train(job)
     kept = [json.loads(line) for line in (tmp_path / "sft" / "answers.jsonl").read_text().splitlines()]
     assert 0 < len(kept) < 40 and result.metrics["answers"] == len(kept)
     for index, text in kept:
@@ -263,6 +263,39 @@ def test_supervised_training_learns_the_kept_answers_only(tmp_path, fresh, insta
         assert verdict.optimal and verdict.cost == solve(instances[index]).cost
     assert losses[-1] < losses[0]
     assert (tmp_path / "sft" / "model.safetensors").exists()
+
+
+def demonstrations_of(instances, folder, policy):
+    collect(make(), instances, Request(policy), folder / "answers.jsonl")
+    return folder / "answers.jsonl"
+
+
+@pytest.mark.train
+def test_a_file_of_demonstrations_is_learnt_from_in_the_form_the_checkpoint_was_taught(tmp_path, fresh, instances):
+    path = demonstrations_of(instances[:24], tmp_path, "independent")
+    kept = [json.loads(line) for line in path.read_text().splitlines()]
+    assert 0 < len(kept) < 24 and "Plan paths" in kept[0]["prompt"][0]["content"]
+    settings = {"answers_file": str(path), "epochs": 2, "batch": 8, "learning_rate": 1e-3}
+    losses = []
+    job = job_of(instances[40:44], tmp_path / "sft", settings, checkpoint=fresh, progress=lambda f: losses.append(f["loss"]))
+    learnt = trl_sft.from_file(job, check_settings(trl_sft.Settings, settings, "x"))
+    assert [one.prompt[0]["content"] for one in learnt] == [make().prompt(one.instance.unlabelled(), "compact") for one in learnt]
+    result = trl_sft.Sft().train(job)
+    assert result.metrics["answers"] == len(kept) == result.samples / 2 and losses[-1] < losses[0]
+    assert (tmp_path / "sft" / "model.safetensors").exists()
+
+
+def test_a_file_of_demonstrations_is_refused_where_it_holds_protected_instances_or_is_not_there(tmp_path, instances):
+    class Guarded(OwnSets):
+        protected = (instances[7],)
+
+    settings = check_settings(trl_sft.Settings, {"answers_file": str(demonstrations_of(instances[:12], tmp_path, "cbs"))}, "x")
+    job = TrainingJob(tmp_path, [], Guarded(), {}, tmp_path, 0)
+    with pytest.raises(T2TError, match="1 training instances belong to the set mine"):
+        trl_sft.from_file(job, settings)
+    assert len(trl_sft.from_file(job_of([], tmp_path, checkpoint=tmp_path), settings)) == 12
+    with pytest.raises(T2TError, match="no such file of answers"):
+        trl_sft.Sft().check({"answers_file": str(tmp_path / "nowhere.jsonl")})
 
 
 @pytest.mark.train

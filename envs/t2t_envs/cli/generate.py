@@ -1,18 +1,21 @@
-"""`t2t generate`: labelled instances from a configuration, as JSON Lines; or the frozen sets, made again."""
+"""`t2t generate`: labelled instances from a configuration as JSON Lines, answers to learn from, or the frozen sets again."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from t2t_core import jsonlines, runs
+from t2t_core.cli import answer_options
 from t2t_core.errors import T2TError
 
 if TYPE_CHECKING:
     from t2t_envs.frozen_lake.configuration import Configuration
-    from t2t_envs.frozen_lake.generator import Report
+    from t2t_envs.frozen_lake.generator import Report, Request
+    from t2t_envs.frozen_lake.instance import Instance
 
 
 @click.command(no_args_is_help=True)
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(path_type=Path, allow_dash=True), help="The file to write, - for standard output.")
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, help="The result does not depend on it.")
 @click.option("--sets", type=click.Path(path_type=Path, file_okay=False), help="Instead: make the frozen sets here.")
+@answer_options.answer_options
 def generate(
     configuration: str | None,
     count: int,
@@ -40,37 +44,71 @@ def generate(
     out: Path | None,
     threads: int,
     sets: Path | None,
+    **answers: Any,
 ) -> None:
-    """Draw labelled instances from a configuration."""
+    """Draw labelled instances from a configuration.
+
+    With --answers-from POLICY that policy is asked about them, and --out gets the answers that the verifier passed, as chat
+    messages to learn from (the trainer trl-sft takes the file). No instance of an evaluation or validation set is drawn then.
+    Every answer is kept in OUT.asked as it comes; the same command goes on after a kill.
+    """
     if sets is not None:
         _make_sets(sets)
         return
-    if configuration is None or out is None:
-        missing = [name for name, given in (("--configuration", configuration), ("--out", out)) if given is None]
+    from t2t_envs.frozen_lake import generator, testbed
+    from t2t_envs.frozen_lake.jsonl import read_instances
+
+    lake, asking = testbed.make(), answers["answers_from"] is not None
+    given = answer_options.read_instances(lake, answers)
+    out = _checked(configuration, out, given is not None, asking)
+    if given is None:
+        forms = frozenset(instance.canonical() for path in exclude for instance in read_instances(path))
+        if asking:
+            forms |= lake.request(count, agents=agents).exclude
+        chosen = _configuration(str(configuration), generator.Request(count, agents, objective, forms, repeats), seed)
+        given = generator.generate(chosen, count, agents, seed, objective, forms, repeats, labels, threads=threads)
+        if not asking:
+            _write(given, out)
+        click.echo(_table(given.report, "drawn" if asking else f"in {'standard output' if str(out) == '-' else out}"), err=True)
+    if asking:
+        answer_options.ask(lake, given, answers, seed, out)
+
+
+def _checked(configuration: str | None, out: Path | None, given: bool, asking: bool) -> Path:
+    """The file to write; T2TError where an option is missing, or one too many."""
+    if given and configuration is not None:
+        raise T2TError("--configuration and --instances exclude each other", cause="instances are drawn, or read from a file")
+    wanted = (("--configuration", configuration or given), ("--out", out))
+    missing = [name for name, value in wanted if not value]
+    if missing or out is None:
         raise T2TError(
             f"{' and '.join(missing)} must be given",
             next="t2t generate --configuration uniform --count 1000 --out instances.jsonl",
         )
-    from t2t_envs.frozen_lake import generator, projection
-    from t2t_envs.frozen_lake.configuration import Configuration
-    from t2t_envs.frozen_lake.jsonl import read_instances
+    if asking and str(out) == "-":
+        raise T2TError("answers go to a file: what was asked is kept beside it", next="--out answers.jsonl")
+    return out
 
-    forms = frozenset(instance.canonical() for path in exclude for instance in read_instances(path))
-    request = generator.Request(count, agents, objective, forms, repeats)
-    if configuration == "uniform":
-        chosen = Configuration.uniform()
-    elif configuration == "random":
+
+def _configuration(name: str, request: Request, seed: int) -> Configuration:
+    from t2t_envs.frozen_lake import projection
+    from t2t_envs.frozen_lake.configuration import Configuration
+
+    if name == "uniform":
+        return Configuration.uniform()
+    if name == "random":
         chosen = projection.random_configuration(request, seed)
         click.echo(jsonlines.dumps(chosen.to_dict()), err=True)
-    else:
-        chosen = _read_configuration(Path(configuration))
-    instances = generator.generate(chosen, count, agents, seed, objective, forms, repeats, labels, threads=threads)
+        return chosen
+    return _read_configuration(Path(name))
+
+
+def _write(instances: Sequence[Instance], out: Path) -> None:
     text = "".join(jsonlines.dumps(instance.to_dict()) + "\n" for instance in instances)
     if str(out) == "-":
         click.echo(text, nl=False)
     else:
         runs.write_atomic(out, text)
-    click.echo(_table(instances.report, out), err=True)
 
 
 def _read_configuration(path: Path) -> Configuration:
@@ -91,13 +129,13 @@ def _read_configuration(path: Path) -> Configuration:
         raise T2TError(error.what, where=f"{path}, {error.where}", cause=error.cause, next=error.next) from None
 
 
-def _table(report: Report, out: Path) -> str:
+def _table(report: Report, where: str) -> str:
     """What was made, for people."""
     rows = [f"{'size':>5} {'holes':>6} {'instances':>10} {'wait':>6} {'repeats':>8} {'drawn':>9} {'undecided':>10}"]
     for s in report.sizes:
         rows.append(f"{s.size:>5} {s.holes:>6} {s.count:>10} {s.wait:>6} {s.repeats:>8} {s.drawn:>9} {s.undecided:>10}")
     total = sum(s.count for s in report.sizes)
-    rows.append(f"{total} instances in {'standard output' if str(out) == '-' else out}")
+    rows.append(f"{total} instances {where}")
     if report.undecided:
         rows.append(f"{report.undecided} candidates were left out undecided: hard instances are a little too rare")
     return "\n".join(rows)

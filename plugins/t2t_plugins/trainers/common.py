@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from t2t_core.demonstrations import refuse_protected
 from t2t_core.errors import T2TError
 from t2t_core.records import TrainingJob
 from t2t_core.seeding import Stream
@@ -58,17 +59,7 @@ def _as(default: Any, name: str, value: Any, where: str) -> Any:
 
 def refuse_overlap(job: TrainingJob) -> None:
     """T2TError where a training instance is, up to its canonical form, one of a protected (evaluation or validation) set."""
-    trained = {instance.canonical(): instance.id for instance in job.instances}
-    for name in job.testbed.protected_sets():
-        both = [(trained[i.canonical()], i.id) for i in job.testbed.load_set(name).instances if i.canonical() in trained]
-        if both:
-            shown = ", ".join(f"{mine} is {theirs}" for mine, theirs in both[:5])
-            raise T2TError(
-                f"{len(both)} training instances belong to the set {name}",
-                where=shown,
-                cause="up to grid symmetries and the agents' labels they are the same",
-                next="generate them with that set's canonical forms excluded",
-            )
+    refuse_protected(job.testbed, job.instances)
 
 
 def stratified(job: TrainingJob, seed: int) -> list[int]:

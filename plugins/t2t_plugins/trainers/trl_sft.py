@@ -1,7 +1,8 @@
 """`trl-sft`: supervised training on answers of any policy, kept only where they are valid (or optimal). Our choice throughout.
 
 With `answers_from=cbs` this is a warm-up on exact answers; with the checkpoint's own policy it is one round of filtered
-self-imitation. It takes the same job as `trl-grpo`, so the loop can run it in its place.
+self-imitation; with `answers_file=FILE` it learns what `t2t generate --answers-from` has written, whatever the round's
+instances are. It takes the same job as `trl-grpo`, so the loop can run it in its place.
 """
 
 from __future__ import annotations
@@ -9,17 +10,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar
 
+from t2t_core import demonstrations
+from t2t_core.demonstrations import refuse_protected
 from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
-from t2t_core.records import Sampling, Task, TrainingJob, TrainingResult
+from t2t_core.records import Sampling, Task, TrainingJob, TrainingResult, Verdict
 from t2t_core.seeding import key
 from t2t_core.settings import no_argument
-from t2t_plugins.policies.hf import quiet
-from t2t_plugins.trainers.common import check_settings, last_saved, prompts_of, refuse_overlap, start_of, stratified
+from t2t_plugins.policies.hf import own_formats, quiet
+from t2t_plugins.trainers.common import check_settings, last_saved, prompts_of, start_of, stratified
 
 WHERE = "trainer trl-sft"
 ANSWERS = "answers.jsonl"
@@ -31,15 +35,18 @@ class Settings:
 
     Args:
         answers_from: the policy that answers, as `t2t plugins` lists them; "{checkpoint}" stands for the checkpoint.
+        answers_file: a file of demonstrations instead; its answers are verified again.
         answer_format: the prompt format it is asked in; "" is its own, else the testbed's first.
         keep: which of its answers are learnt: "valid" or "optimal".
         temperature, max_tokens: of its sampling; answers beyond `max_tokens` do not end and are dropped as not valid.
         epochs, batch, learning_rate (falling linearly), weight_decay: of the training.
-        prompt_format: the questions' form in training; "" takes the one the checkpoint was taught.
+        prompt_format: the questions' form in training; "" takes the one the checkpoint was taught, else the file's own words,
+            else the testbed's first.
         save_every: updates between two saved states; training resumes from the last one.
     """
 
     answers_from: str = "cbs"
+    answers_file: str = ""
     answer_format: str = ""
     keep: str = "valid"
     temperature: float = 0.0
@@ -65,7 +72,13 @@ class Sft:
 
     def check(self, settings: Mapping[str, Any]) -> None:
         """T2TError for [training] settings that `train` would refuse, before a run has begun."""
-        check_settings(Settings, {**self._settings, **settings}, WHERE)
+        checked = check_settings(Settings, {**self._settings, **settings}, WHERE)
+        if checked.answers_file and not Path(checked.answers_file).is_file():
+            raise T2TError(
+                "there is no such file of answers",
+                where=f"{WHERE}, answers_file={checked.answers_file}",
+                next="t2t generate --answers-from POLICY --out FILE makes one",
+            )
 
     def train(self, job: TrainingJob) -> TrainingResult:
         from datasets import Dataset
@@ -74,22 +87,16 @@ class Sft:
         trl: Any = import_module("trl")
         quiet()
         settings = check_settings(Settings, {**self._settings, **job.settings}, WHERE)
-        refuse_overlap(job)
         start = start_of(job, WHERE)
-        answers = kept_answers(job, settings)
-        prompts = prompts_of(job, settings.prompt_format)
+        examples = from_file(job, settings) if settings.answers_file else from_policy(job, settings)
+        if not examples:
+            source = settings.answers_file or settings.answers_from
+            raise T2TError("there is no answer to learn from", where=WHERE, cause=f"{source} gave no {settings.keep} one")
+        learnt = replace(job, instances=[one.instance for one in examples])
         rows = [
-            {
-                "prompt": [{"role": "user", "content": prompts[i]}],
-                "completion": [{"role": "assistant", "content": answers[i]}],
-            }
-            for i in stratified(job, key(job.seed, "order"))
-            if i in answers
+            {"prompt": examples[i].prompt, "completion": [{"role": "assistant", "content": examples[i].answer}]}
+            for i in stratified(learnt, key(job.seed, "order"))
         ]
-        if not rows:
-            raise T2TError(
-                "there is no answer to learn from", where=WHERE, cause=f"{settings.answers_from} gave no {settings.keep} one"
-            )
         updates = job.folder / "updates"
         trainer = trl.SFTTrainer(
             model=str(start),
@@ -114,6 +121,43 @@ class Sft:
         )
 
 
+@dataclass(frozen=True)
+class Example:
+    """One answer to learn, with its question as chat messages."""
+
+    instance: Any
+    prompt: Sequence[Mapping[str, str]]
+    answer: str
+
+
+def from_file(job: TrainingJob, settings: Settings) -> list[Example]:
+    """The demonstrations of `answers_file` that pass, in the checkpoint's own prompt format where it has one."""
+    form = settings.prompt_format or own_formats(str(job.checkpoint)).get("prompt_format")
+    examples = []
+    for one in demonstrations.read(job.testbed, Path(settings.answers_file)):
+        if _passes(one.verdict, settings):
+            prompt = [_user(job.testbed.prompt(job.testbed.unlabelled(one.instance), form))] if form else one.prompt
+            examples.append(Example(one.instance, prompt, one.answer))
+    refuse_protected(job.testbed, [one.instance for one in examples])
+    return examples
+
+
+def from_policy(job: TrainingJob, settings: Settings) -> list[Example]:
+    """The good answers of `answers_from` to the job's instances."""
+    refuse_protected(job.testbed, job.instances)
+    answers = kept_answers(job, settings)
+    prompts = prompts_of(job, settings.prompt_format)
+    return [Example(job.instances[i], [_user(prompts[i])], text) for i, text in answers.items()]
+
+
+def _user(text: str) -> dict[str, str]:
+    return {"role": "user", "content": text}
+
+
+def _passes(verdict: Verdict, settings: Settings) -> bool:
+    return verdict.valid and (settings.keep == "valid" or verdict.optimal is True)
+
+
 def kept_answers(job: TrainingJob, settings: Settings) -> dict[int, str]:
     """The answers worth learning, by the instance's position. They are asked for once and kept in the job's folder."""
     path = job.folder / ANSWERS
@@ -135,10 +179,8 @@ def _answers(job: TrainingJob, settings: Settings) -> Iterator[tuple[int, str]]:
         bare = job.testbed.unlabelled(instance)
         tasks.append(Task(bare.id, 0, job.testbed.prompt(bare, form), bare, key(job.seed, "answer", bare.id)))
     for position, response in policy.respond(tasks, Sampling(settings.temperature, settings.max_tokens)):
-        if response.error is None:
-            verdict = job.testbed.verify(job.instances[position], response.text)
-            if verdict.valid and (settings.keep == "valid" or verdict.optimal):
-                yield position, response.text
+        if response.error is None and _passes(job.testbed.verify(job.instances[position], response.text), settings):
+            yield position, response.text
 
 
 def configuration(settings: Settings, folder: Any, seed: int) -> Any:
@@ -156,6 +198,7 @@ def configuration(settings: Settings, folder: Any, seed: int) -> Any:
         lr_scheduler_type="linear",
         weight_decay=settings.weight_decay,
         completion_only_loss=True,
+        max_length=None,  # TRL's default would cut long answers off before their end
         model_init_kwargs={"dtype": dtype},
         use_cpu=not gpu,
         bf16=gpu and dtype == "bfloat16",
