@@ -277,9 +277,9 @@ def test_toy_models_are_called_toys_and_where_they_are_missing_the_board_says_ho
     assert "cbs" in without and not any(p.startswith("tiny") for p in without) and "torch" in seen
     monkeypatch.setattr(defaults, "find_spec", lambda name: name)
     toys = [p for p in defaults.policies("mapf-frozenlake") if p not in without]
-    assert {"tiny", "tiny:2agents", "tiny:designed", "tiny:control"} == set(toys)
+    assert {"tiny", "tiny:2agents"} == set(toys)
     note = defaults.missing("mapf-frozenlake", without)
-    assert "tiny:designed" in note and "pip install -e '.[train]'" in note
+    assert "tiny:2agents" in note and "pip install -e '.[train]'" in note
     assert defaults.missing("mapf-frozenlake", [*without, "tiny"]) is None
     assert defaults.missing("mapf-frozenlake", ["cbs"]) is None, "whoever names policies wants those"
     with pytest.raises(T2TError, match="no default"):

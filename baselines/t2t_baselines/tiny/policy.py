@@ -18,8 +18,6 @@ from t2t_core.registry import Spec
 SHIPPED = {
     "base": "the warm-up, 2 to 5 agents",
     "2agents": "a warm-up that saw 2 agents only",
-    "designed": "the warm-up after three rounds of `t2t run --preset tiny`, which designed its own training data",
-    "control": "the same with the configuration of its first round for good",
 }
 
 
