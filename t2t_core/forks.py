@@ -65,6 +65,7 @@ class Fork:
                 shutil.copytree(RoundFiles(self.source, index).folder, temporary, ignore=left_out, copy_function=_link)
             except (OSError, shutil.Error) as error:
                 raise T2TError("the shared round cannot be taken over", where=str(target), cause=str(error)[:300]) from None
+            runs.sync_folder(temporary)
             runs.rename(temporary, target)
 
 

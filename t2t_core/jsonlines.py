@@ -154,6 +154,15 @@ def open_plain(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
+def sync(path: Path) -> None:
+    """A file's content, or the names in a folder, are on the disk when this returns."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 class Appender:
     """Appends whole lines to a file; each reaches the kernel before `append` returns, and the disk every two seconds.
 
@@ -171,6 +180,8 @@ class Appender:
                 os.ftruncate(self._descriptor, torn.offset)
                 size = torn.offset
             self.size = size
+            if not size:
+                sync(path.parent)
             if size and os.pread(self._descriptor, 1, size - 1) != b"\n":  # whole, but its newline was cut off
                 self._write(b"\n")
         except OSError as error:

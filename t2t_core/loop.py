@@ -174,6 +174,7 @@ class Loop:
             "tokens": result.tokens,
             "metrics": design_step.plain_json(result.metrics),
         }
+        runs.sync_folder(files.checkpoint)  # before the file that says it is there
         runs.write_json(files.training, record)
         self.reporter.figures(samples=result.samples, updates=result.updates, tokens=result.tokens)
 
