@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from t2t_core.errors import T2TError
 
 _SOLVERS = {"mapf-frozenlake": ("cbs", "prioritized", "pibt", "independent", "random")}
-_TOYS = {"mapf-frozenlake": ("tiny", "tiny:2agents")}
+_TOYS = {"mapf-frozenlake": ("tiny:designed", "tiny:control", "tiny", "tiny:2agents")}
 _TOYS_NEED = ("torch", "transformers")
 
 

@@ -14,9 +14,11 @@ from click.testing import CliRunner
 import addition
 from t2t_core.cli import cli
 from t2t_core.errors import T2TError
+from t2t_core.records import Response, Scored
 from t2t_core.registry import Spec
 from t2t_leaderboard import board, defaults, html, markdown, reported, runner
 from t2t_leaderboard.folder import read_bench
+from t2t_leaderboard.table import tabulate
 from t2t_leaderboard.wording import visible
 
 SCRIPT = Path(addition.__file__)
@@ -71,6 +73,16 @@ def test_table_has_every_figure(tmp_path):
     assert all(len(line) <= 100 for line in result.stdout.splitlines() if str(out) not in line)
     assert (out / "leaderboard.md").exists() and (out / "leaderboard.html").exists()
     assert json.loads((out / "verification.json").read_text())["verified"]
+
+
+@pytest.mark.parametrize(("errors", "incomplete"), [(0, False), (1, False), (2, True)])
+def test_more_than_one_percent_of_errors_marks_a_row_incomplete(errors, incomplete):
+    found = addition.Addition().load_set("one_digit").instances[:1] * 100
+    responses = [Response("", error="HTTP 500", finish_reason="error")] * errors + [Response("no number")] * (100 - errors)
+    testbed = addition.Addition()
+    answers = [Scored(i, 0, r, testbed.verify(i, r.text)) for i, r in zip(found, responses, strict=True)]
+    table = tabulate(testbed, answers, 1)["one digit"]
+    assert table["incomplete"] is incomplete and table["answers"]["errors"] == errors
 
 
 def test_testbed_brings_its_options(tmp_path):
@@ -277,9 +289,9 @@ def test_toy_models_are_called_toys_and_where_they_are_missing_the_board_says_ho
     assert "cbs" in without and not any(p.startswith("tiny") for p in without) and "torch" in seen
     monkeypatch.setattr(defaults, "find_spec", lambda name: name)
     toys = [p for p in defaults.policies("mapf-frozenlake") if p not in without]
-    assert {"tiny", "tiny:2agents"} == set(toys)
+    assert {"tiny", "tiny:2agents", "tiny:designed", "tiny:control"} == set(toys)
     note = defaults.missing("mapf-frozenlake", without)
-    assert "tiny:2agents" in note and "pip install -e '.[train]'" in note
+    assert "tiny:designed" in note and "pip install -e '.[train]'" in note
     assert defaults.missing("mapf-frozenlake", [*without, "tiny"]) is None
     assert defaults.missing("mapf-frozenlake", ["cbs"]) is None, "whoever names policies wants those"
     with pytest.raises(T2TError, match="no default"):

@@ -18,6 +18,8 @@ from t2t_core.registry import Spec
 SHIPPED = {
     "base": "the warm-up, 2 to 5 agents",
     "2agents": "a warm-up that saw 2 agents only",
+    "designed": "the warm-up after three rounds of `t2t run`, which designed its own training data",
+    "control": "the same with round 0's configuration for good",
 }
 
 

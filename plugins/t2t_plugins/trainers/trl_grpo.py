@@ -330,6 +330,7 @@ def finish(trainer: Any, job: TrainingJob, settings: Settings, reward: Reward) -
         model = trainer.accelerator.unwrap_model(trainer.model)
         if settings.lora:
             model = model.merge_and_unload()
+        model.config.use_cache = True  # TRL switches it off for training
         model.save_pretrained(job.folder)
         trainer.processing_class.save_pretrained(job.folder)
         (job.folder / WEIGHTS_FILE).write_text(json.dumps(reward.weights.to_dict()))

@@ -1,0 +1,60 @@
+"""Puts the last checkpoints of seed 1's arms `checkpoint` and `fixed` into the package, as `tiny:designed` and `tiny:control`.
+
+    python studies/ship.py SWEEP
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from t2t_baselines.tiny.policy import shipped
+from t2t_core import runs
+from t2t_core.arms import read_table
+from t2t_core.round_files import RoundFiles, open_run
+from t2t_core.sweeping import arm_name
+
+SEED, CONTEXT = 1, "F"
+SHIPPED = {"designed": "checkpoint", "control": "fixed"}
+
+
+def recipe(folder: Path, designer: str) -> dict[str, Any]:
+    """Where a checkpoint comes from and what it was measured at."""
+    manifest, experiment = open_run(folder)
+    environment = manifest["sessions"][-1]["environment"]
+    rounds = [RoundFiles(folder, index).read_training() for index in range(experiment.rounds)]
+    return {
+        "what": f"a toy policy that shows the pipeline: tiny:base after {experiment.rounds} rounds of GRPO, designer {designer}",
+        "command": f"t2t run --preset tiny --seed {experiment.seed} --designer {designer} --agents 3 "
+        f"--set evaluation.instances={experiment.evaluation['instances']}",
+        "seed": experiment.seed,
+        "commit": environment["git_commit"],
+        "updates": sum(r["updates"] for r in rounds),
+        "samples": sum(r["samples"] for r in rounds),
+        "versions": environment["packages"],
+        "measured": {
+            one["name"]: {"instances": one["instances"]}
+            | {m: round(100 * rate["value"], 2) for m, rate in one["rows"][0]["rates"].items()}
+            for one in read_table(folder / "bench" / "table.json")["sets"]
+        },
+    }
+
+
+def main(sweep: Path) -> None:
+    for name, designer in SHIPPED.items():
+        arm, target = sweep / f"seed_{SEED}" / arm_name(designer, CONTEXT), shipped(name)
+        _, experiment = open_run(arm)
+        made = RoundFiles(arm, experiment.rounds - 1).checkpoint
+        target.mkdir(exist_ok=True)
+        for file in sorted(shipped().iterdir()):  # tokenizer, template and configuration are the warm-up's
+            if file.name not in ("model.safetensors", "recipe.json", "metrics.jsonl"):
+                shutil.copyfile(file, target / file.name)
+        for file in ("model.safetensors", "adaptive_weights.json"):
+            shutil.copyfile(made / file, target / file)
+        runs.write_json(target / "recipe.json", recipe(arm, designer))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
