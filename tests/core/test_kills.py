@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,6 +95,35 @@ def test_killed_at_every_write_it_goes_on_to_the_same_bytes(tmp_path: Path, work
         kills += 1
     assert kills >= MUST_BE_MORE[work.__name__], kills
     print(f"{work.__name__}: killed at each of {kills} writes")
+
+
+@pytest.mark.parametrize("starts", [15, pytest.param(200, marks=pytest.mark.slow)])
+def test_generate_killed_at_random_moments_leaves_the_file_or_nothing(tmp_path: Path, starts: int) -> None:
+    def work(out: Path) -> None:
+        t2t("generate", "--configuration", "uniform", "--count", 2000, "--out", out)
+
+    work(tmp_path / "calm.jsonl")
+    started = time.monotonic()
+    work(tmp_path / "calm.jsonl")
+    longest, undisturbed = time.monotonic() - started, (tmp_path / "calm.jsonl").read_bytes()
+    moments, kills, out = random.Random(6), 0, tmp_path / "out.jsonl"
+    for _ in range(starts):
+        child = os.fork()
+        if child == 0:
+            try:
+                work(out)
+            finally:
+                os._exit(0)
+        time.sleep(moments.random() * longest)
+        os.kill(child, signal.SIGKILL)
+        kills += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
+        if out.exists():
+            assert out.read_bytes() == undisturbed
+            out.unlink()
+    work(out)
+    assert out.read_bytes() == undisturbed
+    print(f"generate: killed {kills} times at random moments of {starts} starts")
+    assert kills > starts // 3
 
 
 @pytest.mark.slow

@@ -197,6 +197,28 @@ def test_a_bench_on_a_full_disk_goes_on_to_the_same_bytes(tmp_path: Path, size: 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+@pytest.mark.parametrize("size", ["12k", "32k", "48k", "72k", "100k"])
+def test_a_run_on_a_full_disk_goes_on_to_the_same_bytes(tmp_path: Path, size: str, lake_plugins: None) -> None:
+    (tmp_path / "lake.toml").write_text(LAKE.replace("rounds = 1", "rounds = 2") + "[evaluation]\nlimit = 2\n")
+
+    def run(out: Path) -> None:
+        t2t("run", "--config", tmp_path / "lake.toml", "--with-control", "--out", out)
+
+    run(tmp_path / "calm")
+    with small_disk(tmp_path / "disk", size) as grow:
+        out = tmp_path / "disk" / "out"
+        with pytest.raises(T2TError, match="cannot be written"):
+            run(out)
+        finished = {p: p.stat().st_mtime_ns for p in out.rglob("breakdown.json")}
+        grow("4m")
+        run(out)
+        assert all(path.stat().st_mtime_ns == before for path, before in finished.items()), "no finished round is done again"
+        assert not list(out.rglob("*.tmp")), "no half file stays"
+        ours = {name: data for name, data in contents(out).items() if Path(name).name not in TAMED}
+        assert ours == {n: d for n, d in contents(tmp_path / "calm").items() if Path(n).name not in TAMED}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 def test_generate_on_a_full_disk_leaves_no_half_file(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", "8k") as grow:
         out = tmp_path / "disk" / "instances.jsonl"

@@ -98,6 +98,52 @@ def test_no_byte_of_a_bench_holds_the_key(tmp_path):
     assert all(r["headers"]["authorization"] == f"Bearer {KEY}" for r in server.requests)
 
 
+CONFIGURATION = """
+testbed = "mapf-frozenlake"
+policy = "independent"
+designer = "llm:endpoint:m,base_url=URL,attempts=2,backoff=0.01,give_up=0"
+rounds = 3
+[generation]
+samples = 8
+[validation]
+set = "validation_2agents"
+limit = 1
+"""
+
+
+@pytest.mark.parametrize("asked", [0, 1, 2], ids=["it answers", "it refuses", "it fails"])
+def test_no_byte_of_a_run_or_a_design_holds_the_key(tmp_path, asked):
+    """`t2t run` and `t2t design` as processes of their own; the designer is an endpoint that sends the key back."""
+    lines, requests = [], []
+
+    def script(prompt, nth):
+        requests.append(prompt)
+        for path in Path("/proc").glob("[0-9]*/cmdline") if len(requests) == 1 else ():
+            with contextlib.suppress(OSError):
+                lines.append(path.read_bytes())
+        reply = '{"3": {"data_ratio": 1, "%s": "%s"}, "summary": "the key is %s"}' % ((KEY,) * 3)
+        return [completion(reply), (400, {}, KEY.encode()), (500, {}, KEY.encode())][asked]
+
+    places = [f"{ROOT}{room}" for room in ("", "/envs", "/plugins", "/baselines", "/leaderboard")]
+    start = f"import sys; sys.path[:0] = {places}; from t2t_core.cli import main; main()"
+    out, config, shown = tmp_path / "out", tmp_path / "run.toml", []
+    with FakeServer(script) as server:
+        config.write_text(CONFIGURATION.replace("URL", server.url))
+        for command in (
+            ["run", "--config", config, "--out", out],
+            ["design", "--run", out, "--show-context", "--out", tmp_path / "steps"],
+            *([] if asked else [["analyze", out], ["report", out]]),
+        ):
+            arguments = [sys.executable, "-c", start, *map(str, command)]
+            done = subprocess.run(arguments, capture_output=True, env={**os.environ, "OPENAI_LOG": "debug"})
+            shown += [done.stdout, done.stderr]
+            assert b"Traceback" not in done.stderr and done.returncode in (0, 2), done.stderr
+    written = [p.read_bytes() for folder in (out, tmp_path / "steps") for p in folder.rglob("*") if p.is_file()]
+    assert len(requests) >= 4 and len(written) > 20
+    assert asked or ((out / "report.html").exists() and any(b"the key is [key]" in data for data in written))
+    assert not any(KEY.encode() in data for data in (*written, *lines, *shown))
+
+
 def test_no_traceback_shows_it():
     refusal = (401, {}, b'{"error": {"message": "bad key ' + KEY.encode() + b'"}}')
     with FakeServer(lambda prompt, nth: refusal) as server:

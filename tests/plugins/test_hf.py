@@ -122,6 +122,26 @@ def test_weights_that_are_not_safetensors_are_refused(folder, tasks, tmp_path):
         ask(HuggingFace(str(tmp_path / "pickled"), {}), tasks[:1], Sampling())
 
 
+@pytest.mark.train
+def test_code_that_comes_with_a_checkpoint_runs_only_where_the_user_says_so_by_name(folder, tasks, tmp_path, monkeypatch):
+    import json
+    import shutil
+
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
+    strange, ran = tmp_path / "strange", tmp_path / "ran"
+    shutil.copytree(folder, strange)
+    config = json.loads((strange / "config.json").read_text())
+    config |= {"model_type": "strange", "auto_map": {"AutoConfig": "code.Config", "AutoModelForCausalLM": "code.Model"}}
+    (strange / "config.json").write_text(json.dumps(config))
+    (strange / "code.py").write_text(f"open({str(ran)!r}, 'w').write('ran')\nraise RuntimeError('it ran')\n")
+    with pytest.raises(T2TError, match="could not be loaded") as refusal:
+        ask(HuggingFace(str(strange), {}), tasks[:1], Sampling())
+    assert not ran.exists() and "trust_remote_code" in str(refusal.value)
+    with pytest.raises(RuntimeError, match="it ran"):
+        ask(HuggingFace(str(strange), {"trust_remote_code": "true"}), tasks[:1], Sampling())
+    assert ran.read_text() == "ran", "where it is said by name"
+
+
 def test_vllm_missing_is_one_clear_sentence(tasks, monkeypatch):
     from importlib import util
 
