@@ -32,6 +32,7 @@ from t2t_core.registry import Spec
 _MAX_FILE = 1 << 20
 _TABLES = ("generation", "training", "validation", "evaluation")
 _VALIDATION = {"set": str, "limit": int, "prompt_format": str, "temperature": float, "max_tokens": int}
+_LEAST = {"limit": 0, "temperature": 0, "max_tokens": 1}  # of the numbers under [validation]
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,12 @@ class Experiment:
             )
         if made.samples < 1:
             raise T2TError("a round needs at least one sample", where=f"{where}, generation.samples")
+        if not 0 < made.design_seconds < float("inf"):
+            raise T2TError(f"design_seconds must be above zero, not {made.design_seconds:g}", where=where)
+        for name, least in _LEAST.items():
+            value = made.validation.get(name, least)
+            if not least <= value < float("inf"):
+                raise T2TError(f"validation.{name} must be at least {least}, not {value}", where=where)
         return made
 
     @property

@@ -106,9 +106,10 @@ class ContextModule(Protocol):
 class Trainer(Protocol):
     """A policy's checkpoint, instances and a reward in; a new checkpoint and its metrics out. Knows nothing of designers.
 
-    Settings stand in a run's configuration under [training]. Three attributes are optional: `defaults` (setting -> value), which
-    `t2t run --dry-run` prints; `facts` (name -> text: the algorithm, the reward), which the context T:full tells; and
-    `check(settings)`, which raises T2TError for settings that `train` would refuse, and is called before a run begins.
+    Settings stand in a run's configuration under [training]. Five attributes are optional: `defaults` (setting -> value) and
+    `constants` (name -> value, what no setting changes), which `t2t run --dry-run` prints; `facts` (name -> text: the algorithm,
+    the reward), which the context T:full tells; `check(settings)`, which raises T2TError for settings that `train` would refuse;
+    and `ready()`, which raises T2TError where something it needs is not installed. Both are called before a run begins.
 
     registry.add("none", lambda argument, settings: NoTrainer(), "evaluate and design only")
     class NoTrainer:

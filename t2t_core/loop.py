@@ -61,6 +61,7 @@ class Loop:
         settings = self.experiment.to_dict() | ({"fork": self.fork.label} if self.fork else {})
         if self.fork:
             self.fork.check(self.experiment)
+        self._ready()
         with runs.Interrupts():
             runs.open_manifest(self.folder, KIND, settings)
             if self.fork:
@@ -69,6 +70,13 @@ class Loop:
             with closing(jsonlines.Appender(log, _torn(log))) as self._log:
                 for index in range(self.experiment.rounds):
                     self._round(RoundFiles(self.folder, index))
+
+    def _ready(self) -> None:
+        """T2TError where there is something to train and the trainer lacks what it needs, before anything is begun."""
+        ready = getattr(self.trainer, "ready", None)
+        rounds = (RoundFiles(self.folder, index) for index in range(self.experiment.rounds))
+        if ready is not None and not all(files.training.exists() for files in rounds):
+            ready()
 
     def _round(self, files: RoundFiles) -> None:
         self.reporter.round(files.index, self.experiment.rounds)
@@ -176,7 +184,8 @@ class Loop:
         }
         runs.sync_folder(files.checkpoint)  # before the file that says it is there
         runs.write_json(files.training, record)
-        self.reporter.figures(samples=result.samples, updates=result.updates, tokens=result.tokens)
+        counts = {"samples": result.samples, "updates": result.updates, "tokens": result.tokens}
+        self.reporter.figures(**{**counts, **record["metrics"]})
 
     def _validate(self, files: RoundFiles) -> None:
         if not files.validation.exists():

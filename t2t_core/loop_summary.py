@@ -11,12 +11,14 @@ from typing import Any
 from t2t_core.arms import read_table
 from t2t_core.round_files import RoundFiles, finished_rounds, open_run
 from t2t_core.stats import Rate, stratified
+from t2t_core.training_summary import training_rows, training_summary
 
 EQUAL = ("rounds", "instances", "samples", "updates")  # what two arms must have been given alike
 
 
 def summarize(folder: Path) -> dict[str, Any]:
-    """The summary of a run: {"rounds", "designs", "budgets", "unequal", "shared", "bench"}, shares with 95 % intervals."""
+    """The summary of a run, shares with 95 % intervals: {"rounds", "training", "designs", "budgets", "unequal", "shared",
+    "bench"}."""
     _, experiment = open_run(folder)
     arms = {"designed": folder} | ({"control": folder / "control"} if (folder / "control").exists() else {})
     budgets = {name: budget(place) for name, place in arms.items()}
@@ -24,6 +26,7 @@ def summarize(folder: Path) -> dict[str, Any]:
     return {
         "experiment": experiment.to_dict(),
         "rounds": [round_summary(files) for files in finished_rounds(folder)],
+        "training": {name: list(training_summary(list(finished_rounds(place)))) for name, place in arms.items()},
         "designs": list(designs(folder)),
         "budgets": budgets,
         "unequal": unequal(budgets),
@@ -113,6 +116,7 @@ def render(summary: Mapping[str, Any]) -> str:
     parts = ["# Validation per round", _rounds_table(summary["rounds"]), "# Configurations (percent; * changed by the design)"]
     parts.append(_configurations(summary["rounds"]))
     parts += [_design(design) for design in summary["designs"]]
+    parts += _training(summary["training"])
     if summary["bench"]:
         parts += ["# Bench (percent, 95 % interval)", *(_bench(s) for s in summary["bench"]["sets"])]
     parts += ["# What each arm was given", _budgets(summary["budgets"])]
@@ -169,6 +173,11 @@ def _design(design: Mapping[str, Any]) -> str:
     lines += [f"- note: {note}" for note in design["notes"]]
     lines += [f"- corrected {c['knob']}: {c['proposed']} -> {c['used']} ({c['reason']})" for c in design["corrections"]]
     return printable("\n".join(lines))
+
+
+def _training(arms: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
+    header, rows = training_rows(arms)
+    return ["# Training (means of a round's first and last fifth of updates)", printable(markdown(header, rows))] if rows else []
 
 
 def _bench(table: Mapping[str, Any]) -> str:

@@ -12,12 +12,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from t2t_core import jsonlines, runs
+from t2t_core import runs
 from t2t_core.analysis import MEASURES, analyze
 from t2t_core.loop_summary import bench_rows, figure, summarize
 from t2t_core.plots import lines
 from t2t_core.round_files import RoundFiles, finished_rounds
 from t2t_core.run_plots import run_plots
+from t2t_core.training_summary import training_rows, updates
 
 MAX_SHOWN = 20_000  # characters of a prompt or reply on the page
 _STYLE = """
@@ -54,7 +55,7 @@ def page(folder: Path) -> str:
         ),
         *_designs(folder, summary["designs"]),
         *_behaviour(folder),
-        *_training(folder),
+        *_training(folder, summary),
         *_manifest(folder),
     ]
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
@@ -123,19 +124,20 @@ def _behaviour(folder: Path) -> Iterable[str]:
         yield _table(head, ([m.name, *(_number(s[m.name]) for s in result["steps"]), m.formula, m.paper] for m in MEASURES))
 
 
-def _training(folder: Path) -> Iterable[str]:
+def _training(folder: Path, summary: Mapping[str, Any]) -> Iterable[str]:
+    header, rows = training_rows(summary["training"])
+    if rows:
+        yield "<h2>Training</h2><p>Means of a round's first and last fifth of updates.</p>"
+        yield _table(header, rows)
     curves = {}
     for files in finished_rounds(folder):
-        path = files.train / "metrics.jsonl"
-        torn: list[jsonlines.Torn] = []
-        last = {line.value.get("update"): line.value for line in jsonlines.read(path, torn)} if path.exists() else {}
-        values = [v.get("reward") for v in last.values()]
+        values = [figures.get("reward") for figures in updates(files)]
         if any(isinstance(v, (int, float)) for v in values):
             curves[f"round {files.index}"] = [v if isinstance(v, (int, float)) else None for v in values]
     if curves:
         length = max(map(len, curves.values()))
         names = [str(i + 1) if i % max(1, length // 6) == 0 else "" for i in range(length)]
-        yield f'<h2>Training</h2><div class="plots">{lines("mean reward per update", names, curves)}</div>'
+        yield f'<div class="plots">{lines("mean reward per update", names, curves)}</div>'
 
 
 def _manifest(folder: Path) -> Iterable[str]:

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from t2t_core import runs
+from t2t_core import context, runs
 from t2t_core.arms import Values, measured
 from t2t_core.conduct import conduct
 from t2t_core.experiment import Experiment
@@ -45,6 +45,9 @@ class Grid:
 
 def sweep(experiment: Experiment, grid: Grid, folder: Path, reporter: Reporter) -> dict[str, Any]:
     """Do or go on with the grid; the result, which is also in `sweep.json` and `sweep.md`."""
+    for designer, seen in grid.arms():  # a misspelt arm is better said before hours of training
+        installed().designers.make(designer)
+        context.modules(seen, installed().contexts)
     settings = {**experiment.to_dict(), "grid": {k: list(v) for k, v in vars(grid).items()}}
     with runs.locked(folder):
         runs.open_manifest(folder, KIND, settings)
@@ -55,7 +58,7 @@ def sweep(experiment: Experiment, grid: Grid, folder: Path, reporter: Reporter) 
                 arms.setdefault(name, []).append({"seed": seed, **summary})
                 answers.setdefault(name, []).append(found)
         rows = [_arm(name, summaries) for name, summaries in arms.items()]
-        unlike = unequal({row["arm"]: row["budget"] for row in rows if row["arm"] != BASE})
+        unlike = _unequal(grid.seeds, {name: found for name, found in arms.items() if name != BASE})
         result = {"arms": rows, "differences": list(_differences(answers)), "unequal": unlike}
         runs.write_json(folder / "sweep.json", result)
         runs.write_atomic(folder / "sweep.md", render(result))
@@ -71,12 +74,12 @@ def _of_seed(
     reporter.say(f"seed {seed}: the shared round 0")
     summary = conduct(replace(experiment, rounds=1, designer=CONTROL), shared, reporter, measured=["base"])
     yield BASE, {**summary, "rounds": []}, measured(experiment, testbed, shared / "bench", "base")
-    for designer, context in grid.arms():
-        reporter.say(f"seed {seed}: {designer}, context {context}")
-        place = folder / arm_name(designer, context)
-        arm = replace(experiment, designer=designer, context=context)
+    for designer, seen in grid.arms():
+        reporter.say(f"seed {seed}: {designer}, context {seen}")
+        place = folder / arm_name(designer, seen)
+        arm = replace(experiment, designer=designer, context=seen)
         summary = conduct(arm, place, reporter, Fork(shared, 0, "../shared@0"), measured=["designed"])
-        yield f"{designer} {context}", summary, measured(arm, testbed, place / "bench", "designed")
+        yield f"{designer} {seen}", summary, measured(arm, testbed, place / "bench", "designed")
 
 
 def _differences(answers: Mapping[str, Sequence[dict[str, Values]]]) -> Iterator[dict[str, Any]]:
@@ -97,6 +100,15 @@ def _differences(answers: Mapping[str, Sequence[dict[str, Values]]]) -> Iterator
 
 def _paired(answers: Mapping[str, Sequence[dict[str, Values]]], arm: str, against: str) -> Iterator[Any]:
     return zip(answers[arm], answers[against], strict=True)
+
+
+def _unequal(seeds: Sequence[int], arms: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
+    """Where the arms of a seed were not given the same; equal sums over seeds would not show it."""
+    return [
+        f"seed {seed}, {line}"
+        for number, seed in enumerate(seeds)
+        for line in unequal({name: summaries[number]["budgets"]["designed"] for name, summaries in arms.items()})
+    ]
 
 
 def arm_name(designer: str, context: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from t2t_core.round_files import RoundFiles, finished_rounds, open_run
 @click.option("--designer", "designers", multiple=True, help="Who designs (repeatable; default: the run's own designer).")
 @click.option("--context", help="Another context than the run's: V1 .. V6, or modules.")
 @click.option("--round", "round_index", type=click.IntRange(0), help="After which round (default: every finished one).")
-@click.option("--show-context", is_flag=True, help="Print exactly what the designer sees.")
+@click.option("--show-context", is_flag=True, help="Print exactly what the designer sees, the board then to standard error.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Also write every step as JSON there.")
 def design(
     folders: tuple[Path, ...],
@@ -44,7 +45,7 @@ def design(
             for files in _rounds(folder, round_index):
                 steps.append(_step(loop, files, spec, show_context))
                 _write(out, steps[-1])
-    click.echo(_board(steps))
+    click.echo(_board(steps), err=show_context)  # standard output then has what the designers see and nothing else
 
 
 def _loop(folder: Path, designer: str, context: str | None) -> Loop:
@@ -67,7 +68,9 @@ def _step(loop: Loop, files: RoundFiles, spec: str, show_context: bool) -> dict[
     step = propose(loop.designer, brief, loop.experiment.design_seconds)
     if show_context:  # the heading apart from it, so that standard output has exactly what the designer sees
         click.echo(printable(f"# what {spec} sees after round {files.index} of {files.run}"), err=True)
-        click.echo(printable(step.proposal.prompt if step.proposal.prompt is not None else brief.text))
+        seen = step.proposal.prompt if step.proposal.prompt is not None else brief.text
+        click.echo(printable(seen) if sys.stdout.isatty() else seen.encode("utf-8", "backslashreplace"), nl=False)
+        click.echo("" if seen.endswith("\n") else "\n", err=True, nl=False)
     projection, note = project(loop.testbed, step.proposal.parsed, brief.previous, brief.request)
     return {
         "run": str(files.run),
@@ -101,4 +104,6 @@ def _board(steps: list[dict[str, Any]]) -> str:
         rows.append([*head, str(changed), str(corrections), str(tokens), *knobs])
     knobs_named = "/".join(name.replace("_ratio", "") for name in next(iter(steps[0]["previous"].values()), {}))
     table = markdown(["designer", "run", "round", "outcome", "cells changed", "corrections", "tokens", *groups], rows)
-    return printable(f"{table}\n\nper group: {knobs_named}, in percent, after Project")
+    why = [(s, " ".join(note.split())) for s in steps if s["outcome"] != "proposed" for note in s["notes"]]
+    notes = [f"{s['designer']} {s['outcome']} after round {s['round']}: {note}" for s, note in why]
+    return printable("\n".join([table, "", f"per group: {knobs_named}, in percent, after Project", *dict.fromkeys(notes)]))

@@ -69,13 +69,14 @@ def testbed_options(testbed: str, words: Sequence[str]) -> dict[str, str]:
 
 
 def print_dry_run(experiment: Experiment, published: Mapping[str, Any]) -> None:
-    """Every hyperparameter, the trainer's defaults included, beside the published value; T2TError for a name that no run would
-    accept."""
+    """Every hyperparameter, the trainer's defaults and constants included, beside the published value; T2TError for a name that
+    no run would accept."""
     installed().designers.find(Spec.parse(experiment.designer).name)
     context.modules(experiment.context, installed().contexts)
     theirs = dict(flat(published))
-    defaults = getattr(experiment.make_trainer(), "defaults", {})
-    ours = experiment.to_dict() | {"training": {**defaults, **experiment.training}}
+    trainer = experiment.make_trainer()
+    defaults, constants = getattr(trainer, "defaults", {}), getattr(trainer, "constants", {})
+    ours = experiment.to_dict() | {"training": {**defaults, **experiment.training}, "constants": dict(constants)}
     rows = []
     for key, value in flat(ours):
         rows.append([key, str(value), str(theirs.pop(key, NOT_GIVEN))])

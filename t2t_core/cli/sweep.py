@@ -19,10 +19,10 @@ from t2t_core.sweeping import sweep as sweep_grid
 @experiment_options
 @click.option("--designers", help="Who designs, separated by spaces: 'fixed random rule base checkpoint'.")
 @click.option("--contexts", help="Contexts, separated by spaces: 'V1 V2 V3 V4 V5 V6' or 'F,G,T:full F,G,T'.")
-@click.option("--seeds", default="0", show_default=True, help="Seeds, separated by spaces, or a range 0-4.")
+@click.option("--seeds", help="Seeds, separated by spaces, or a range 0-4 (default: the configuration's one, or --seed).")
 @click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder of the sweep.")
 @click.argument("testbed_options", nargs=-1, type=click.UNPROCESSED)
-def sweep(designers: str | None, contexts: str | None, seeds: str, out: Path, **given: Any) -> None:
+def sweep(designers: str | None, contexts: str | None, seeds: str | None, out: Path, **given: Any) -> None:
     """A grid of runs: every designer with every context for every seed, forked from one shared round 0 per seed.
 
     \b
@@ -33,8 +33,12 @@ def sweep(designers: str | None, contexts: str | None, seeds: str, out: Path, **
 
     The same command again goes on where the last one stopped.
     """
+    for one, many in (("designer", designers), ("context", contexts), ("seed", seeds)):
+        if given[one] is not None and many is not None:
+            raise T2TError(f"--{one} and --{one}s say it twice", where="t2t sweep", next=f"give --{one}s alone")
     experiment, _ = gather(given)
-    grid = Grid(_words(designers) or [experiment.designer], _words(contexts) or [experiment.context], _seeds(seeds))
+    chosen = [experiment.seed] if seeds is None else _seeds(seeds)
+    grid = Grid(_words(designers) or [experiment.designer], _words(contexts) or [experiment.context], chosen)
     click.echo(printable("\n" + render(sweep_grid(experiment, grid, out, Reporter(click.echo)))))
 
 

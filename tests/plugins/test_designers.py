@@ -61,6 +61,24 @@ def test_a_failed_call_is_made_again_and_every_call_is_on_record() -> None:
     assert given_up.parsed is None and "failed 2 times" in given_up.notes[0]
 
 
+def test_a_policy_that_raises_is_a_failed_call_and_its_prompt_is_on_record() -> None:
+    class Moody(Talker):
+        def respond(self, tasks: Sequence[Any], sampling: Any) -> Any:
+            if len(self.texts) > 2:
+                self.texts.pop()
+                raise MemoryError("too long")
+            if len(self.texts) > 1:
+                self.texts.pop()
+                return iter(())
+            return super().respond(tasks, sampling)
+
+    proposal = ask(Moody(['{"3": {"data_ratio": 1}}', None, None], "compact"))
+    assert [r.error for r in proposal.responses] == ["MemoryError: too long", "no answer came", None]
+    assert proposal.parsed == {"3": {"data_ratio": 1}}
+    given_up = ask(Moody(["", None, None], "compact"), attempts="2")
+    assert given_up.parsed is None and given_up.prompt.startswith("design\nconfig") and "2 times" in given_up.notes[0]
+
+
 def test_an_unreadable_reply_is_a_proposal_without_a_configuration() -> None:
     proposal = ask(Talker(["I would rather not."]))
     assert proposal.parsed is None and proposal.raw == "I would rather not." and proposal.notes

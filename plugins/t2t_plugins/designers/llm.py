@@ -52,12 +52,18 @@ class LanguageModelDesigner:
         responses: list[Response] = []
         while len(responses) < self._manner.attempts and (not responses or responses[-1].error):
             task = Task(f"design-{brief.seed}", len(responses), prompt, None, brief.seed)
-            responses.append(next(response for _, response in policy.respond([task], self._manner.sampling)))
+            responses.append(self._call(policy, task))
         reply = responses[-1]
         if reply.error:
             notes = (f"the call failed {len(responses)} times; the last time: {reply.error}",)
             return Proposal(reply.text, None, notes=notes, prompt=prompt, responses=responses)
         return read(reply.text, prompt, responses, brief)
+
+    def _call(self, policy: Any, task: Task) -> Response:
+        try:
+            return next((r for _, r in policy.respond([task], self._manner.sampling)), Response("", error="no answer came"))
+        except Exception as error:  # noqa: BLE001 - a stranger's policy: its fault is a failed call, and the next one may succeed
+            return Response("", finish_reason="error", error=f"{type(error).__name__}: {error}"[:500])
 
     def _prompt(self, brief: Brief, policy: Any) -> str:
         form = self._manner.brief if self._manner.brief != "auto" else policy.describe().get("brief", "prose")

@@ -20,7 +20,7 @@ class Random:
 
 
 class Fixed:
-    """The configuration of round 0 for good: the control ("GRPO (random)" in the paper)."""
+    """Keeps the configuration in force; from round 0 on that is the control ("GRPO (random)" in the paper)."""
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         no_argument(argument, "designer fixed")

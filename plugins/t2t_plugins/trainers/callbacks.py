@@ -14,6 +14,20 @@ if TYPE_CHECKING:
     from t2t_plugins.trainers.trl_grpo import Reward, Settings
 
 WEIGHTS_FILE = "adaptive_weights.json"
+FIGURES = {  # the figures of an update that matter: our name, TRL's
+    "reward": "reward",
+    "valid": "valid",
+    "optimal": "optimal",
+    "entropy": "entropy",
+    "zero_variance": "frac_reward_zero_std",
+    "kl": "kl",
+    "response_tokens": "completions/mean_length",
+    "truncated": "completions/clipped_ratio",
+    "w_acc": "w_acc",
+    "share_short": "share_short",
+    "loss": "loss",
+    "grad_norm": "grad_norm",
+}
 
 
 def watch(job: TrainingJob, settings: Settings, reward: Reward) -> Any:
@@ -43,26 +57,12 @@ def watch(job: TrainingJob, settings: Settings, reward: Reward) -> Any:
 
 def figures(logs: Mapping[str, Any], state: Any, settings: Settings, seconds: float, first: int) -> dict[str, Any]:
     """The figures of one update that matter."""
-    names = {
-        "reward": "reward",
-        "valid": "valid",
-        "optimal": "optimal",
-        "entropy": "entropy",
-        "zero_variance": "frac_reward_zero_std",
-        "kl": "kl",
-        "response_tokens": "completions/mean_length",
-        "truncated": "completions/clipped_ratio",
-        "w_acc": "w_acc",
-        "share_short": "share_short",
-        "loss": "loss",
-        "grad_norm": "grad_norm",
-    }
     done = state.global_step - first
     rate = done * settings.prompts * settings.group / max(seconds, 1e-9)
     return {
         "update": state.global_step,
         "updates": state.max_steps,
-        **{ours: logs[theirs] for ours, theirs in names.items() if theirs in logs},
+        **{ours: logs[theirs] for ours, theirs in FIGURES.items() if theirs in logs},
         "responses_per_second": round(rate, 1),
         "eta_seconds": round((state.max_steps - state.global_step) * seconds / max(done, 1), 1),
     }

@@ -17,16 +17,18 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from t2t_core.errors import T2TError
-from t2t_core.length_reward import AdaptiveWeights, length_reward, total_reward
+from t2t_core.length_reward import HIGH, LOW, WEIGHTS_HIGH, WEIGHTS_LOW, AdaptiveWeights, length_reward, total_reward
 from t2t_core.records import TrainingJob, TrainingResult
 from t2t_core.seeding import key
 from t2t_core.settings import no_argument
 from t2t_plugins.policies.hf import quiet
 from t2t_plugins.trainers import common
-from t2t_plugins.trainers.callbacks import WEIGHTS_FILE, watch
+from t2t_plugins.trainers.callbacks import FIGURES, WEIGHTS_FILE, watch
 from t2t_plugins.trainers.common import check_settings, last_saved, prompts_of, start_of, stratified
+from t2t_plugins.trainers.extra import require
 
 WHERE = "trainer trl-grpo"
+MAX_GRAD_NORM = 1.0  # beyond it the gradient is scaled down (ours)
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,20 @@ class Grpo:
         "get short",
     }
 
+    constants: ClassVar[Mapping[str, Any]] = {
+        "optimizer": "AdamW",
+        "schedule": "constant",
+        "kl_estimator": "k3",
+        "adam_beta1": 0.9,
+        "adam_epsilon": 1e-8,
+        "max_grad_norm": MAX_GRAD_NORM,
+        "top_p": 1.0,
+        "weight_accuracy": f"{WEIGHTS_LOW[0]} to {WEIGHTS_HIGH[0]}",
+        "weight_length": f"{WEIGHTS_LOW[1]} to {WEIGHTS_HIGH[1]}",
+        "share_short": f"{LOW} to {HIGH}",
+        "share_short_decay": AdaptiveWeights.decay,
+    }
+
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         no_argument(argument, WHERE)
         self._settings = dict(settings or {})
@@ -111,6 +127,10 @@ class Grpo:
     def check(self, settings: Mapping[str, Any]) -> None:
         """T2TError for [training] settings that `train` would refuse, before a run has begun."""
         check_settings(Settings, {**self._settings, **settings}, WHERE)
+
+    def ready(self) -> None:
+        """T2TError where what it needs is not installed."""
+        require(WHERE, "torch", "datasets", "transformers", "trl")
 
     def train(self, job: TrainingJob) -> TrainingResult:
         settings = check_settings(Settings, {**self._settings, **job.settings}, WHERE)
@@ -210,7 +230,7 @@ def configuration(settings: Settings, folder: Path, seed: int) -> Any:
         lr_scheduler_type="constant",
         weight_decay=settings.weight_decay,
         adam_beta2=settings.beta2,
-        max_grad_norm=1.0,
+        max_grad_norm=MAX_GRAD_NORM,
         beta=settings.beta,
         epsilon=settings.clip,
         loss_type=settings.loss,
@@ -335,10 +355,8 @@ def finish(trainer: Any, job: TrainingJob, settings: Settings, reward: Reward) -
         trainer.processing_class.save_pretrained(job.folder)
         (job.folder / WEIGHTS_FILE).write_text(json.dumps(reward.weights.to_dict()))
     trainer.accelerator.wait_for_everyone()
-    last = next((dict(line) for line in reversed(state.log_history) if "reward" in line), {})
-    metrics = {
-        name: last[name] for name in ("reward", "valid", "optimal", "entropy", "kl", "frac_reward_zero_std") if name in last
-    }
+    last: Mapping[str, Any] = next((line for line in reversed(state.log_history) if "reward" in line), {})
+    metrics = {ours: last[theirs] for ours, theirs in FIGURES.items() if theirs in last}
     return TrainingResult(
         checkpoint=job.folder,
         metrics=metrics,

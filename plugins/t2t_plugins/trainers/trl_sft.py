@@ -24,6 +24,7 @@ from t2t_core.seeding import key
 from t2t_core.settings import no_argument
 from t2t_plugins.policies.hf import own_formats, quiet
 from t2t_plugins.trainers.common import check_settings, last_saved, prompts_of, start_of, stratified
+from t2t_plugins.trainers.extra import require
 
 WHERE = "trainer trl-sft"
 ANSWERS = "answers.jsonl"
@@ -79,6 +80,10 @@ class Sft:
                 where=f"{WHERE}, answers_file={checked.answers_file}",
                 next="t2t generate --answers-from POLICY --out FILE makes one",
             )
+
+    def ready(self) -> None:
+        """T2TError where what it needs is not installed."""
+        require(WHERE, "torch", "datasets", "transformers", "trl")
 
     def train(self, job: TrainingJob) -> TrainingResult:
         from datasets import Dataset

@@ -1,0 +1,201 @@
+"""What `t2t run` and `t2t sweep` tell at the end and while they work, and mistakes that they find before anything is begun."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from t2t_core import loop_progress
+from t2t_core.cli import cli
+from t2t_core.conduct import conduct
+from t2t_core.errors import T2TError
+from t2t_core.experiment import Experiment
+from t2t_core.loop_progress import Reporter
+from t2t_core.plugins import installed
+from t2t_core.records import TrainingJob, TrainingResult
+from t2t_core.run_report import page
+from t2t_core.sweeping import Grid, sweep
+
+pytestmark = pytest.mark.usefixtures("lake_plugins")
+FIGURES = ("reward", "entropy", "zero_variance", "kl", "response_tokens", "responses_per_second")
+EXPERIMENT = Experiment.from_dict(
+    {
+        "testbed": "lake",
+        "policy": "repeater",
+        "trainer": "telling",
+        "designer": "random",
+        "rounds": 2,
+        "generation": {"samples": 10},
+        "validation": {"set": "validation"},
+    }
+)
+
+
+class Telling:
+    """A trainer that tells ten updates, every figure rising by one each time; the third is told twice, as after a kill."""
+
+    def ready(self) -> None:
+        if "missing" in sys.modules:
+            raise T2TError("this trainer needs an extra")
+
+    def train(self, job: TrainingJob) -> TrainingResult:
+        assert job.progress
+        for update in (1, 2, 3, *range(3, 11)):
+            figures = {name: float(update + job.round_index) for name in FIGURES}
+            job.progress({"update": update, "updates": 10, "eta_seconds": 1.0, **figures, "epoch": None})
+        return TrainingResult(job.checkpoint, {"reward": 0.75, "kl": 0.01}, 80, 10, 1000)
+
+
+@pytest.fixture(autouse=True)
+def telling() -> Iterator[None]:
+    installed().trainers.add("telling", lambda argument, settings: Telling())
+    yield
+    del installed().trainers.entries["telling"]
+
+
+def test_the_end_has_every_figure_of_training_at_both_ends_of_each_round(tmp_path: Path) -> None:
+    summary = conduct(EXPERIMENT, tmp_path, Reporter(), with_control=True)
+    first, second = summary["training"]["designed"]
+    assert (first["round"], first["updates"], set(first["figures"])) == (0, 10, set(FIGURES))
+    assert first["figures"]["kl"] == [1.5, 9.5] and second["figures"]["kl"] == [2.5, 10.5]
+    text = (tmp_path / "summary.md").read_text()
+    for name in FIGURES:
+        line = next(line for line in text.splitlines() if line.startswith(f"| {name} "))
+        assert line.split("|")[2].strip() == "1.5 -> 9.5" and line.split("|")[4].strip() == "2.5 -> 10.5"
+    assert "designed round 1 | control round 1" in text and "control round 0" not in text
+    assert "2.5 -&gt; 10.5" in page(tmp_path)
+
+
+def test_progress_has_rate_and_time_to_go_and_a_stage_ends_with_its_figures(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(loop_progress, "EVERY", -1.0)
+    lines: list[str] = []
+    conduct(replace(EXPERIMENT, rounds=1), tmp_path, Reporter(lines.append))
+    told = next(line for line in lines if "update 4/10" in line)
+    assert "s to go" in told and all(name in told for name in FIGURES)
+    assert any("answers," in line and "/s" in line for line in lines)
+    ended = next(line for line in lines if line.startswith("  train "))
+    assert "samples 80" in ended and "reward 0.75" in ended and "kl 0.01" in ended
+
+
+def test_what_a_trainer_lacks_is_said_before_a_run_is_begun_and_only_where_there_is_something_to_train(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    conduct(EXPERIMENT, tmp_path / "done", Reporter())
+    monkeypatch.setitem(sys.modules, "missing", None)
+    conduct(EXPERIMENT, tmp_path / "done", Reporter())
+    with pytest.raises(T2TError, match="needs an extra"):
+        conduct(EXPERIMENT, tmp_path / "new", Reporter())
+    assert not (tmp_path / "new" / "run.json").exists()
+
+
+@pytest.mark.parametrize("trainer", ["trl-grpo", "trl-sft"])
+def test_the_trainers_name_the_extra_they_need(trainer: str, monkeypatch: Any) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(T2TError, match="training extra") as caught:
+        installed().trainers.make(trainer).ready()
+    assert "torch" in str(caught.value) and "[train]" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "value"),
+    [
+        ("validation", "temperature", -1.0),
+        ("validation", "max_tokens", 0),
+        ("validation", "limit", -1),
+        ("validation", "temperature", float("nan")),
+        ("", "design_seconds", 0.0),
+        ("", "design_seconds", float("inf")),
+    ],
+)
+def test_a_value_that_no_run_could_use_is_refused(table: str, name: str, value: Any) -> None:
+    data = EXPERIMENT.to_dict()
+    (data[table] if table else data)[name] = value
+    with pytest.raises(T2TError, match=name):
+        Experiment.from_dict(data)
+
+
+# --- sweeps
+
+
+def t2t(*arguments: Any) -> Result:
+    return CliRunner().invoke(cli, [str(a) for a in arguments])
+
+
+@pytest.mark.parametrize(("designers", "contexts"), [(["rule", "ruel"], ["F"]), (["rule"], ["F", "V9"]), (["llm"], ["F"])])
+def test_a_misspelt_arm_is_found_before_a_sweep_is_begun(designers: list[str], contexts: list[str], tmp_path: Path) -> None:
+    with pytest.raises(T2TError, match="called|needs a policy"):
+        sweep(EXPERIMENT, Grid(designers, contexts, [0]), tmp_path, Reporter())
+    assert not (tmp_path / "run.json").exists() and not (tmp_path / "seed_0").exists()
+
+
+def test_a_sweeps_seed_is_the_configurations_unless_it_names_more(tmp_path: Path) -> None:
+    path = tmp_path / "lake.toml"
+    path.write_text('testbed="lake"\npolicy="repeater"\nrounds=1\n[generation]\nsamples=4\n[validation]\nset="validation"\n')
+    for words, folders in (
+        (["--seed", 3], {"seed_3"}),
+        (["--set", "seed=4"], {"seed_4"}),
+        (["--seeds", "1 5"], {"seed_1", "seed_5"}),
+    ):
+        out = tmp_path / "-".join(map(str, words)).replace(" ", "")
+        result = t2t("sweep", "--config", path, *words, "--out", out)
+        assert result.exit_code == 0, result.output
+        assert {p.name for p in out.glob("seed_*")} == folders
+    twice = t2t("sweep", "--config", path, "--seed", 3, "--seeds", "1 5", "--out", tmp_path / "x")
+    assert isinstance(twice.exception, T2TError) and "twice" in str(twice.exception)
+
+
+def test_unequal_budgets_are_found_seed_by_seed(tmp_path: Path, monkeypatch: Any) -> None:
+    """The sums over seeds are equal here."""
+    given = iter([80, 90, 90, 80])
+
+    def train(self: Any, job: TrainingJob) -> TrainingResult:
+        return TrainingResult(job.checkpoint, {}, next(given) if job.round_index else 10, 1, 1)
+
+    monkeypatch.setattr(Telling, "train", train)
+    result = sweep(EXPERIMENT, Grid(["fixed", "random"], ["F"], [0, 1]), tmp_path, Reporter())
+    assert [line.split(" differ")[0] for line in result["unequal"]] == ["seed 0, samples", "seed 1, samples"]
+    assert "UNEQUAL" in (tmp_path / "sweep.md").read_text()
+
+
+# --- the board of designers
+
+
+def test_show_context_prints_byte_for_byte_what_the_designer_saw(tmp_path: Path) -> None:
+    path = tmp_path / "lake.toml"
+    path.write_text(
+        'testbed="lake"\npolicy="repeater"\ndesigner="rule"\ncontext="V6"\n'
+        '[generation]\nsamples=4\n[validation]\nset="validation"\n'
+    )
+    assert t2t("run", "--config", path, "--out", tmp_path / "run").exit_code == 0
+    for index in (0, 1):
+        asked = t2t("design", "--run", tmp_path / "run", "--round", index, "--show-context")
+        assert asked.stdout_bytes == (tmp_path / "run" / f"round_{index}" / "context.md").read_bytes()
+        assert "| rule" in asked.stderr
+
+
+def test_the_board_says_why_a_designer_has_no_proposal(tmp_path: Path) -> None:
+    conduct(EXPERIMENT, tmp_path / "run", Reporter())
+    board = t2t("design", "--run", tmp_path / "run", "--designer", "checkpoint", "--round", 0)
+    assert board.exit_code == 0 and "failed" in board.output
+    reason = board.output.splitlines()[-1]
+    assert reason.startswith("checkpoint ") and "after round 0" in reason and "failed 3 times" in reason
+
+
+# --- the dry run
+
+
+def test_a_dry_run_prints_what_no_setting_changes_too() -> None:
+    output = t2t("run", "--preset", "paper", "--dry-run").output
+    rows = {line.split("|")[1].strip(): [cell.strip() for cell in line.split("|")[2:4]] for line in output.splitlines()}
+    assert rows["constants.kl_estimator"] == ["k3", "low-variance (k3)"]
+    assert rows["constants.weight_accuracy"] == ["0.5 to 0.8", "0.5 to 0.8"]
+    assert rows["constants.max_grad_norm"] == ["1.0", "not given in the paper"]
+    assert rows["training.optimizer"] == ["reset", "not given in the paper"]
+    assert json.loads(rows["training.beta"][0]) == 0.001
