@@ -16,13 +16,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from t2t_core import context, runs
+from t2t_core import context, plots, runs
 from t2t_core.arms import Values, measured
 from t2t_core.conduct import conduct
 from t2t_core.experiment import Experiment
 from t2t_core.forks import Fork
 from t2t_core.loop_progress import Reporter
 from t2t_core.loop_summary import markdown, unequal
+from t2t_core.plots import Interval
 from t2t_core.plugins import installed
 from t2t_core.stats import seeded_difference, t_interval
 
@@ -44,7 +45,7 @@ class Grid:
 
 
 def sweep(experiment: Experiment, grid: Grid, folder: Path, reporter: Reporter) -> dict[str, Any]:
-    """Do or go on with the grid; the result, which is also in `sweep.json` and `sweep.md`."""
+    """Do or go on with the grid; the result, which is also in `sweep.json` and `sweep.md`, its differences drawn beside them."""
     for designer, seen in grid.arms():  # a misspelt arm is better said before hours of training
         installed().designers.make(designer)
         context.modules(seen, installed().contexts)
@@ -59,9 +60,12 @@ def sweep(experiment: Experiment, grid: Grid, folder: Path, reporter: Reporter) 
                 answers.setdefault(name, []).append(found)
         rows = [_arm(name, summaries) for name, summaries in arms.items()]
         unlike = _unequal(grid.seeds, {name: found for name, found in arms.items() if name != BASE})
-        result = {"arms": rows, "differences": list(_differences(answers)), "unequal": unlike}
+        differences = list(_differences(answers))
+        result = {"arms": rows, "differences": differences, "unequal": unlike}
         runs.write_json(folder / "sweep.json", result)
         runs.write_atomic(folder / "sweep.md", render(result))
+        for against, picture in drawn(differences).items():
+            runs.write_atomic(folder / f"minus_{arm_name(*against.split(' ', 1))}.svg", picture)
         return result
 
 
@@ -111,8 +115,9 @@ def _unequal(seeds: Sequence[int], arms: Mapping[str, Sequence[Mapping[str, Any]
     ]
 
 
-def arm_name(designer: str, context: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", f"{designer}_{context}")[:150]
+def arm_name(*words: str) -> str:
+    """The folder of an arm from its designer and its context."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", "_".join(words))[:150]
 
 
 def _arm(name: str, summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -177,6 +182,16 @@ def _compared(differences: Sequence[Mapping[str, Any]]) -> str:
     rows = [[f"{arm} - {against}", *(found[c] for c in columns)] for (arm, against), found in cells.items()]
     note = "Percentage points, paired on the instances; 95 % interval over seeds and instances, each comparison for itself."
     return markdown(["difference", *columns], rows) + "\n\n" + note
+
+
+def drawn(differences: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The paired differences as pictures, one for each arm that the others are compared with."""
+    panels: dict[str, dict[str, dict[str, Interval]]] = {}
+    for d in differences:
+        panel = panels.setdefault(d["against"], {}).setdefault(f"{d['set']} {d['metric']}", {})
+        panel[d["arm"]] = Interval(d["value"], d["low"], d["high"])
+    title = "minus {}: percentage points, 95 % intervals over seeds and instances"
+    return {against: plots.differences(title.format(against), found) for against, found in panels.items()}
 
 
 def _points(difference: Mapping[str, Any]) -> str:

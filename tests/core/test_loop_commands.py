@@ -176,6 +176,10 @@ def test_a_sweep_forks_its_arms_and_goes_on(config: Path, tmp_path: Path) -> Non
     }
     for (arm, against), d in pairs.items():
         assert d["value"] == pytest.approx(rates[arm] - rates[against]) and d["low"] <= d["value"] <= d["high"]
+    for against, rows in (("base", 4), ("fixed_V1", 3)):
+        picture = (tmp_path / "s" / f"minus_{against}.svg").read_text()
+        panels = len({(d["set"], d["metric"]) for d in differences})
+        assert picture.count("<circle") == rows * panels and "random V6" in picture
 
 
 class Tags(HTMLParser):
