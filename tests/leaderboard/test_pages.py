@@ -138,6 +138,18 @@ def test_the_outcome_of_an_earlier_fault_gives_way_to_the_next(benched: Path, ou
     assert {n: (out / n).read_bytes() for n in PAGES} == {n: (benched / n).read_bytes() for n in PAGES}
 
 
+def test_every_command_refuses_a_folder_of_another_version(out: Path, tmp_path: Path) -> None:
+    sent = submission.make(out, "x", tmp_path, "adder", "2026-07-31")
+    for path in (out / "run.json", sent / "metadata.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 2}))
+    for command in (("verify", out), ("submit", out, "--name", "y", "--into", tmp_path), ("compare", out, out), (*BENCH, out)):
+        with pytest.raises(T2TError, match="this version of the suite reads format 1"):
+            t2t(*command)
+    for command in (("verify", sent), ("compare", sent, sent)):
+        with pytest.raises(T2TError, match="not a submission of format 1"):
+            t2t(*command)
+
+
 def test_pages_of_a_stranger_are_read_with_suspicion(out: Path, tmp_path: Path) -> None:
     page = out / "leaderboard.md"
     page.write_bytes(b"\xff\xfe\x1b[2J" * 1000)
