@@ -11,35 +11,12 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from qwen import random_model
 
 from t2t_core.plugins import load
 from t2t_core.records import Sampling, Task
 
 pytestmark = pytest.mark.server
-TEMPLATE = (
-    "{% for m in messages %}<|im_start|>{{m['role']}}\n{{m['content']}}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
-
-
-def random_model(folder):
-    """A Qwen3 of 0.1 M random weights with a byte-level tokenizer."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
-
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    trainer = trainers.BpeTrainer(special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
-    tokenizer.train_from_iterator([], trainer)
-    wrapped = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>", chat_template=TEMPLATE
-    )
-    sizes = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2, "head_dim": 32}
-    ends = {"eos_token_id": wrapped.eos_token_id, "pad_token_id": wrapped.pad_token_id}
-    config = Qwen3Config(vocab_size=len(wrapped), num_key_value_heads=2, max_position_embeddings=1024, **sizes, **ends)
-    Qwen3ForCausalLM(config).save_pretrained(folder)
-    wrapped.save_pretrained(folder)
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from t2t_envs.frozen_lake import Configuration, Instance, generate, solve, verif
 from t2t_envs.frozen_lake.parser import format_answer
 from t2t_envs.frozen_lake.testbed import make
 from t2t_plugins.trainers import trl_sft
+from t2t_plugins.trainers.callbacks import watch
 from t2t_plugins.trainers.common import check_settings, last_saved, refuse_overlap, stratified
 from t2t_plugins.trainers.none import NoTrainer
 from t2t_plugins.trainers.trl_grpo import Grpo, Reward, Settings, read_weights, schedule
@@ -123,9 +124,21 @@ def test_the_last_complete_state_counts(tmp_path):
     assert last_saved(tmp_path) is None
     for step in (5, 20, 100):
         (tmp_path / f"checkpoint-{step}").mkdir()
-    for step in (5, 20):
-        (tmp_path / f"checkpoint-{step}" / "trainer_state.json").write_text("{}")
+    for step, text in ((5, "{}"), (20, "{}"), (100, '{"torn')):
+        (tmp_path / f"checkpoint-{step}" / "trainer_state.json").write_text(text)
     assert last_saved(tmp_path).name == "checkpoint-20"
+
+
+def test_the_weights_of_an_update_are_on_disk_before_it_counts_as_saved(tmp_path):
+    pytest.importorskip("transformers")
+    reward = Reward(job_of([], tmp_path), Settings(), AdaptiveWeights(0.7))
+    callback = watch(reward.job, reward.settings, reward)
+    for step, due in ((3, False), (4, True)):
+        reward.short = [0.5]
+        state = SimpleNamespace(global_step=step, is_world_process_zero=True)
+        callback.on_step_end(SimpleNamespace(output_dir=tmp_path), state, SimpleNamespace(should_save=due))
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-4"]
+    assert read_weights(tmp_path / "checkpoint-4") == reward.weights != AdaptiveWeights(0.7)
 
 
 TINY = {"group": 4, "prompts": 8, "epochs": 1, "learning_rate": 1e-3, "max_tokens": 24, "length_start": 12, "length_end": 24}

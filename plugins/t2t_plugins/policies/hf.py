@@ -73,8 +73,7 @@ class HuggingFace:
         encoded = tokenizer(prompts, add_special_tokens=False)["input_ids"]
         room = getattr(model.config, "max_position_embeddings", None) or 1 << 30
         for i in (i for i, ids in enumerate(encoded) if len(ids) >= room):
-            reason = f"a prompt of {len(encoded[i])} tokens leaves no room in a context of {room}"
-            yield i, Response("", len(encoded[i]), 0, finish_reason="error", error=reason)
+            yield i, too_long(len(encoded[i]), room)
         # Like lengths together: little padding.
         order = sorted((i for i, ids in enumerate(encoded) if len(ids) < room), key=lambda i: len(encoded[i]))
         for first in range(0, len(order), self.batch_size):
@@ -189,6 +188,11 @@ def chat_prompt(tokenizer: Any, prompt: str, thinking: bool | None) -> str:
     switch = {} if thinking is None else {"enable_thinking": thinking}
     messages = [{"role": "user", "content": prompt}]
     return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **switch))
+
+
+def too_long(tokens: int, room: int) -> Response:
+    reason = f"a prompt of {tokens} tokens leaves no room in a context of {room}"
+    return Response("", tokens, 0, finish_reason="error", error=reason)
 
 
 def end_tokens(model: Any, tokenizer: Any) -> list[int]:

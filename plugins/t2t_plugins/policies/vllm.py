@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import json
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import util
+from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.settings import Reader, integer, number, one_of, read_settings
-from t2t_plugins.policies.hf import chat_prompt, model_name, own_formats, versions
+from t2t_plugins.policies.hf import chat_prompt, model_name, own_formats, too_long, versions
 
 READERS: dict[str, Reader] = {
     "lora": str,
@@ -19,11 +23,19 @@ READERS: dict[str, Reader] = {
     "tensor_parallel_size": integer(1, 64),
     "gpu_memory_utilization": number(0.05, 1),
     "max_model_len": integer(16, 10_000_000),
+    "enforce_eager": one_of(("true", "false")),
 }
+RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # the adapter ranks that vLLM has kernels for
 
 
 class Vllm:
-    """Answers by vLLM; every setting is vLLM's own of that name, and `lora=DIR` is an adapter.
+    """Answers by vLLM.
+
+    Args:
+        argument: a folder, or the id of a model on the Hub (or in the local cache).
+        settings: `lora=DIR` an adapter to put on; `dtype` (say float32 where answers shall equal `hf:`'s),
+            `gpu_memory_utilization`, `max_model_len`, `tensor_parallel_size`, `enforce_eager=true` and `trust_remote_code=true`
+            are vLLM's own of that name.
 
     Raises:
         T2TError: vLLM is not installed, or it could not start (no GPU, no such model); at the first use.
@@ -45,23 +57,29 @@ class Vllm:
         from vllm import SamplingParams
 
         tokenizer = engine.get_tokenizer()
-        prompts = [chat_prompt(tokenizer, task.prompt, sampling.thinking) for task in tasks]
+        texts = [chat_prompt(tokenizer, task.prompt, sampling.thinking) for task in tasks]
+        encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
+        room = engine.model_config.max_model_len
+        for i in (i for i, ids in enumerate(encoded) if len(ids) >= room):
+            yield i, too_long(len(encoded[i]), room)
+        asked = [i for i, ids in enumerate(encoded) if len(ids) < room]
         wanted = [
             SamplingParams(
-                temperature=sampling.temperature, top_p=sampling.top_p, max_tokens=sampling.max_tokens, seed=task.seed % 2**31
+                temperature=sampling.temperature,
+                top_p=sampling.top_p,
+                max_tokens=min(sampling.max_tokens, room - len(encoded[i])),
+                seed=tasks[i].seed % 2**31,
             )
-            for task in tasks
+            for i in asked
         ]
         started = time.monotonic()
-        found = engine.generate(prompts, wanted, use_tqdm=False, lora_request=self._adapter())
-        seconds = (time.monotonic() - started) / max(1, len(tasks))
-        for position, output in enumerate(found):
+        prompts = [{"prompt_token_ids": encoded[i]} for i in asked]
+        found = engine.generate(prompts, wanted, use_tqdm=False, lora_request=self._adapter()) if asked else []
+        seconds = (time.monotonic() - started) / max(1, len(asked))
+        for i, output in zip(asked, found, strict=True):
             one = output.outputs[0]
             reason = "length" if one.finish_reason == "length" else "stop"
-            yield (
-                position,
-                Response(one.text, len(output.prompt_token_ids), len(one.token_ids), finish_reason=reason, seconds=seconds),
-            )
+            yield i, Response(one.text, len(encoded[i]), len(one.token_ids), finish_reason=reason, seconds=seconds)
 
     def _adapter(self) -> Any:
         if "lora" not in self.settings:
@@ -74,22 +92,41 @@ class Vllm:
         if self._engine is None:
             if util.find_spec("vllm") is None:
                 raise T2TError(
-                    "vLLM is not installed; it needs a GPU of its own",
+                    "vLLM is not installed here",
                     where=f"vllm:{self.name}",
+                    cause="it needs a GPU, and is an extra of its own",
                     next=f"pip install 't2t-core[vllm]' on a machine with a GPU, or use hf:{self.name}",
                 )
-            from vllm import LLM
-
-            options = {k: v for k, v in self.settings.items() if k not in ("lora", "trust_remote_code")}
-            trust = self.settings.get("trust_remote_code") == "true"
+            options = {k: {"true": True, "false": False}.get(v, v) for k, v in self.settings.items() if k != "lora"}
+            if "lora" in self.settings:
+                options |= {"enable_lora": True, "max_lora_rank": adapter_rank(Path(self.settings["lora"]))}
+            _free_memory()
             try:
-                self._engine = LLM(model=self.name, trust_remote_code=trust, enable_lora="lora" in self.settings, **options)
-            except (OSError, ValueError, RuntimeError) as error:
-                reason = " ".join(str(error).split())[:300]
+                from vllm import LLM
+
+                self._engine = LLM(model=self.name, **options)
+            except (ImportError, OSError, ValueError, RuntimeError) as error:
                 raise T2TError(
-                    f"vLLM could not start: {reason}",
+                    "vLLM could not start",
                     where=f"vllm:{self.name}",
-                    cause="there is no GPU it can use, its memory is taken, or the model is not at hand",
+                    cause=f"{' '.join(str(error).split())[:300]} (no GPU that it can use, its memory is taken, or no such model)",
                     next=f"use hf:{self.name} on this machine",
                 ) from error
         return self._engine
+
+
+def adapter_rank(folder: Path) -> int:
+    """The least of vLLM's ranks that holds the adapter in that folder."""
+    path = folder / "adapter_config.json"
+    if not path.is_file():
+        raise T2TError("there is no adapter", where=f"lora={folder}", cause="the folder has no adapter_config.json")
+    rank = json.loads(path.read_text())["r"]
+    return next((known for known in RANKS if known >= rank), rank)
+
+
+def _free_memory() -> None:
+    """vLLM takes its share of a GPU's memory when it starts: what a training in this process has left there goes first."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()

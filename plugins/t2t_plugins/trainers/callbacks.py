@@ -41,11 +41,11 @@ def watch(job: TrainingJob, settings: Settings, reward: Reward) -> Any:
             self.started, self.first = time.monotonic(), state.global_step
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            """Before the update is saved: once its trainer state is there it counts as saved, and the one before is deleted."""
             reward.settle()
-
-        def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            if state.is_world_process_zero:
+            if control.should_save and state.is_world_process_zero:
                 folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+                folder.mkdir(parents=True, exist_ok=True)
                 (folder / WEIGHTS_FILE).write_text(json.dumps(reward.weights.to_dict()))
 
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:

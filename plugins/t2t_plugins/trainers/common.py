@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -97,10 +98,19 @@ def adapters(rank: int) -> Any:
 
 
 def last_saved(folder: Path) -> Path | None:
-    """The last complete `checkpoint-N` that transformers' Trainer left in `folder` (it writes trainer_state.json last)."""
+    """The last complete `checkpoint-N` that transformers' Trainer left in `folder`: it writes trainer_state.json last, and not at
+    one stroke."""
     found = [(int(m[1]), path) for path in folder.glob("checkpoint-*") if (m := re.fullmatch(r"checkpoint-(\d+)", path.name))]
-    complete = [(step, path) for step, path in found if (path / "trainer_state.json").is_file()]
+    complete = [(step, path) for step, path in found if _is_json(path / "trainer_state.json")]
     return max(complete)[1] if complete else None
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        json.loads(path.read_text())
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def start_of(job: TrainingJob, where: str) -> Path:

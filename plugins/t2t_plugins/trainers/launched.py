@@ -1,6 +1,7 @@
 """Runs one training job in several processes: `accelerate launch` starts this module in each of them.
 
-The job travels as a folder of JSON files; the first process sends its figures back as lines of JSON and its result as a file.
+The job travels as a folder of JSON files; the first process sends its figures back as lines of JSON and its result, or the
+mistake that stopped it, as a file. No process outlives the one that launched it, however that one ends.
 """
 
 from __future__ import annotations
@@ -9,19 +10,26 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from t2t_core import runs
 from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
 from t2t_core.records import TrainingJob, TrainingResult
 
 MARK = "t2t-figures "
+RESULT, MISTAKE = "result.json", "error.json"
 
 
 def launch(job: TrainingJob, processes: int) -> TrainingResult:
-    """Run the job under `accelerate launch`; T2TError with the last lines of its output where it fails."""
+    """Run the job under `accelerate launch`.
+
+    Raises:
+        T2TError: what a process found wrong with the job, word for word; the last lines of the output where one crashed.
+    """
     import torch
 
     folder = job.folder / "launch"
@@ -37,13 +45,16 @@ def launch(job: TrainingJob, processes: int) -> TrainingResult:
         "instances": [instance.to_dict() for instance in job.instances],
     }
     (folder / "job.json").write_text(json.dumps(facts))
+    for name in (RESULT, MISTAKE):  # of an earlier attempt
+        (folder / name).unlink(missing_ok=True)
     place = [] if torch.cuda.is_available() else ["--cpu"]
     spread = ["--num_processes", str(processes), "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
     many = ["--multi_gpu"] if torch.cuda.is_available() else []
     command = [sys.executable, "-m", "accelerate.commands.launch", *place, *many, *spread, "-m", __name__, str(folder)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     tail: list[str] = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment) as process:
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, text=True, env=environment, **pipes) as process:
         try:
             for line in process.stdout or ():
                 if line.startswith(MARK) and job.progress:
@@ -52,12 +63,25 @@ def launch(job: TrainingJob, processes: int) -> TrainingResult:
         except BaseException:
             process.terminate()
             raise
+    if (folder / MISTAKE).exists():
+        raise T2TError(**runs.read_json(folder / MISTAKE))
     if process.returncode:
         raise T2TError(
             f"training in {processes} processes failed with status {process.returncode}", cause="\n".join(tail)[-2000:]
         )
-    result = json.loads((folder / "result.json").read_text())
+    result = json.loads((folder / RESULT).read_text())
     return TrainingResult(**{**result, "checkpoint": Path(result["checkpoint"])})
+
+
+def end_with_launcher() -> None:
+    """The launcher holds the other end of this process's standard input: where it is gone, so are we. A process that went on
+    would write into the folder of a resumed run, and keep a GPU's memory from it."""
+
+    def watch() -> None:
+        sys.stdin.read()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def main() -> None:
@@ -65,6 +89,7 @@ def main() -> None:
     from t2t_plugins.trainers.common import check_settings
     from t2t_plugins.trainers.trl_grpo import WHERE, Settings, train
 
+    end_with_launcher()
     folder = Path(sys.argv[1])
     facts: dict[str, Any] = json.loads((folder / "job.json").read_text())
     testbed = installed().testbeds.make(facts["testbed"])
@@ -80,9 +105,14 @@ def main() -> None:
         resume_from=path["resume_from"],
         progress=lambda figures: print(MARK + json.dumps(dict(figures)), flush=True),
     )
-    result = train(job, check_settings(Settings, job.settings, WHERE))
+    try:
+        result = train(job, check_settings(Settings, job.settings, WHERE))
+    except T2TError as error:
+        mistake = {"what": error.what, "where": error.where, "cause": error.cause, "next": error.next}
+        runs.write_json(folder / MISTAKE, mistake)
+        raise
     if os.environ.get("RANK", "0") == "0":
-        (folder / "result.json").write_text(json.dumps({**asdict(result), "checkpoint": str(result.checkpoint)}))
+        runs.write_json(folder / RESULT, {**asdict(result), "checkpoint": str(result.checkpoint)})
 
 
 if __name__ == "__main__":
