@@ -1,10 +1,13 @@
 """Keeps the small files of a sweep, without checkpoints, instances and raw answers, so that its figures can be looked up and
-recomputed: what was configured, trained, proposed and corrected, and for every arm which instances it solved.
+recomputed.
 
     python studies/collect.py SWEEP FOLDER      copy, and write FOLDER/outcomes.json
     python studies/collect.py --check FOLDER    compute the differences anew from outcomes.json; fails where sweep.json differs
 
-outcomes.json: arm -> seed -> set -> metric -> map size -> one digit per instance, in the set's order.
+sweep.json, sweep.md, *.svg     the result
+outcomes.json                   arm -> seed -> set -> metric -> map size -> one digit per instance, in the set's order
+seed_1/rule_F/                  an arm: run.json, summary.json, summary.md; metrics.jsonl, every update; designs.jsonl, every
+                                design with what the designer saw, its reply word for word, and every correction
 """
 
 from __future__ import annotations
@@ -17,28 +20,43 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from t2t_core import runs
+from t2t_core import jsonlines, runs
 from t2t_core.arms import measured
 from t2t_core.plugins import installed
-from t2t_core.round_files import open_run
+from t2t_core.round_files import finished_rounds, open_run
 from t2t_core.stats import seeded_difference
 from t2t_core.sweeping import BASE, arm_name
 
-KEPT = ("run.json", "summary.json", "summary.md", "table.json", "sweep.json", "sweep.md", "metrics.jsonl", "context.md")
-KEPT += ("configuration.json", "generation.json", "training.json", "breakdown.json", "proposal.json", "projection.json")
+KEPT = ("run.json", "summary.json", "summary.md")
 
 
 def collect(sweep: Path, folder: Path) -> None:
-    for path in sorted(sweep.rglob("*")):
-        shared = "round_0" in path.parts and "shared" not in path.parts and path.name not in ("proposal.json", "projection.json")
-        if path.name in KEPT and not shared and not path.is_symlink():
-            runs.write_atomic(folder / path.relative_to(sweep), path.read_bytes())
     result = json.loads((sweep / "sweep.json").read_text())
+    for path in (sweep / "run.json", sweep / "sweep.json", sweep / "sweep.md", *sweep.glob("*.svg")):
+        runs.write_atomic(folder / path.name, path.read_bytes())
+    for arm in sorted(sweep.glob("seed_*/*/")):
+        _arm(arm, folder / arm.relative_to(sweep))
     outcomes: dict[str, dict[str, Any]] = {}
     for row in result["arms"]:
         for seed in row["seeds"]:
             outcomes.setdefault(row["arm"], {})[str(seed)] = _solved(sweep / f"seed_{seed}", row["arm"])
     runs.write_json(folder / "outcomes.json", outcomes)
+
+
+def _arm(arm: Path, folder: Path) -> None:
+    for name in KEPT:
+        runs.write_atomic(folder / name, (arm / name).read_bytes())
+    metrics, designs = [], []
+    for files in finished_rounds(arm):
+        if files.index or arm.name == "shared":  # an arm's round 0 is the shared one
+            lines = (files.train / "metrics.jsonl").read_text().splitlines() if (files.train / "metrics.jsonl").exists() else []
+            metrics += [{"round": files.index, **json.loads(line)} for line in lines]
+        if files.projection.exists():
+            parts = {"proposal": files.read_proposal(), "projection": files.read_projection()}
+            designs.append({"after_round": files.index, "saw": files.context.read_text(), **parts})
+    for name, rows in (("metrics.jsonl", metrics), ("designs.jsonl", designs)):
+        if rows:
+            runs.write_atomic(folder / name, "".join(jsonlines.dumps(row) + "\n" for row in rows))
 
 
 def _solved(seed: Path, arm: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Puts the last checkpoints of seed 1's arms `checkpoint` and `fixed` into the package, as `tiny:designed` and `tiny:control`.
 
-    python studies/ship.py SWEEP
+python studies/ship.py SWEEP
 """
 
 from __future__ import annotations
