@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 
 from t2t_core.round_files import RoundFiles, finished_rounds, open_run, round_facts
+from t2t_core.stats import t_interval
 
 MOVED = 0.005
 CAPABLE = 0.5
+KEPT = 0.01
 Number = float | None
 
 
@@ -110,6 +112,13 @@ def _rewritten(edit: Edit) -> Any:
 
 def _distance(one: Any, other: Any) -> float:
     return float(np.abs(one - other).mean())
+
+
+def _centre_shift(edit: Edit) -> Number:
+    """How far the centre of the shares moved through the groups' order, as a share of that order's length."""
+    if len(edit.groups) < 2:
+        return None
+    return float(np.arange(len(edit.groups)) @ (edit.after[:, 0] - edit.before[:, 0]) / (len(edit.groups) - 1))
 
 
 SALIENCE, GRANULARITY, TEMPLATE = "signal salience", "edit granularity", "template against evidence"
@@ -219,6 +228,22 @@ MEASURES = (
         "only V6 lowers the weight of the largest map",
         lambda e: _change_at(e, len(e.groups) - 1),
     ),
+    Measure(
+        "centre_shift",
+        GROUNDED,
+        "mean place in the groups' order, weighted by C'.share, minus that weighted by C.share, / (groups - 1)",
+        "configurations",
+        "V6 moves the budget inward (below 0), to 7x7, in the next round",
+        _centre_shift,
+    ),
+    Measure(
+        "groups_kept",
+        GROUNDED,
+        "groups with C'.share >= 0.01 / all groups",
+        "configurations",
+        "base gave large maps up in round 1; checkpoint kept all eight sizes (1)",
+        lambda e: float((e.after[:, 0] >= KEPT).mean()),
+    ),
 )
 
 
@@ -240,6 +265,30 @@ def analyze(folder: Path) -> dict[str, Any]:
     means = {m.name: _mean([step[m.name] for step in steps]) for m in MEASURES}
     named = {"run": str(folder), "designer": experiment.designer, "context": experiment.context}
     return {**named, "steps": steps, "mean": means}
+
+
+def arms(results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Runs of one designer with one context, such as the seeds of a sweep, together: [{"arm", "runs", "values": {measure: its
+    value at every step that has one}, "mean": {measure: {"value", "low", "high"} or None}}]. The mean is over the runs' means,
+    with a 95 % t interval where there are two or more."""
+    together: dict[str, list[Mapping[str, Any]]] = {}
+    for result in results:
+        together.setdefault(f"{result['designer']}, {result['context']}", []).append(result)
+    found = []
+    for name, runs in together.items():
+        values = {m.name: [s[m.name] for r in runs for s in r["steps"] if s[m.name] is not None] for m in MEASURES}
+        means = {m.name: _over_runs([r["mean"][m.name] for r in runs]) for m in MEASURES}
+        found.append({"arm": name, "runs": len(runs), "values": values, "mean": means})
+    return found
+
+
+def _over_runs(means: Sequence[Number]) -> dict[str, Number] | None:
+    known = [v for v in means if v is not None]
+    if not known:
+        return None
+    estimate = t_interval(known)
+    low, high = (None if np.isnan(end) else end for end in (estimate.low, estimate.high))
+    return {"value": estimate.value, "low": low, "high": high}
 
 
 def read_edit(files: RoundFiles) -> Edit:

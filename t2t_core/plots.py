@@ -77,7 +77,7 @@ def differences(title: str, panels: Mapping[str, Mapping[str, Interval]]) -> str
 
         bottom = top + len(names) * row + 4
         parts.append(f'<text x="{left}" y="{top - 12}">{escape(heading[:28])}</text>')
-        for tick in _ticks(low, high):
+        for tick in ticks(low, high):
             at, strength = f"{x(tick):.1f}", 0.6 if tick == 0 else 0.15
             line = f'<line x1="{at}" x2="{at}" y1="{top - 4}" y2="{bottom}" stroke="currentColor" stroke-opacity="{strength}"/>'
             number_shown = f"{100 * tick:+g}" if tick else "0"
@@ -91,7 +91,7 @@ def differences(title: str, panels: Mapping[str, Mapping[str, Interval]]) -> str
     return "\n".join([*parts, "</svg>"])
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def ticks(low: float, high: float) -> list[float]:
     """Round shares between two ends, at most six, zero among them."""
     step = next(s for s in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if (high - low) / s <= 6)
     return [round(i * step, 6) for i in range(math.ceil(low / step), math.floor(high / step) + 1)]

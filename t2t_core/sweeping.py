@@ -205,3 +205,12 @@ def _shown(figure: Mapping[str, Any] | None) -> str:
         return "-"
     value = f"{100 * figure['value']:.1f}"
     return value if figure["low"] is None else f"{value} [{100 * figure['low']:.1f}, {100 * figure['high']:.1f}]"
+
+
+def runs_of(folder: Path) -> list[Path]:
+    """The arms of a sweep, begun or finished, seed by seed; any other folder as it is."""
+    manifest = folder / runs.MANIFEST
+    if not manifest.is_file() or runs.read_json(manifest).get("kind") != KIND:
+        return [folder]
+    found = (path.parent for path in folder.glob(f"seed_*/*/{runs.MANIFEST}"))
+    return sorted((path for path in found if path.name != "shared"), key=lambda p: (len(p.parent.name), p.parent.name, p.name))

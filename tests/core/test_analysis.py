@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from t2t_core.analysis import MEASURES, Edit, named_groups
+from t2t_core.analysis import MEASURES, Edit, arms, named_groups
+from t2t_core.behaviour_plots import behaviour_plots
 from t2t_core.plots import lines
 
 GROUPS = ("3", "4", "5", "6")
@@ -44,6 +45,8 @@ TO_THE_BOUNDARY = [[0.1, 0.1, 0.5], [0.4, 0.1, 0.5], [0.4, 0.2, 0.5], [0.1, 0.0,
         ("share_near_boundary", 0.9),  # the boundary is size 4
         ("boundary_shift", 0.9 - 0.75),
         ("share_to_largest", -0.15),
+        ("centre_shift", 0.0),
+        ("groups_kept", 1.0),
     ],
 )
 def test_each_number_by_hand(name: str, expected: float | None) -> None:
@@ -62,6 +65,31 @@ def test_a_template_follows_map_size() -> None:
     assert measure("levels_monotone", edit(rising)) == 1
     falling = [[0.25, 0.4 - 0.1 * i, 0.8 - 0.2 * i] for i in range(4)]
     assert measure("levels_follow_size", edit(falling)) == pytest.approx(-1)
+
+
+def test_giving_large_maps_up_moves_the_centre_inward_and_keeps_fewer_groups() -> None:
+    inward = edit([[0.5, 0.1, 0.5], [0.495, 0.1, 0.5], [0.005, 0.1, 0.5], [0.0, 0.1, 0.5]])
+    assert measure("groups_kept", inward) == 0.5
+    assert measure("centre_shift", inward) == pytest.approx((0.505 - 1.5) / 3)
+    assert measure("share_to_largest", inward) == -0.25
+
+
+def test_runs_of_one_designer_and_context_are_averaged_with_an_interval_over_runs() -> None:
+    def run(context: str, *steps: float | None) -> dict[str, Any]:
+        known = [s for s in steps if s is not None]
+        made = [{m.name: value for m in MEASURES} for value in steps]
+        mean = sum(known) / len(known) if known else None
+        return {"designer": "rule", "context": context, "steps": made, "mean": {m.name: mean for m in MEASURES}}
+
+    found = arms([run("V1", 0.0, 1.0), run("V6", None), run("V1", 1.0, None)])
+    assert [(a["arm"], a["runs"]) for a in found] == [("rule, V1", 2), ("rule, V6", 1)]
+    estimate = found[0]["mean"]["cells_rewritten"]
+    assert estimate["value"] == 0.75 and estimate["high"] - 0.75 == pytest.approx(12.706 * 0.25, rel=1e-3)
+    assert found[0]["values"]["groups_kept"] == [0.0, 1.0, 1.0] and found[1]["mean"]["groups_kept"] is None
+    plots = behaviour_plots(found)
+    assert len(plots) == 5 == len({m.behaviour for m in MEASURES})
+    svg = plots["behaviour_edit_granularity"]
+    assert svg.count("<circle") == 3 * 3 and "cells_rewritten" in svg and "rule, V6" in svg
 
 
 def test_the_summarys_sizes_are_set_against_the_breakdowns() -> None:

@@ -153,7 +153,10 @@ def test_analyze_prints_every_number_with_its_formula(config: Path, tmp_path: Pa
     t2t("run", "--config", config, "--out", tmp_path / "run")
     output = t2t("analyze", tmp_path / "run", "--formulas", "--out", tmp_path / "plots").output
     assert "cells_rewritten" in output and "Jaccard" in output
-    assert {p.suffix for p in (tmp_path / "plots").iterdir()} == {".json", ".svg"}
+    assert "the paper saw" in output and "only V6 lowers" in output
+    written = {p.name for p in (tmp_path / "plots").iterdir()}
+    assert {"analysis.json", "analysis.md", "behaviour_signal_salience.svg", "0_run_valid.svg"} <= written
+    assert "Jaccard" in (tmp_path / "plots" / "analysis.md").read_text()
     data = json.loads(t2t("analyze", tmp_path / "run", "--json").output)
     assert len(data["runs"][0]["steps"]) == 1 and {m["name"] for m in data["measures"]} <= set(data["runs"][0]["mean"])
 
@@ -167,6 +170,8 @@ def test_a_sweep_forks_its_arms_and_goes_on(config: Path, tmp_path: Path) -> Non
     assert before == {p: p.read_bytes() for p in (tmp_path / "s").rglob("*") if p.is_file() and p.name != ".lock"}
     result = json.loads((tmp_path / "s" / "sweep.json").read_text())
     arms, differences = result["arms"], result["differences"]
+    together = t2t("analyze", tmp_path / "s").output
+    assert "fixed, V1: mean, 2 runs" in together and "random, V6: mean, 2 runs" in together and "shared" not in together
     assert [arm["arm"] for arm in arms] == ["base", "fixed V1", "fixed V6", "random V1", "random V6"]
     assert all(arm["seeds"] == [0, 1] and arm["figures"]["2agents valid"]["low"] is not None for arm in arms)
     rates = {arm["arm"]: arm["figures"]["2agents valid"]["value"] for arm in arms}
