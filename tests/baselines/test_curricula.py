@@ -93,6 +93,95 @@ def test_staleness_counts_rounds_since_a_cell_was_trained_on() -> None:
     assert ages[Cell(5, 0, False)] == 0 and ages[Cell(5, 3, False)] == 1 and ages[Cell(5, 4, True)] == 2
 
 
+# --- each formula as it stands in the docstrings, cell by cell, in plain arithmetic
+
+CELLS = [(size, level, wait) for size in (3, 5) for level in range(5) for wait in (False, True)]
+FIRST = {(3, 1, False): (20, 18), (3, 1, True): (10, 5), (5, 0, False): (16, 8), (5, 4, True): (12, 0)}
+SECOND = {(3, 1, False): (20, 19), (3, 1, True): (10, 8), (5, 0, False): (16, 15), (5, 4, True): (12, 0)}
+HOLES = {(3, 1): 1, (5, 0): 2, (5, 4): 10}
+
+
+def named(found: dict[Any, tuple[int, int]]) -> dict[str, Any]:
+    return breakdown(**{f"s{s}_h{HOLES[s, level]}" + ("_wait" if wait else ""): n for (s, level, wait), n in found.items()})
+
+
+def rates(found: dict[Any, tuple[int, int]]) -> dict[Any, float]:
+    """Shrunk with K = 8: the whole, then the size, then the cell."""
+    total = [sum(n[i] for n in found.values()) for i in (0, 1)]
+    shrunk = {}
+    for cell in CELLS:
+        own = [sum(n[i] for c, n in found.items() if c[0] == cell[0]) for i in (0, 1)]
+        of_size = (own[1] + 8 * total[1] / total[0]) / (own[0] + 8)
+        answers, valid = found.get(cell, (0, 0))
+        shrunk[cell] = (valid + 8 * of_size) / (answers + 8)
+    return shrunk
+
+
+def knobs(weights: dict[Any, float]) -> dict[str, Any]:
+    """The configuration that weights stand for."""
+    proposed = {}
+    for size in (3, 5):
+        own = {cell: w for cell, w in weights.items() if cell[0] == size}
+        mass = sum(own.values())
+        holes = sum(w * (0.05 + 0.1 * cell[1]) for cell, w in own.items()) / mass
+        waits = sum(w for cell, w in own.items() if cell[2]) / mass
+        proposed[str(size)] = {"data_ratio": mass / sum(weights.values()), "hole_ratio": holes, "wait_ratio": waits}
+    return proposed
+
+
+def best_first(score: dict[Any, float]) -> list[Any]:
+    return sorted(CELLS, key=lambda cell: (-score[cell], cell))
+
+
+def learning_progress() -> dict[Any, float]:
+    before, now = rates(FIRST), rates(SECOND)
+    moved = {cell: abs(now[cell] - before[cell]) for cell in CELLS}
+    return {cell: 0.2 / len(CELLS) + 0.8 * moved[cell] / sum(moved.values()) for cell in CELLS}
+
+
+def learnability() -> dict[Any, float]:
+    p = rates(SECOND)
+    top = best_first({cell: p[cell] * (1 - p[cell]) for cell in CELLS})[: len(CELLS) // 4]
+    return {cell: 0.5 / len(CELLS) + (0.5 / len(top) if cell in top else 0.0) for cell in CELLS}
+
+
+def level_replay() -> dict[Any, float]:
+    p = rates(SECOND)
+    rank = {cell: i for i, cell in enumerate(best_first({cell: 2 * p[cell] * (1 - p[cell]) for cell in CELLS}), 1)}
+    harmonic = sum(1 / i for i in rank.values())
+    latest = [(3, 1, False), (3, 1, True), (5, 3, False)]  # what both rounds were trained on; all others never
+    stale = {cell: 0 if cell in latest else 2 for cell in CELLS}
+    return {cell: 0.9 / rank[cell] / harmonic + 0.1 * stale[cell] / sum(stale.values()) for cell in CELLS}
+
+
+@pytest.mark.parametrize(
+    ("name", "weights"),
+    [("learning-progress", learning_progress), ("learnability", learnability), ("level-replay", level_replay)],
+)
+def test_each_formula_by_plain_arithmetic(name: str, weights: Any) -> None:
+    proposed = propose(name, named(FIRST), named(SECOND))
+    for size, wanted in knobs(weights()).items():
+        assert proposed[size] == pytest.approx(wanted), size
+
+
+def test_the_schedule_by_hand() -> None:
+    """Sizes 3 and 5 in a run of 3 rounds: after round 0, t = 1/2 and the frontier is 5, so both sizes get the same."""
+    after_0 = propose("easy-to-hard", breakdown(), rounds=3)
+    assert after_0 == {s: pytest.approx({"data_ratio": 0.5, "hole_ratio": 0.2, "wait_ratio": 0.4}) for s in ("3", "5")}
+
+
+def test_every_formula_names_its_source() -> None:
+    for name, source in (
+        ("learning-progress", ("1910.07224", "1810.06284")),
+        ("level-replay", ("2010.03934",)),
+        ("learnability", ("2408.15099",)),
+        ("easy-to-hard", ("t = n / (R - 1)",)),
+        ("uniform", ("w = 1",)),
+    ):
+        text = type(installed().designers.make(name)).__doc__ or ""
+        assert all(part in text for part in source), name
+
+
 counts = st.integers(0, 60).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
 evidence = st.dictionaries(st.sampled_from(["s3_h0", "s3_h1_wait", "s3_h3", "s5_h2", "s5_h12_wait", "s9_h4"]), counts)
 
