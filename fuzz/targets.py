@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.values import Values
-from t2t_core import context, evaluation, jsonlines, records, registry, runs, settings
+from t2t_core import context, evaluation, experiment, jsonlines, records, registry, runs, settings
 from t2t_core.answers import AnswerIndex, response_fault
 from t2t_core.errors import T2TError
 from t2t_envs.frozen_lake import verifier
@@ -124,6 +124,22 @@ def configuration(data: bytes) -> None:
         again = project(knobs, done.configuration, request)
         filled = not any("no configuration can fill" in c.reason for c in done.changes)
         assert not filled or (again.configuration == done.configuration and not again.changes), again.changes
+
+
+_LEAST_RUN = {"testbed": "t", "policy": "p", "generation": {"samples": 1}}
+
+
+def run(data: bytes) -> None:
+    """A run's configuration: the TOML file, and what `--set` adds. What is accepted survives JSON."""
+    path, text = _scratch() / "run.toml", text_of(data)
+    overrides = [f"training.x={text}", f"{text}=1", text]
+    path.write_bytes(data)
+    for file, more in ((path, []), *((None, [one]) for one in overrides)):
+        with contextlib.suppress(T2TError):
+            made = experiment.resolve("", file, more, {}, _LEAST_RUN)
+            assert experiment.Experiment.from_dict(json.loads(json.dumps(made.to_dict(), allow_nan=False))) == made
+            assert made.samples >= 1 and made.sampling
+    linear(lambda piece: experiment.resolve("", None, [f"training.x={piece}"], {}, _LEAST_RUN), text)
 
 
 def _knobs(source: Values) -> Any:
@@ -253,6 +269,5 @@ def spec(data: bytes) -> None:
     linear(lambda long: context.modules(long, _registry()), text)
 
 
-TARGETS: dict[str, Callable[[bytes], None]] = {
-    function.__name__: function for function in (answer, instance, configuration, lines, manifest, designer, endpoint, spec)
-}
+READERS = (answer, instance, configuration, run, lines, manifest, designer, endpoint, spec)
+TARGETS: dict[str, Callable[[bytes], None]] = {one.__name__: one for one in READERS}

@@ -30,6 +30,7 @@ from t2t_core.records import Sampling
 from t2t_core.registry import Spec
 
 _MAX_FILE = 1 << 20
+_MAX_DEPTH = 6  # of a configuration's tables
 _TABLES = ("generation", "training", "validation", "evaluation")
 _VALIDATION = {"set": str, "limit": int, "prompt_format": str, "temperature": float, "max_tokens": int}
 _LEAST = {"limit": 0, "temperature": 0, "max_tokens": 1}  # of the numbers under [validation]
@@ -60,6 +61,7 @@ class Experiment:
     def from_dict(cls, data: Mapping[str, Any], where: str = "configuration") -> Experiment:
         """Check names and types; T2TError for an unknown, missing or nonsensical value, with the nearest name."""
         known = {f.name: f for f in fields(cls)}
+        _refuse_odd(data, where)
         _refuse_unknown(data, list(known), where)
         for name in ("testbed", "policy"):
             if not data.get(name):
@@ -174,8 +176,10 @@ def read_toml(path: Path) -> dict[str, Any]:
         if path.stat().st_size > _MAX_FILE:
             raise T2TError("the file is too large for a configuration", where=str(path))
         return tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise T2TError("the file is no TOML", where=str(path), cause=str(error)) from None
+    except RecursionError:
+        raise T2TError("the file is no configuration", where=str(path), cause="it is nested too deeply") from None
+    except ValueError as error:  # of TOML, of UTF-8, or a number of thousands of digits
+        raise T2TError("the file is no TOML", where=str(path), cause=str(error)[:300]) from None
     except OSError as error:
         raise T2TError("the file cannot be read", where=str(path), cause=error.strerror or str(error)) from None
 
@@ -201,8 +205,22 @@ def _value(text: str) -> Any:
     """A TOML value, or the text itself where it is none (`--set designer=rule` needs no quotes)."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text
+
+
+def _refuse_odd(value: Any, where: str, at: str = "", depth: int = 0) -> None:
+    """T2TError for what no setting can be, and no JSON file could keep: NaN, infinities, dates, integers of more than 128 bits,
+    tables in tables in tables."""
+    if isinstance(value, Mapping | list) and depth < _MAX_DEPTH:
+        items = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for name, item in items:
+            _refuse_odd(item, where, f"{at}.{name}" if at else str(name), depth + 1)
+        return
+    number = isinstance(value, int | float) and -(2.0**128) < value < 2.0**128
+    if not (number or value is None or isinstance(value, str)):
+        kind = "nested too deeply" if isinstance(value, Mapping | list) else f"no setting can be ({type(value).__name__})"
+        raise T2TError(f"{ascii(at)[1:-1][:80]} is {kind}", where=where)
 
 
 def _refuse_unknown(data: Mapping[str, Any], known: Sequence[str], where: str) -> None:
