@@ -14,6 +14,7 @@ from typing import Any
 
 from t2t_core import runs
 from t2t_core.analysis import MEASURES, analyze
+from t2t_core.errors import T2TError
 from t2t_core.loop_summary import bench_rows, figure, summarize
 from t2t_core.plots import lines
 from t2t_core.round_files import RoundFiles, finished_rounds
@@ -111,9 +112,16 @@ def _designs(folder: Path, designs: Sequence[Mapping[str, Any]]) -> Iterable[str
             *(f"{c['knob']}: {c['proposed']} -> {c['used']} ({c['reason']})" for c in design["corrections"]),
         ]
         yield "<ul>" + "".join(f"<li>{_text(note)}</li>" for note in notes) + "</ul>" if notes else ""
-        seen, raw = files.context.read_text("utf-8", "replace"), files.read_proposal()["raw"]
+        seen, raw = _seen(files.context), files.read_proposal()["raw"]
         yield f"<details><summary>What the designer saw</summary><pre>{_long(seen)}</pre></details>"
         yield f"<details><summary>Its reply</summary><pre>{_long(raw)}</pre></details>" if raw else ""
+
+
+def _seen(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError as error:
+        raise T2TError("the file cannot be read", where=str(path), cause=error.strerror or str(error)) from None
 
 
 def _behaviour(folder: Path) -> Iterable[str]:

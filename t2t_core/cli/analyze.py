@@ -31,7 +31,7 @@ def analyze(folders: tuple[Path, ...], as_json: bool, formulas: bool, out: Path 
 
     FOLDERS are runs, or sweeps of runs. Of several runs, those of one designer with one context are averaged.
     """
-    chosen = [run for folder in folders for run in runs_of(folder)]
+    chosen = list({run.resolve(): run for folder in folders for run in runs_of(folder)}.values())  # each once
     results = [analyze_run(folder) for folder in chosen]
     if not any(result["steps"] for result in results):
         raise T2TError("no design step is finished in these runs", where=", ".join(map(str, folders)))

@@ -157,7 +157,7 @@ def test_analyze_prints_every_number_with_its_formula(config: Path, tmp_path: Pa
     written = {p.name for p in (tmp_path / "plots").iterdir()}
     assert {"analysis.json", "analysis.md", "behaviour_signal_salience.svg", "0_run_valid.svg"} <= written
     assert "Jaccard" in (tmp_path / "plots" / "analysis.md").read_text()
-    data = json.loads(t2t("analyze", tmp_path / "run", "--json").output)
+    data = json.loads(t2t("analyze", tmp_path / "run", f"{tmp_path}/./run", "--json").output)
     assert len(data["runs"][0]["steps"]) == 1 and {m["name"] for m in data["measures"]} <= set(data["runs"][0]["mean"])
 
 
@@ -259,3 +259,6 @@ def test_a_tampered_run_folder_is_read_or_refused_but_never_crashes(config: Path
             refused += 1
         path.write_bytes(before)
     assert ROUNDS / 4 < refused < ROUNDS
+    (run / "round_0" / "context.md").unlink()
+    with pytest.raises(T2TError, match="cannot be read"):
+        page(run)
