@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -309,6 +311,13 @@ def test_a_file_of_demonstrations_is_refused_where_it_holds_protected_instances_
     assert len(trl_sft.from_file(job_of([], tmp_path, checkpoint=tmp_path), settings)) == 12
     with pytest.raises(T2TError, match="no such file of answers"):
         trl_sft.Sft().check({"answers_file": str(tmp_path / "nowhere.jsonl")})
+
+
+def test_a_launched_process_ends_with_its_launcher():
+    code = f"import sys, time; sys.path[:0] = {sys.path}; from t2t_plugins.trainers.launched import end_with_launcher"
+    with subprocess.Popen([sys.executable, "-c", f"{code}; end_with_launcher(); time.sleep(300)"], stdin=subprocess.PIPE) as one:
+        one.stdin.close()
+        assert one.wait(timeout=200) == 1
 
 
 @pytest.mark.train

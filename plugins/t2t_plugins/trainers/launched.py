@@ -43,15 +43,18 @@ def launch(job: TrainingJob, processes: int) -> TrainingResult:
         "round_index": job.round_index,
         "resume_from": str(job.resume_from) if job.resume_from else None,
         "instances": [instance.to_dict() for instance in job.instances],
+        "processes": processes,
     }
     (folder / "job.json").write_text(json.dumps(facts))
     for name in (RESULT, MISTAKE):  # of an earlier attempt
         (folder / name).unlink(missing_ok=True)
-    place = [] if torch.cuda.is_available() else ["--cpu"]
-    spread = ["--num_processes", str(processes), "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
-    many = ["--multi_gpu"] if torch.cuda.is_available() else []
-    command = [sys.executable, "-m", "accelerate.commands.launch", *place, *many, *spread, "-m", __name__, str(folder)]
+    # `--multi_gpu` is what makes `accelerate launch` start several processes; with `--cpu` it would start one and say nothing.
+    spread = ["--multi_gpu", "--num_processes", str(processes), "--num_machines", "1", "--main_process_port", "0"]
+    plain = ["--mixed_precision", "no", "--dynamo_backend", "no"]
+    command = [sys.executable, "-m", "accelerate.commands.launch", *spread, *plain, "-m", __name__, str(folder)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    if not torch.cuda.is_available():
+        environment["ACCELERATE_USE_CPU"] = "true"
     tail: list[str] = []
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     with subprocess.Popen(command, text=True, env=environment, **pipes) as process:
@@ -106,6 +109,8 @@ def main() -> None:
         progress=lambda figures: print(MARK + json.dumps(dict(figures)), flush=True),
     )
     try:
+        if int(os.environ.get("WORLD_SIZE", "1")) != facts["processes"]:
+            raise T2TError(f"accelerate launch did not start {facts['processes']} processes", where=WHERE)
         result = train(job, check_settings(Settings, job.settings, WHERE))
     except T2TError as error:
         mistake = {"what": error.what, "where": error.where, "cause": error.cause, "next": error.next}
