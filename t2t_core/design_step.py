@@ -28,7 +28,8 @@ MAX_NOTES = 100
 
 @dataclass(frozen=True)
 class Step:
-    """What came of one call: `outcome` is "proposed", "unreadable" (no configuration in the reply), "failed" or "timed out"."""
+    """What came of one design: `outcome` is "proposed", "unreadable" (no configuration in the reply), "failed" (the designer
+    raised, or its last call failed) or "timed out"."""
 
     proposal: Proposal
     outcome: str
@@ -102,7 +103,9 @@ def propose(designer: Any, brief: Brief, seconds: float) -> Step:
     if not isinstance(answer, Proposal):
         note = f"the designer returned {type(answer).__name__}, not a Proposal"
         return Step(Proposal("", None, notes=(note,)), "failed", taken)
-    return Step(answer, "proposed" if answer.parsed is not None else "unreadable", taken)
+    if answer.parsed is None:
+        return Step(answer, "failed" if answer.responses and answer.responses[-1].error else "unreadable", taken)
+    return Step(answer, "proposed", taken)
 
 
 def _clean(proposal: Proposal) -> Proposal:

@@ -117,6 +117,7 @@ for _ in range(200):
         (leaves, "failed"),
         (lambda brief: None, "failed"),
         (lambda brief: Proposal("no", None), "unreadable"),
+        (lambda brief: Proposal("", None, responses=[Response("", error="503")]), "failed"),
         (lambda brief: Proposal(7, [1, 2], 3, 4, 5, 6), "unreadable"),  # type: ignore[arg-type]
         (lambda brief: Proposal("deep", nested), "unreadable"),
         (lambda brief: Proposal("\ud800", {"3": {"data_ratio": math.nan, "hole_ratio": 10**400, 5: object()}}), "proposed"),
