@@ -19,7 +19,7 @@ from t2t_core.errors import T2TError
 from t2t_core.experiment import Experiment
 from t2t_core.loop_progress import Reporter
 from t2t_core.plugins import installed
-from t2t_core.records import TrainingJob, TrainingResult
+from t2t_core.records import Response, TrainingJob, TrainingResult
 from t2t_core.run_report import page
 from t2t_core.sweeping import Grid, sweep
 
@@ -199,3 +199,51 @@ def test_a_dry_run_prints_what_no_setting_changes_too() -> None:
     assert rows["constants.max_grad_norm"] == ["1.0", "not given in the paper"]
     assert rows["training.optimizer"] == ["reset", "not given in the paper"]
     assert json.loads(rows["training.beta"][0]) == 0.001
+
+
+# --- what a design by a language model leaves in the folder
+
+
+class Talker:
+    """A policy that answers lakes like the repeater and design prompts with these texts in turn; None is a failed call."""
+
+    def __init__(self, texts: list[str | None]) -> None:
+        self.texts, self.prompts = texts, list[str]()
+
+    def describe(self) -> dict[str, Any]:
+        return {"deterministic": True, "batch_size": 1}
+
+    def respond(self, tasks: Any, sampling: Any) -> Any:
+        self.prompts += [task.prompt for task in tasks]
+        text = self.texts.pop(0)
+        yield 0, Response(text or "", 100, 20, cost_usd=0.5, error=None if text is not None else "503")
+
+
+def test_prompt_reply_proposal_corrections_and_cost_are_in_the_folder(tmp_path: Path) -> None:
+    reply = 'Thus\n```json\n{"3": {"data_ratio": 1, "hole_ratio": 0.9,}, // all\n "4": {"data_ratio": 0}}\n```'
+    talker = Talker([None, reply, None, None, None])
+    installed().policies.add("talker", lambda argument, settings: talker)
+    lines: list[str] = []
+    try:
+        summary = conduct(replace(EXPERIMENT, rounds=3, designer="llm:talker"), tmp_path, Reporter(lines.append))
+    finally:
+        del installed().policies.entries["talker"]
+    first, second = tmp_path / "round_0", tmp_path / "round_1"
+    assert (first / "context.md").read_text() == talker.prompts[0] == talker.prompts[1]
+    record = json.loads((first / "proposal.json").read_text())
+    assert (record["raw"], record["outcome"], record["designer"]) == (reply, "proposed", "llm:talker")
+    assert record["parsed"] == {"3": {"data_ratio": 1, "hole_ratio": 0.9}, "4": {"data_ratio": 0}}
+    assert record["notes"] == ["a trailing comma was dropped", "a comment was dropped"]
+    assert record["cost"] == {"calls": 2, "prompt_tokens": 200, "completion_tokens": 40, "usd": 1.0}
+    assert [call["error"] for call in record["calls"]] == ["503", None]
+    changes = json.loads((first / "projection.json").read_text())["changes"]
+    assert any(c["knob"] == "3.hole_ratio" and c["proposed"] == "0.9" and c["used"] == 0.5 for c in changes)
+    assert any("corrected 3.hole_ratio" in line for line in lines)
+
+    assert (second / "context.md").read_text() == talker.prompts[-1]
+    kept = [json.loads((tmp_path / f"round_{i}" / "configuration.json").read_text()) for i in (1, 2)]
+    assert kept[0] == kept[1]
+    assert "designer failed" in json.loads((second / "projection.json").read_text())["note"]
+    assert any("designer failed" in line and "failed 3 times; the last time: 503" in line for line in lines)
+    assert [d["outcome"] for d in summary["designs"]] == ["proposed", "failed"]
+    assert summary["budgets"]["designed"]["design_calls"] == 5 and summary["budgets"]["designed"]["design_usd"] == 2.5
