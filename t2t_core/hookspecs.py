@@ -74,6 +74,7 @@ class Policy(Protocol):
 
 class Designer(Protocol):
     """Reads the brief of a round, proposes the next configuration of the generator. Any LLM policy can be one (`llm:...`).
+    One with an attribute `settings` (name -> value) has them printed by `t2t run --dry-run`.
 
     registry.add("shy", lambda argument, settings: Shy(), "proposes what is already there")
     class Shy:
@@ -89,7 +90,8 @@ class ContextModule(Protocol):
 
     With `compact` the section is a few lines of plain words and whole percents, for a policy too small to read prose. A
     factory may also return text such as "F,G,H:no_round_0": its name then stands for those modules (V1..V6 are made so).
-    A module that wants something of the answer has an attribute `request`, one sentence added to the answer's format.
+    A module that wants something of the answer has an attribute `request`, one sentence added to the answer's format; one with an
+    attribute `settings` (name -> value) has them printed by `t2t run --dry-run`.
 
     registry.add("W", lambda argument, settings: Weather(), "the weather")
     class Weather:
@@ -127,7 +129,8 @@ class Testbed(Protocol):
 
     Instances have `id` and `to_dict()`; configurations have `to_dict()`; requests are what `request` returned. `group` is what
     the knobs are set for, in the field's own words ("map size"). One method is optional: `shared(instances, others) -> {what:
-    count}`, what training instances share with those of a set kept for measuring, short of being the same ones.
+    count}`, what training instances share with those of a set kept for measuring, short of being the same ones. One attribute is:
+    `constants` (name -> value, of its reward say), which `t2t run --dry-run` prints.
     """
 
     name: str

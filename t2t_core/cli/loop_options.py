@@ -69,19 +69,31 @@ def testbed_options(testbed: str, words: Sequence[str]) -> dict[str, str]:
 
 
 def print_dry_run(experiment: Experiment, published: Mapping[str, Any]) -> None:
-    """Every hyperparameter, the trainer's defaults and constants included, beside the published value; T2TError for a name that
-    no run would accept."""
-    installed().designers.find(Spec.parse(experiment.designer).name)
-    context.modules(experiment.context, installed().contexts)
+    """Every hyperparameter, the trainer's defaults and constants and how the designer is asked included, beside the published
+    value; T2TError for a name that no run would accept."""
     theirs = dict(flat(published))
     trainer = experiment.make_trainer()
-    defaults, constants = getattr(trainer, "defaults", {}), getattr(trainer, "constants", {})
-    ours = experiment.to_dict() | {"training": {**defaults, **experiment.training}, "constants": dict(constants)}
+    testbed = installed().testbeds.make(experiment.testbed)
+    constants = {**getattr(trainer, "constants", {}), **getattr(testbed, "constants", {})}
+    training = {**getattr(trainer, "defaults", {}), **experiment.training}
+    ours = experiment.to_dict() | {"training": training, "constants": constants, **_asked(experiment)}
     rows = []
     for key, value in flat(ours):
         rows.append([key, str(value), str(theirs.pop(key, NOT_GIVEN))])
     rows += [[key, "(no such setting here)", str(value)] for key, value in theirs.items()]
     click.echo(markdown(["setting", "this run", "paper"], rows))
+
+
+def _asked(experiment: Experiment) -> dict[str, Any]:
+    """The settings of the designer and of the context's modules; a designer that wants a key or a server tells none."""
+    installed().designers.find(Spec.parse(experiment.designer).name)
+    named = context.modules(experiment.context, installed().contexts)
+    told = {f"context {one.spec.partition(':')[0]}": dict(getattr(one.module, "settings", {})) for one in named}
+    try:
+        designer = installed().designers.make(experiment.designer)
+    except T2TError:
+        return told
+    return {"design": dict(getattr(designer, "settings", {})), **told}
 
 
 def flat(data: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:

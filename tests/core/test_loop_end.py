@@ -198,6 +198,9 @@ def test_a_dry_run_prints_what_no_setting_changes_too() -> None:
     assert rows["constants.weight_accuracy"] == ["0.5 to 0.8", "0.5 to 0.8"]
     assert rows["constants.max_grad_norm"] == ["1.0", "not given in the paper"]
     assert rows["training.optimizer"] == ["reset", "not given in the paper"]
+    assert rows["design.temperature"] == ["0.0", "not given in the paper"] and rows["design.attempts"][0] == "3"
+    assert rows["context H.last"] == ["3", "not given in the paper"] and rows["context F.examples"][0] == "2"
+    assert rows["constants.accuracy_without_optimum"] == ["0.5", "0.5"]
     assert json.loads(rows["training.beta"][0]) == 0.001
 
 

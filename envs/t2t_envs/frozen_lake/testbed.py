@@ -19,7 +19,7 @@ from .instance import Instance
 from .overlap import shared
 from .projection import project, random_configuration
 from .prompt import FORMATS, make_prompt
-from .reward import reward
+from .reward import FLOOR, UNKNOWN, reward
 from .verifier import verify
 
 GUIDELINE = """\
@@ -94,6 +94,10 @@ class MAPFFrozenLake:
         Metric("response_tokens", "response tokens", "mean", _tokens, "tokens", higher_is_better=False),
     )
     guideline = GUIDELINE
+    constants: Mapping[str, Any] = {
+        "accuracy_of_valid": f"1.0 at gap 0, linear to {FLOOR} at gap 2 x optimum",
+        "accuracy_without_optimum": UNKNOWN,
+    }
 
     def __init__(self) -> None:
         self.prompt_formats: Sequence[str] = tuple(FORMATS)

@@ -22,6 +22,7 @@ class Failures:
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         no_argument(argument, "context F")
         self.examples = read_settings(settings or {}, "context F", {"examples": integer(0, 50)}).get("examples", 2)
+        self.settings = {"examples": self.examples}
 
     def render(self, state: RoundState, compact: bool) -> str | None:
         if not state.rounds:

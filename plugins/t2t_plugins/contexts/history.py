@@ -27,6 +27,7 @@ class History:
             raise T2TError(f"context H knows no option {argument[:60]!r}", next="H, H:no_round_0 or H:no_round_0,last=3")
         self.no_round_0 = argument == "no_round_0"
         self.last = read_settings(settings or {}, "context H", {"last": integer(1, 100)}).get("last", 3)
+        self.settings = {"last": self.last}
 
     def render(self, state: RoundState, compact: bool) -> str | None:
         earlier = list(state.rounds[:-1])[-self.last :]

@@ -9,7 +9,7 @@ proposal without a configuration, and the loop keeps the previous one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from t2t_core.errors import T2TError
@@ -45,6 +45,7 @@ class LanguageModelDesigner:
 
     def __init__(self, policy: Callable[[Brief], Any], manner: Manner) -> None:
         self._policy, self._manner = policy, manner
+        self.settings = {**asdict(manner.sampling), "attempts": manner.attempts, "brief": manner.brief}
 
     def propose(self, brief: Brief) -> Proposal:
         policy = self._policy(brief)
