@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType, SimpleNamespace
+
 import pytest
 
 from t2t_core.errors import T2TError
@@ -148,6 +152,59 @@ def test_vllm_missing_is_one_clear_sentence(tasks, monkeypatch):
     monkeypatch.setattr(util, "find_spec", lambda name: None)
     with pytest.raises(T2TError, match="vLLM is not installed"):
         ask(Vllm("some/model", {}), tasks[:1], Sampling())
+
+
+class PretendLLM:
+    """vLLM's offline engine as far as the policy uses it: 20 tokens of context, a token a character, and an echo."""
+
+    model_config = SimpleNamespace(max_model_len=20)
+
+    def __init__(self, model, **options):
+        if model == "no/gpu":
+            raise RuntimeError("Failed to infer device type")
+        self.options = options
+
+    def get_tokenizer(self):
+        class Tokenizer:
+            chat_template = ""
+
+            def __call__(self, texts, add_special_tokens):
+                return {"input_ids": [[ord(c) for c in text] for text in texts]}
+
+        return Tokenizer()
+
+    def generate(self, prompts, wanted, use_tqdm, lora_request):
+        for prompt, params in zip(prompts, wanted, strict=True):
+            ids = prompt["prompt_token_ids"][: params.max_tokens]
+            cut = "length" if len(ids) == params.max_tokens else "stop"
+            yield SimpleNamespace(outputs=[SimpleNamespace(text="".join(map(chr, ids)), token_ids=ids, finish_reason=cut)])
+
+
+@pytest.fixture
+def pretend_vllm(monkeypatch):
+    module = ModuleType("vllm")
+    module.__spec__ = ModuleSpec("vllm", None)
+    module.LLM, module.SamplingParams = PretendLLM, SimpleNamespace
+    monkeypatch.setitem(sys.modules, "vllm", module)
+
+
+def test_vllm_is_asked_all_at_once_and_a_prompt_too_long_is_an_error_of_its_own(pretend_vllm):
+    policy = Vllm("m", {"enforce_eager": "true", "dtype": "float32", "max_model_len": "20"})
+    tasks = [Task(str(n), 0, "x" * n, None, n) for n in (5, 20, 15, 3)]
+    answers = ask(policy, tasks, Sampling(max_tokens=8))
+    assert [(r.completion_tokens, r.finish_reason) for r in answers] == [(5, "stop"), (0, "error"), (5, "length"), (3, "stop")]
+    assert "a prompt of 20 tokens leaves no room in a context of 20" in answers[1].error
+    assert policy._load().options == {"enforce_eager": True, "dtype": "float32", "max_model_len": 20}
+
+
+def test_vllm_that_cannot_start_and_an_adapter_that_is_none_are_one_clear_sentence(pretend_vllm, tasks, tmp_path):
+    with pytest.raises(T2TError, match="^vLLM could not start\n") as refusal:
+        ask(Vllm("no/gpu", {}), tasks[:1], Sampling())
+    assert "Failed to infer device type" in refusal.value.cause and "hf:no/gpu" in refusal.value.next
+    with pytest.raises(T2TError, match="there is no adapter"):
+        ask(Vllm("m", {"lora": str(tmp_path)}), tasks[:1], Sampling())
+    (tmp_path / "adapter_config.json").write_text('{"r": 12}')
+    assert Vllm("m", {"lora": str(tmp_path)})._load().options == {"enable_lora": True, "max_lora_rank": 16}
 
 
 def test_the_thinking_switch_is_passed_on_only_where_it_is_set():

@@ -74,6 +74,6 @@ def test_without_a_gpu_its_engine_is_refused_in_one_sentence_from_launched_proce
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
     for processes in (1, 2):
-        with pytest.raises(T2TError, match=r"^vLLM in the training process needs a GPU$") as error:
+        with pytest.raises(T2TError, match=r"^vLLM in the training process needs a GPU\n") as error:
             run(qwen3, tmp_path / str(processes), training__engine="vllm-colocate", training__processes=processes)
         assert "engine=auto" in error.value.next
