@@ -212,6 +212,7 @@ class Loop:
 
     def _design(self, files: RoundFiles) -> None:
         brief = self.brief(files)
+        self.reporter.say(f"    asking {self.experiment.designer}")  # a large model may think for minutes
         step = propose(self.designer, brief, self.experiment.design_seconds)
         shown = step.proposal.prompt if step.proposal.prompt is not None else brief.text
         runs.write_atomic(files.context, shown.encode("utf-8", "backslashreplace"))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -241,7 +244,7 @@ def test_prompt_reply_proposal_corrections_and_cost_are_in_the_folder(tmp_path: 
     assert [call["error"] for call in record["calls"]] == ["503", None]
     changes = json.loads((first / "projection.json").read_text())["changes"]
     assert any(c["knob"] == "3.hole_ratio" and c["proposed"] == "0.9" and c["used"] == 0.5 for c in changes)
-    assert any("corrected 3.hole_ratio" in line for line in lines)
+    assert any("corrected 3.hole_ratio" in line for line in lines) and "    asking llm:talker" in lines
 
     assert (second / "context.md").read_text() == talker.prompts[-1]
     kept = [json.loads((tmp_path / f"round_{i}" / "configuration.json").read_text()) for i in (1, 2)]
@@ -250,3 +253,30 @@ def test_prompt_reply_proposal_corrections_and_cost_are_in_the_folder(tmp_path: 
     assert any("designer failed" in line and "failed 3 times; the last time: 503" in line for line in lines)
     assert [d["outcome"] for d in summary["designs"]] == ["proposed", "failed"]
     assert summary["budgets"]["designed"]["design_calls"] == 5 and summary["budgets"]["designed"]["design_usd"] == 2.5
+
+
+# --- the ablations of the page on the loop, word for word
+
+PAGE = (Path(__file__).parents[2] / "docs" / "loop.md").read_text()
+ABLATIONS = re.findall(r"^(\S[^\n]*?) {2,}(t2t sweep [^\n]*)$", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("name", "command"), ABLATIONS, ids=[name for name, _ in ABLATIONS])
+def test_each_ablation_is_one_command_at_equal_budgets(name: str, command: str, tmp_path: Path, monkeypatch: Any) -> None:
+    path = tmp_path / "lake.toml"
+    path.write_text(
+        'testbed="lake"\npolicy="repeater"\ntrainer="telling"\nrounds=2\n[generation]\nsamples=4\n'
+        '[validation]\nset="validation"\nlimit=1\n[evaluation]\nlimit=1\n'
+    )
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    words = shlex.split(command)[1:]
+    words[words.index("--seeds") + 1] = "0"
+    words[words.index("--out") + 1] = str(tmp_path / "out")
+    result = t2t(*words, "--config", path)
+    assert result.exit_code == 0, result.output
+    swept = json.loads((tmp_path / "out" / "sweep.json").read_text())
+    arms = {arm["arm"]: arm["budget"] for arm in swept["arms"] if arm["arm"] != "base"}
+    varied = words[words.index("--designers" if "--designers" in words else "--contexts") + 1].split()
+    assert len(arms) == len(varied) and swept["unequal"] == []
+    assert {(b["samples"], b["updates"], b["instances"]) for b in arms.values()} == {(160, 20, 8)}
+    assert len(ABLATIONS) == 4

@@ -119,6 +119,11 @@ def test_random_fixed_and_rule() -> None:
     assert proposed["3"]["data_ratio"] == pytest.approx(0.5)
 
 
+def test_every_designer_has_its_name() -> None:
+    curricula = {"uniform", "easy-to-hard", "learning-progress", "level-replay", "learnability"}
+    assert {"random", "fixed", "base", "checkpoint", "llm", "rule", *curricula} <= {entry.name for entry in installed().designers}
+
+
 @pytest.mark.parametrize("spec", ["fixed:now", "rule:step=2", "rule:steps=0.1", "base:gpt", "llm", "llm:nobody", "random:seed=3"])
 def test_a_designer_that_makes_no_sense_is_refused(spec: str) -> None:
     with pytest.raises(T2TError):
