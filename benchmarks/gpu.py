@@ -8,7 +8,8 @@ Part `loop`: a Qwen3 of 25.9 M parameters with the toy policy's tokenizer is war
 answers for two agents, then `t2t run`'s own loop takes it through two rounds with the settings of the preset `tiny`.
 Part `qwen`: a model of random weights in Qwen3-4B's shape (from its configuration, nothing is downloaded) takes three updates of
 `trl-grpo`, sampled by transformers' `generate`. Random weights never end an answer, so every response has all its tokens.
-Both in bfloat16, weights included. One JSON with step times and peak memory goes to benchmarks/results/.
+GRPO is in bfloat16, weights included; the warm-up keeps its weights in float32. One JSON with step times and peak memory goes
+to benchmarks/results/.
 """
 
 from __future__ import annotations

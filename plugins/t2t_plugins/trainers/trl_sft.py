@@ -44,6 +44,8 @@ class Settings:
         prompt_format: the questions' form in training; "" takes the one the checkpoint was taught, else the file's own words,
             else the testbed's first.
         save_every: updates between two saved states; training resumes from the last one.
+        dtype: "auto" keeps the weights in float32, with products in bfloat16 on a GPU; weights kept in bfloat16 take half the
+            memory, and round small steps away.
     """
 
     answers_from: str = "cbs"
@@ -193,7 +195,7 @@ def configuration(settings: Settings, folder: Any, seed: int) -> Any:
 
     trl: Any = import_module("trl")
     gpu = torch.cuda.is_available()
-    dtype = settings.dtype if settings.dtype != "auto" else "bfloat16" if gpu else "float32"
+    dtype = "bfloat16" if settings.dtype == "bfloat16" else "float32"
     return trl.SFTConfig(
         output_dir=str(folder),
         seed=seed % 2**31,
@@ -206,7 +208,7 @@ def configuration(settings: Settings, folder: Any, seed: int) -> Any:
         max_length=None,  # TRL's default would cut long answers off before their end
         model_init_kwargs={"dtype": dtype},
         use_cpu=not gpu,
-        bf16=gpu and dtype == "bfloat16",
+        bf16=gpu and settings.dtype != "float32",
         fp16=False,
         gradient_checkpointing=False,
         logging_steps=1,
