@@ -130,6 +130,16 @@ class Experiment:
         return installed().policies.make(replace(spec, argument=spec.argument.replace("{checkpoint}", text), settings=filled))
 
 
+def resolved(experiment: Experiment, testbed: Any, trainer: Any, designer: Any, named: Sequence[Any]) -> dict[str, Any]:
+    """Every value that a run goes by, as nested tables: its configuration with the trainer's defaults filled in, what no setting
+    changes, and the settings of the designer and of the context's modules (`named`)."""
+    constants = {**getattr(trainer, "constants", {}), **getattr(testbed, "constants", {})}
+    training = {**getattr(trainer, "defaults", {}), **experiment.training}
+    modules = {f"context {one.spec.partition(':')[0]}": dict(getattr(one.module, "settings", {})) for one in named}
+    design = dict(getattr(designer, "settings", {}))
+    return experiment.to_dict() | {"training": training, "constants": constants, "design": design, **modules}
+
+
 def _other_trainer(data: dict[str, Any], trainer: Any) -> None:
     """What stands under [training] is one trainer's; another one, named in a higher layer, starts from its own defaults."""
     if trainer and data.get("trainer") and Spec.parse(str(trainer)).name != Spec.parse(str(data["trainer"])).name:

@@ -19,7 +19,7 @@ from t2t_core.answers import ANSWERS, Progress
 from t2t_core.design_step import make_brief, projection_record, propose, round_state, step_record
 from t2t_core.errors import T2TError
 from t2t_core.evaluation import Evaluation, evaluate, scored
-from t2t_core.experiment import Experiment
+from t2t_core.experiment import Experiment, resolved
 from t2t_core.forks import Fork
 from t2t_core.instance_files import file_set
 from t2t_core.loop_progress import Reporter
@@ -64,6 +64,9 @@ class Loop:
         self._ready()
         with runs.Interrupts():
             runs.open_manifest(self.folder, KIND, settings)
+            if not (everything := self.folder / "resolved.json").exists():
+                found = resolved(self.experiment, self.testbed, self.trainer, self.designer, self.context)
+                runs.write_json(everything, design_step.plain_json(found))
             if self.fork:
                 self.fork.take_over(self.folder)
             log = self.folder / "log.jsonl"

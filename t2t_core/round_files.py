@@ -1,6 +1,6 @@
 """The files of a run folder and of its rounds: which there are, and how each is read back with suspicion::
 
-    run.json  log.jsonl  summary.json  summary.md  bench/  control/
+    run.json  resolved.json  log.jsonl  summary.json  summary.md  bench/  control/
     round_0/configuration.json  generation.json  instances.jsonl  train/metrics.jsonl  checkpoint/  training.json
             validation/log.jsonl  validation.jsonl  breakdown.json  context.md  proposal.json  projection.json
 

@@ -10,7 +10,7 @@ import click
 
 from t2t_core import context
 from t2t_core.errors import T2TError
-from t2t_core.experiment import Experiment, read_published, resolve
+from t2t_core.experiment import Experiment, read_published, resolve, resolved
 from t2t_core.forks import Fork
 from t2t_core.loop_summary import markdown
 from t2t_core.plugins import installed
@@ -71,29 +71,19 @@ def testbed_options(testbed: str, words: Sequence[str]) -> dict[str, str]:
 def print_dry_run(experiment: Experiment, published: Mapping[str, Any]) -> None:
     """Every hyperparameter, the trainer's defaults and constants and how the designer is asked included, beside the published
     value; T2TError for a name that no run would accept."""
-    theirs = dict(flat(published))
-    trainer = experiment.make_trainer()
-    testbed = installed().testbeds.make(experiment.testbed)
-    constants = {**getattr(trainer, "constants", {}), **getattr(testbed, "constants", {})}
-    training = {**getattr(trainer, "defaults", {}), **experiment.training}
-    ours = experiment.to_dict() | {"training": training, "constants": constants, **_asked(experiment)}
+    plugins, theirs = installed(), dict(flat(published))
+    plugins.designers.find(Spec.parse(experiment.designer).name)
+    try:
+        designer = plugins.designers.make(experiment.designer)
+    except T2TError:
+        designer = None  # it wants a key or a server: a run will say so
+    named = context.modules(experiment.context, plugins.contexts)
+    ours = resolved(experiment, plugins.testbeds.make(experiment.testbed), experiment.make_trainer(), designer, named)
     rows = []
     for key, value in flat(ours):
         rows.append([key, str(value), str(theirs.pop(key, NOT_GIVEN))])
     rows += [[key, "(no such setting here)", str(value)] for key, value in theirs.items()]
     click.echo(markdown(["setting", "this run", "paper"], rows))
-
-
-def _asked(experiment: Experiment) -> dict[str, Any]:
-    """The settings of the designer and of the context's modules; a designer that wants a key or a server tells none."""
-    installed().designers.find(Spec.parse(experiment.designer).name)
-    named = context.modules(experiment.context, installed().contexts)
-    told = {f"context {one.spec.partition(':')[0]}": dict(getattr(one.module, "settings", {})) for one in named}
-    try:
-        designer = installed().designers.make(experiment.designer)
-    except T2TError:
-        return told
-    return {"design": dict(getattr(designer, "settings", {})), **told}
 
 
 def flat(data: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:

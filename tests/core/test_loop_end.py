@@ -124,6 +124,17 @@ def test_a_value_that_no_run_could_use_is_refused(table: str, name: str, value: 
         Experiment.from_dict(data)
 
 
+def test_the_folder_has_every_value_the_run_goes_by_defaults_and_constants_included(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(Telling, "defaults", {"epochs": 2, "group": 8}, raising=False)
+    monkeypatch.setattr(Telling, "constants", {"schedule": "constant"}, raising=False)
+    experiment = replace(EXPERIMENT, rounds=1, training={"epochs": 5}, designer="checkpoint:attempts=2", context="H:last=4")
+    conduct(experiment, tmp_path, Reporter())
+    found = json.loads((tmp_path / "resolved.json").read_text())
+    assert found["training"] == {"epochs": 5, "group": 8} and found["constants"] == {"schedule": "constant"}
+    assert found["design"]["attempts"] == 2 and found["design"]["temperature"] == 0 and found["context H"] == {"last": 4}
+    assert found["generation"] == {"samples": 10}
+
+
 # --- sweeps
 
 
