@@ -202,7 +202,7 @@ def test_mistakes_are_named_before_anything_is_asked(tmp_path, arguments):
 
 
 def test_second_process_on_one_folder_is_refused(tmp_path):
-    first = start("--policy", "adder:slow=0.2", "--out", tmp_path / "out")
+    first = start("--policy", "adder:slow=2", "--out", tmp_path / "out")
     try:
         while not list(tmp_path.glob("out/rows/*/log.jsonl")):
             time.sleep(0.02)
