@@ -197,7 +197,12 @@ def test_the_kl_term_is_k3_against_the_policy_the_round_started_from(tmp_path, f
     Grpo().train(job_of(instances[:16], tmp_path / "one", {**settings, "max_updates": 1}, checkpoint=fresh))
     after_one = AutoModelForCausalLM.from_pretrained(tmp_path / "one", dtype=torch.float32).eval()
     job = job_of(instances[:16], tmp_path / "two", settings, checkpoint=fresh, progress=figures.append)
-    Grpo().train(job)
+    told = Grpo().train(job).metrics
+    named = {"reward", "entropy", "zero_variance", "kl", "response_tokens"}
+    assert (
+        named | {"responses_per_second", "eta_seconds"} <= set(figures[1])
+        and {n: told[n] for n in named}.items() <= figures[1].items()
+    )
     # Update 2 samples from the policy after update 1; its KL is against the policy of the beginning.
     tokenizer = AutoTokenizer.from_pretrained(fresh, padding_side="left")
     checked = check_settings(Settings, settings, "x")
