@@ -82,10 +82,15 @@ def propose(designer: Any, brief: Brief, seconds: float) -> Step:
     """Ask the designer, for at most `seconds`; whatever it does, a step comes back."""
     started = time.monotonic()
     result: list[Any] = []
+    shown: list[str] = []
+
+    def without(outcome: str, note: str) -> Step:
+        prompt = _text(shown[-1]) if shown else None
+        return Step(Proposal("", None, notes=(note,), prompt=prompt), outcome, time.monotonic() - started)
 
     def ask() -> None:
         try:
-            answer = designer.propose(brief)
+            answer = designer.propose(replace(brief, shown=shown.append))
             result.append(_clean(answer) if isinstance(answer, Proposal) else answer)
         except BaseException as error:  # noqa: BLE001 - also SystemExit: a designer's fault is a fact of the round
             result.append(error)
@@ -95,14 +100,12 @@ def propose(designer: Any, brief: Brief, seconds: float) -> Step:
     thread.join(seconds)
     taken = time.monotonic() - started
     if not result:
-        return Step(Proposal("", None, notes=(f"the designer did not answer within {seconds:g} s",)), "timed out", taken)
+        return without("timed out", f"the designer did not answer within {seconds:g} s")
     answer = result[0]
     if isinstance(answer, BaseException):
-        note = without_secrets(f"the designer failed: {type(answer).__name__}: {answer}")[:500]
-        return Step(Proposal("", None, notes=(note,)), "failed", taken)
+        return without("failed", without_secrets(f"the designer failed: {type(answer).__name__}: {answer}")[:500])
     if not isinstance(answer, Proposal):
-        note = f"the designer returned {type(answer).__name__}, not a Proposal"
-        return Step(Proposal("", None, notes=(note,)), "failed", taken)
+        return without("failed", f"the designer returned {type(answer).__name__}, not a Proposal")
     if answer.parsed is None:
         return Step(answer, "failed" if answer.responses and answer.responses[-1].error else "unreadable", taken)
     return Step(answer, "proposed", taken)

@@ -216,7 +216,8 @@ class Brief:
 
     `compact` are the context's sections in their compact form, for policies too small to read prose. `policy` makes the
     run's own policy with a checkpoint: `brief.policy(brief.checkpoint)` is the current one, `brief.policy(brief.base)` the
-    untrained one; None outside a run.
+    untrained one; None outside a run. A designer that words its own prompt tells it to `shown` before it asks, so that the prompt
+    is on record even where no answer ever comes.
     """
 
     text: str
@@ -228,6 +229,7 @@ class Brief:
     base: Path | None = None
     compact: Sequence[str] = ()
     policy: Callable[[Path | None], Any] | None = None
+    shown: Callable[[str], None] = lambda prompt: None
 
 
 @dataclass(frozen=True)

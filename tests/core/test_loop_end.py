@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -264,6 +265,30 @@ def test_prompt_reply_proposal_corrections_and_cost_are_in_the_folder(tmp_path: 
     assert any("designer failed" in line and "failed 3 times; the last time: 503" in line for line in lines)
     assert [d["outcome"] for d in summary["designs"]] == ["proposed", "failed"]
     assert summary["budgets"]["designed"]["design_calls"] == 5 and summary["budgets"]["designed"]["design_usd"] == 2.5
+
+
+class Silent(Talker):
+    """A small policy that never answers."""
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "brief": "compact"}
+
+    def respond(self, tasks: Any, sampling: Any) -> Any:
+        self.prompts += [task.prompt for task in tasks]
+        time.sleep(60)
+        yield from ()
+
+
+def test_the_prompt_is_on_record_even_where_no_answer_ever_comes(tmp_path: Path) -> None:
+    silent = Silent([])
+    installed().policies.add("silent", lambda argument, settings: silent)
+    try:
+        conduct(replace(EXPERIMENT, designer="llm:silent", design_seconds=2.0), tmp_path, Reporter())
+    finally:
+        del installed().policies.entries["silent"]
+    files = tmp_path / "round_0"
+    assert json.loads((files / "proposal.json").read_text())["outcome"] == "timed out"
+    assert silent.prompts[0].startswith("design\nconfig") and (files / "context.md").read_text() == silent.prompts[0]
 
 
 # --- the ablations of the page on the loop, word for word

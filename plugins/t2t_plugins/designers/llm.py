@@ -50,6 +50,7 @@ class LanguageModelDesigner:
     def propose(self, brief: Brief) -> Proposal:
         policy = self._policy(brief)
         prompt = self._prompt(brief, policy)
+        brief.shown(prompt)
         responses: list[Response] = []
         while len(responses) < self._manner.attempts and (not responses or responses[-1].error):
             task = Task(f"design-{brief.seed}", len(responses), prompt, None, brief.seed)
