@@ -18,6 +18,7 @@ from typing import Any
 from t2t_core import jsonlines, runs
 from t2t_core.errors import T2TError
 from t2t_core.experiment import Experiment
+from t2t_core.instance_files import read_instances
 from t2t_core.records import Round
 
 KIND = "closed loop"
@@ -48,7 +49,7 @@ class RoundFiles:
                 file.write(jsonlines.dumps(instance.to_dict()).encode() + b"\n")
 
     def read_instances(self, testbed: Any) -> list[Any]:
-        return [testbed.read_instance(line.value) for line in jsonlines.read(self.instances)]
+        return read_instances(testbed, self.instances)
 
     def trained_checkpoint(self) -> Path | None:
         """The checkpoint after this round's training; None where the policy has none. T2TError for a path that leaves the run."""

@@ -24,6 +24,7 @@ from t2t_core.loop import Loop
 from t2t_core.loop_progress import Reporter
 from t2t_core.plugins import installed
 from t2t_core.records import Proposal, TrainingJob, TrainingResult
+from t2t_core.round_files import RoundFiles
 from t2t_core.seeding import Stream
 
 pytestmark = pytest.mark.usefixtures("lake_plugins")
@@ -162,6 +163,18 @@ def test_every_command_refuses_a_run_folder_of_another_version(tmp_path: Path, v
             CliRunner().invoke(cli, [str(word) for word in command], catch_exceptions=False)
         assert "use that version" in str(refusal.value)
     assert contents(folder) == before
+
+
+@pytest.mark.parametrize("line", ['{"id": "x"}', "[1]", '{"size": 3'])
+def test_an_edited_instance_of_a_round_is_named_by_file_and_line(tmp_path: Path, line: str) -> None:
+    files, lake = RoundFiles(tmp_path, 0), installed().testbeds.make("mapf-frozenlake")
+    request = lake.request(3)
+    files.folder.mkdir()
+    files.write_instances(lake.generate(lake.random_configuration(request, 1), request, 2))
+    lines = files.instances.read_text().splitlines()
+    files.instances.write_text("\n".join([lines[0], line, lines[2]]) + "\n")
+    with pytest.raises(T2TError, match=r"instances.jsonl, line 2"):
+        files.read_instances(lake)
 
 
 class Babbling:
