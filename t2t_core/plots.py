@@ -32,7 +32,8 @@ def lines(title: str, positions: Sequence[str], series: Mapping[str, Sequence[fl
         colour = COLOURS[number % len(COLOURS)]
         points = [(left + i * step, bottom - min(1.0, v / high) * (bottom - _TOP)) for i, v in enumerate(values) if v is not None]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.8"/>')
+        width = 1.8 + 1.2 * (len(series) - 1 - number)  # an equal line drawn later leaves the edges of this one to see
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{min(width, 6.6):.1f}"/>')
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2" fill="{colour}"/>' for x, y in points]
         x = left + (number % 4) * 80
         y = _HEIGHT - 18 + 12 * (number // 4)

@@ -63,6 +63,8 @@ def test_a_template_follows_map_size() -> None:
     rising = [[0.25, 0.1 * i, 0.2 * i] for i in range(4)]
     assert measure("levels_follow_size", edit(rising)) == pytest.approx(1)
     assert measure("levels_monotone", edit(rising)) == 1
+    ties = [[0.25, level, 0.5] for level in (0.1, 0.1, 0.3, 0.2)]  # ranks 0.5, 0.5, 3, 2; the other knob says nothing
+    assert measure("levels_follow_size", edit(ties)) == pytest.approx(3.5 / (5 * 4.5) ** 0.5)
     falling = [[0.25, 0.4 - 0.1 * i, 0.8 - 0.2 * i] for i in range(4)]
     assert measure("levels_follow_size", edit(falling)) == pytest.approx(-1)
 
