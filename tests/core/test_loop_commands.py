@@ -96,6 +96,11 @@ def test_a_dry_run_of_every_preset_names_every_value(preset: str) -> None:
     [
         (["--set", "training.epoch=3"], "no setting 'epoch'"),
         (["--trainer", "trl-sft", "--set", "training.epochs=three"], "epochs must be int"),
+        (["--set", "training.group=1"], "at least 2 responses"),
+        (["--set", "training.prompts=0"], "at least 1 prompt"),
+        (["--set", "training.buckets=5"], "into 5 buckets"),
+        (["--set", "training.length_end=20"], "length penalty"),
+        (["--set", "validation.temperature=-1"], "validation.temperature must be at least 0"),
         (["--designer", "ruel"], "no designer called 'ruel'"),
         (["--context", "V9"], "no context module called 'V9'"),
     ],

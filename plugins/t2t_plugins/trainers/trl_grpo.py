@@ -126,7 +126,16 @@ class Grpo:
 
     def check(self, settings: Mapping[str, Any]) -> None:
         """T2TError for [training] settings that `train` would refuse, before a run has begun."""
-        check_settings(Settings, {**self._settings, **settings}, WHERE)
+        checked = check_settings(Settings, {**self._settings, **settings}, WHERE)
+        length_reward(0, checked.length_start, checked.length_end)
+        if checked.group < 2 or checked.prompts < 1:
+            raise T2TError(
+                f"an update of {checked.prompts} prompts x {checked.group} responses teaches nothing",
+                where=WHERE,
+                next="an update has at least 1 prompt, and a group at least 2 responses",
+            )
+        if checked.prompts % max(1, checked.buckets):
+            raise T2TError(f"{checked.prompts} prompts do not split evenly into {checked.buckets} buckets", where=WHERE)
 
     def ready(self) -> None:
         """T2TError where what it needs is not installed."""
