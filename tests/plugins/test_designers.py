@@ -75,6 +75,16 @@ def test_a_policy_that_raises_is_a_failed_call_and_its_prompt_is_on_record() -> 
     proposal = ask(Moody(['{"3": {"data_ratio": 1}}', None, None], "compact"))
     assert [r.error for r in proposal.responses] == ["MemoryError: too long", "no answer came", None]
     assert proposal.parsed == {"3": {"data_ratio": 1}}
+
+    class Unmade(Talker):
+        def respond(self, tasks: Sequence[Any], sampling: Any) -> Any:
+            self.prompts += [task.prompt for task in tasks]
+            raise T2TError("there is no such model")
+
+    unmade = Unmade([])
+    with pytest.raises(T2TError, match="no such model"):
+        ask(unmade)
+    assert len(unmade.prompts) == 1  # asking again would not mend it
     given_up = ask(Moody(["", None, None], "compact"), attempts="2")
     assert given_up.parsed is None and given_up.prompt.startswith("design\nconfig") and "2 times" in given_up.notes[0]
 

@@ -64,6 +64,8 @@ class LanguageModelDesigner:
     def _call(self, policy: Any, task: Task) -> Response:
         try:
             return next((r for _, r in policy.respond([task], self._manner.sampling)), Response("", error="no answer came"))
+        except T2TError:  # what a user has to mend would not be mended by asking again
+            raise
         except Exception as error:  # noqa: BLE001 - a stranger's policy: its fault is a failed call, and the next one may succeed
             return Response("", finish_reason="error", error=f"{type(error).__name__}: {error}"[:500])
 
