@@ -13,30 +13,19 @@ rows an autoreset is not counted as one. One JSON per run goes to benchmarks/res
 
 from __future__ import annotations
 
-import argparse
 import gc
-import os
-import platform
-import resource
-import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / room) for room in ("", "envs")]
+import gymnasium as gym
+import pettingzoo
+from gymnasium import spaces
+from gymnasium.envs.toy_text.frozen_lake import generate_random_map
+from measuring import arguments, pin, spread, text, write
 
-import gymnasium as gym  # noqa: E402 - the rooms are found from a plain checkout
-import numpy as np  # noqa: E402
-import pettingzoo  # noqa: E402
-from gymnasium import spaces  # noqa: E402
-from gymnasium.envs.toy_text.frozen_lake import generate_random_map  # noqa: E402
-
-import t2t_envs  # noqa: E402, F401
-from t2t_core import runs  # noqa: E402
+import t2t_envs  # noqa: F401 - registers the environments
 
 ENV = "MAPFFrozenLake-v0"
 OPEN: dict[str, Any] = {"size": 10, "num_agents": 5, "hole_ratio": 0, "on_conflict": "block"}
@@ -288,67 +277,32 @@ def measure(what: str, goal: float, sides: dict[str, Side], repeats: int, second
             timings[name].append(side(seconds))
     rates = {name: [t.units / t.processor for t in taken] for name, taken in timings.items()}
     first = next(iter(rates.values()))
-    met = statistics.median(first) >= goal
+    met = spread(first)["median"] >= goal
     print(f"\n{what}; goal {goal:,.0f} /s: {'met' if met else 'MISSED'}")
     found: dict[str, Any] = {}
     for name, taken in timings.items():
         ratios = [a / b for a, b in zip(first, rates[name], strict=True)]
         resets = sum(t.resets for t in taken) / sum(t.processor for t in taken)
         found[name] = {
-            "per_s": _spread(rates[name]),
-            "per_wall_s": _spread([t.units / t.wall for t in taken]),
-            "ours_over_it": _spread(ratios),
+            "per_s": spread(rates[name]),
+            "per_wall_s": spread([t.units / t.wall for t in taken]),
+            "ours_over_it": spread(ratios),
             "resets_per_s": resets,
         }
-        line = f"  {name:>34}: {_text(found[name]['per_s'], 0)} /s, ours over it {_text(found[name]['ours_over_it'], 1)}"
+        line = f"  {name:>34}: {text(found[name]['per_s'], 0)} /s, ours over it {text(found[name]['ours_over_it'], 1)}"
         print(line + (f", and {resets:,.0f} resets/s" if resets else ""))
     return {"what": what, "goal_per_s": goal, "met": met, "sides": found}
 
 
-def _spread(values: list[float]) -> dict[str, Any]:
-    return {"median": statistics.median(values), "least": min(values), "most": max(values), "all": values}
-
-
-def _text(spread: dict[str, Any], digits: int) -> str:
-    return f"{spread['median']:,.{digits}f} ({spread['least']:,.{digits}f} to {spread['most']:,.{digits}f})"
-
-
-def import_seconds() -> float:
-    """Processor seconds of a fresh interpreter that imports the package and both libraries."""
-    times = []
-    for _ in range(7):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        code = "import t2t_envs, gymnasium, pettingzoo"
-        subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": f"{ROOT}:{ROOT / 'envs'}"})
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return statistics.median(times)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser = arguments(__doc__)
     parser.add_argument("--seconds", type=float, default=0.5, help="per side and repeat")
     parser.add_argument("--pogema", metavar="PYTHON", help="a Python that has pogema")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     given = parser.parse_args()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    pin()
     pogema = Pogema(given.pogema) if given.pogema else None
     found = [measure(*row, given.repeats, given.seconds) for row in rows(pogema)]
-    seconds = import_seconds()
-    print(f"\nimport t2t_envs, gymnasium, pettingzoo: {seconds:.2f} s, goal 0.5: {'met' if seconds <= 0.5 else 'MISSED'}")
-    at = runs.now()
-    result: dict[str, Any] = {
-        "rows": found,
-        "import_s": {"seconds": seconds, "goal": 0.5},
-        "load_average": os.getloadavg(),
-        "machine": platform.processor() or platform.machine(),
-        "versions": {"gymnasium": gym.__version__, "pettingzoo": pettingzoo.__version__, "numpy": np.__version__},
-        "environment": runs.environment(),
-        "at": at,
-    }
-    runs.write_json(given.out / f"environments-{at.replace(':', '')}.json", result)
+    write("environments", given.out, {"rows": found})
     if pogema:
         pogema.process.terminate()
 

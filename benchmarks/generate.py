@@ -3,37 +3,40 @@
     python benchmarks/generate.py                  # some minutes
     python benchmarks/generate.py --count 400      # fewer instances per row
 
-Rows: sizes 3-10, hole ratio 0.2, wait ratio 0.5, exact labels, 2 to 5 agents, both objectives; each row is run `--repeats` times
-with different seeds on one pinned core, rows taking turns. Rates are instances per second of processor time, from the Python
-call `generate` to finished `Instance` objects. Undecided candidates count as failure. The goals are this suite's own; its
-first prototype made 9.5-12.8 k (2 agents, makespan) down to 0.8-1.1 k (5 agents, sum of costs) on such a core.
+Rows: sizes 3-10, hole ratio 0.2, wait ratio 0.5, exact labels, 2 to 5 agents, both objectives. Each row is run `--repeats` times
+with different seeds on one pinned core, rows and sides taking turns. The peer is the readable sampler, which draws the same
+candidates one by one in Python and labels them with the same solver (`reference_sampler`; it makes fewer of them, of the same
+cells). Rates are instances per second of processor time, from the Python call to finished `Instance` objects; "together" is
+all instances of all repeats by all their time, which the few hardest weigh on most. Undecided candidates count as failure.
+The goals are this suite's own; its first prototype made 9.5-12.8 k (2 agents, makespan) down to 0.8-1.1 k (5 agents, sum of
+costs) on such a core.
+
+Two threads: wall time of the same call with 1 and 2 threads on two cores, and whether the instances are the same.
+
 The chi-square compares the sampler with plain rejection in Python (whole instance drawn with `random`, then labelled): a
 two-sample test over classes of instances, per kind. One JSON per run goes to benchmarks/results/.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
-import platform
 import random
-import statistics
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / room) for room in ("", "envs")]
+from measuring import arguments, pin, spread, text, write
 
-from t2t_core import runs  # noqa: E402 - the rooms are found from a plain checkout
-from t2t_core.seeding import key  # noqa: E402
-from t2t_envs.frozen_lake import Configuration, Instance, generate, solver  # noqa: E402
-from t2t_envs.frozen_lake.sampling import GridCell, Wanted, draw_cell  # noqa: E402
+from t2t_core.seeding import key
+from t2t_envs.frozen_lake import Configuration, Instance, generate, solver
+from t2t_envs.frozen_lake.generator import Request, cells_of
+from t2t_envs.frozen_lake.reference_sampler import draw_cell as readable_draw_cell
+from t2t_envs.frozen_lake.sampling import GridCell, Wanted, draw_cell
 
+MIXED = Configuration.uniform(0.2, 0.5)
 GOALS = {
     ("makespan", 2): 30_000,
     ("makespan", 3): 25_000,
@@ -47,32 +50,66 @@ GOALS = {
 CELLS = ((3, 4, 2), (4, 3, 3), (5, 8, 2))  # size, holes, agents of the chi-square
 
 
-def rate(objective: str, agents: int, count: int, seed: int) -> tuple[float, int]:
-    """Instances per second of processor time, and undecided candidates."""
+def ours(objective: str, agents: int, count: int, seed: int) -> tuple[float, int]:
+    """Processor seconds, and undecided candidates."""
     begin = time.process_time()
-    instances = generate(Configuration.uniform(0.2, 0.5), count, agents, seed, objective)
-    return count / (time.process_time() - begin), instances.report.undecided
+    instances = generate(MIXED, count, agents, seed, objective)
+    return time.process_time() - begin, instances.report.undecided
 
 
-def speed(count: int, repeats: int) -> list[dict[str, Any]]:
-    rates: dict[tuple[str, int], list[float]] = {row: [] for row in GOALS}
+def readable(objective: str, agents: int, count: int, seed: int) -> float:
+    """Processor seconds of the readable sampler on the cells of the same configuration."""
+    begin = time.process_time()
+    for cell, wait_free, wait in cells_of(MIXED, Request(count, agents, objective)):
+        found = readable_draw_cell(cell, seed, Wanted(wait_free, wait), cell.stall, solver.DEFAULT_MAX_NODES)[0]
+        if len(found) != wait_free + wait:
+            raise SystemExit(f"{cell}: {len(found)} instances instead of {wait_free + wait}")
+    return time.process_time() - begin
+
+
+def speed(count: int, peer_count: int, repeats: int) -> list[dict[str, Any]]:
+    taken: dict[tuple[str, int], list[tuple[float, float]]] = {row: [] for row in GOALS}
     undecided: Counter[tuple[str, int]] = Counter()
     for seed in range(repeats):
         for row in GOALS:
-            value, left = rate(*row, count, seed)
-            rates[row].append(value)
+            own, left = ours(*row, count, seed)
+            taken[row].append((own, readable(*row, peer_count, seed)))
             undecided[row] += left
-    return [
-        {
-            "objective": objective,
-            "agents": agents,
-            "goal": goal,
-            "median": statistics.median(rates[objective, agents]),
-            "all": rates[objective, agents],
-            "undecided": undecided[objective, agents],
-        }
-        for (objective, agents), goal in GOALS.items()
-    ]
+    rows = []
+    for (objective, agents), goal in GOALS.items():
+        pairs = taken[objective, agents]
+        rates = spread([count / own for own, _ in pairs])
+        rows.append(
+            {
+                "objective": objective,
+                "agents": agents,
+                "goal_per_s": goal,
+                "per_s": rates,
+                "together_per_s": count * len(pairs) / sum(own for own, _ in pairs),
+                "readable_per_s": spread([peer_count / other for _, other in pairs]),
+                "ours_over_readable": spread([(count / own) / (peer_count / other) for own, other in pairs]),
+                "undecided": undecided[objective, agents],
+                "met": rates["median"] >= goal and not undecided[objective, agents],
+            }
+        )
+    return rows
+
+
+def two_threads(count: int, repeats: int) -> list[dict[str, Any]]:
+    """Wall time with one thread over that with two, on the two cores that it needs."""
+    rows = []
+    for objective in ("makespan", "sum_of_costs"):
+        ratios, same = [], True
+        for seed in range(repeats):
+            walls, found = [], []
+            for threads in (1, 2):
+                begin = time.perf_counter()
+                found.append(generate(MIXED, count, 4, seed, objective, threads=threads))
+                walls.append(time.perf_counter() - begin)
+            ratios.append(walls[0] / walls[1])
+            same = same and found[0] == found[1]
+        rows.append({"objective": objective, "agents": 4, "count": count, "one_over_two": spread(ratios), "same": same})
+    return rows
 
 
 def plain_rejection(cell: GridCell, source: random.Random, count: int) -> list[Instance]:
@@ -141,31 +178,39 @@ def chi_squares(count: int) -> list[dict[str, Any]]:
     return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=4000)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--plain", type=int, default=20_000, help="instances per cell of the chi-square")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
-    given = parser.parse_args()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    rows = speed(given.count, given.repeats)
+def show(rows: list[dict[str, Any]], threads: list[dict[str, Any]], checks: list[dict[str, Any]]) -> float:
+    """Prints everything; the largest |z|."""
     for row in rows:
-        spread = f"{min(row['all']):,.0f} to {max(row['all']):,.0f}"
-        print(f"{row['objective']:>12} {row['agents']} agents: {row['median']:>9,.0f} /s ({spread}), goal {row['goal']:,}, "
-              f"undecided {row['undecided']}")  # fmt: skip
-    checks = chi_squares(given.plain)
+        print(f"{row['objective']:>12} {row['agents']} agents: {text(row['per_s'])} /s, together {row['together_per_s']:,.0f}; "
+              f"goal {row['goal_per_s']:,}: {'met' if row['met'] else 'MISSED'}; undecided {row['undecided']}; readable "
+              f"{text(row['readable_per_s'])} /s, ours over it {text(row['ours_over_readable'], 1)}")  # fmt: skip
+    for row in threads:
+        print(f"two threads, {row['objective']}, {row['agents']} agents: {text(row['one_over_two'], 2)} times as fast as one, "
+              f"instances {'the same' if row['same'] else 'DIFFER'}")  # fmt: skip
     for check in checks:
         kind = "wait" if check["wait"] else "wait-free"
         print(f"chi-square {check['size']}x{check['size']}, {check['holes']} holes, {check['agents']} agents, "
               f"{check['objective']}, {kind}: {check['statistic']:.1f} on {check['freedom']}, z = {check['z']:+.2f}")  # fmt: skip
     worst = max(abs(check["z"]) for check in checks)
     print(f"largest |z| {worst:.2f}: the samplers {'agree' if worst < 4 else 'DIFFER'}")
-    result = {"what": "generate", "count": given.count, "speed": rows, "chi_square": checks, "at": runs.now(),
-              "machine": platform.processor() or platform.machine(), "environment": runs.environment()}  # fmt: skip
-    runs.write_json(given.out / f"generate-{result['at'].replace(':', '')}.json", result)
-    sys.exit(0 if worst < 4 and not any(row["undecided"] for row in rows) else 1)
+    return worst
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--count", type=int, default=4000)
+    parser.add_argument("--peer-count", type=int, default=160, help="instances of the readable sampler per row and repeat")
+    parser.add_argument("--plain", type=int, default=20_000, help="instances per cell of the chi-square")
+    given = parser.parse_args()
+    several = len(os.sched_getaffinity(0)) > 1 if hasattr(os, "sched_getaffinity") else True
+    threads = two_threads(given.count, given.repeats) if several else []
+    pin()
+    rows = speed(given.count, given.peer_count, given.repeats)
+    checks = chi_squares(given.plain)
+    worst = show(rows, threads, checks)
+    write("generate", given.out, {"count": given.count, "speed": rows, "two_threads": threads, "chi_square": checks})
+    wrong = any(row["undecided"] for row in rows) or not all(row["same"] for row in threads)
+    sys.exit(0 if worst < 4 and not wrong else 1)
 
 
 if __name__ == "__main__":

@@ -11,32 +11,24 @@ One JSON per run goes to benchmarks/results/.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import multiprocessing
-import os
-import platform
 import re
 import resource
-import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / room) for room in ("", "envs", "plugins", "baselines", "leaderboard")]
+from measuring import arguments, pin, spread, text, write
 
-from t2t_core import runs  # noqa: E402 - the rooms are found from a plain checkout
-from t2t_core.evaluation import Evaluation, Tasks, evaluate  # noqa: E402
-from t2t_core.plugins import installed  # noqa: E402
-from t2t_core.records import Response, Sampling, Task  # noqa: E402
+from t2t_core.evaluation import Evaluation, Tasks, evaluate
+from t2t_core.plugins import installed
+from t2t_core.records import Response, Sampling, Task
 
 TEXT = "<answer>\nAgent 0: (0,0) -> (0,1)\nAgent 1: (1,0) -> (1,1)\nAgent 2: (2,0) -> (2,1)\n</answer>"
-REPEATS = 5
 
 
 class Instant:
@@ -133,45 +125,41 @@ def soak(policy: Any, testbed: Any, count: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--answers", type=int, default=2000)
     parser.add_argument("--soak", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     given = parser.parse_args()
     ours, theirs = multiprocessing.Pipe()
     server = multiprocessing.get_context("spawn").Process(target=_server, args=(theirs,), daemon=True)
-    server.start()
+    server.start()  # before the pin: it has the other core
     address = f"http://127.0.0.1:{ours.recv()}/v1"
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    pin()
     testbed = installed().testbeds.make("mapf-frozenlake")
     policy = installed().policies.make(f"endpoint:m,base_url={address},concurrency=64")
     evaluation = Evaluation(testbed, instances(testbed, given.answers))
     sides: dict[str, list[float]] = {"client alone": [], "harness": [], "instant": []}
-    for _ in range(REPEATS):
+    for _ in range(given.repeats):
         sides["client alone"].append(per_answer(bare, policy, evaluation))
         sides["harness"].append(per_answer(harness, policy, evaluation))
         sides["instant"].append(per_answer(harness, Instant(), evaluation))
-    overhead = [b - a for a, b in zip(sides["client alone"], sides["harness"], strict=True)]
-    result = {
-        "what": "harness overhead per answer, ms, 64 requests at once",
-        "goal": 1.0,
-        "overhead_ms": {"median": statistics.median(overhead), "all": overhead},
-        "sides_ms": {name: {"median": statistics.median(values), "all": values} for name, values in sides.items()},
+    pairs = list(zip(sides["client alone"], sides["harness"], strict=True))
+    result: dict[str, Any] = {
+        "goal_ms": 1.0,
         "answers": given.answers,
-        "machine": platform.processor() or platform.machine(),
-        "environment": runs.environment(),
-        "at": runs.now(),
+        "overhead_ms": spread([b - a for a, b in pairs]),
+        "harness_over_client": spread([b / a for a, b in pairs]),
+        "sides_ms": {name: spread(values) for name, values in sides.items()},
     }
     if given.soak:
         result["soak"] = soak(policy, testbed, given.soak)
     server.terminate()
-    for name, values in sides.items():
-        print(f"{name:>13}: {statistics.median(values):.3f} ms per answer ({min(values):.3f} to {max(values):.3f})")
-    print(f"{'overhead':>13}: {statistics.median(overhead):.3f} ms per answer, goal 1.0")
+    for name, values in result["sides_ms"].items():
+        print(f"{name:>13}: {text(values, 3)} ms per answer")
+    print(f"{'overhead':>13}: {text(result['overhead_ms'], 3)} ms per answer, goal 1.0; harness over client alone "
+          f"{text(result['harness_over_client'], 2)}")  # fmt: skip
     if given.soak:
         print(f"{'soak':>13}: {result['soak']}")
-    runs.write_json(given.out / f"harness-{result['at'].replace(':', '')}.json", result)
+    write("harness", given.out, result)
 
 
 if __name__ == "__main__":

@@ -1,40 +1,42 @@
 """How fast the exact solver decides hard instances: sum of costs, five agents, committed instance files.
 
     python benchmarks/solve.py                 # under a minute
+    python benchmarks/solve.py --cbsh2 PATH    # and CBSH2-RTC beside it, on the same instances: some minutes
     python benchmarks/solve.py --draw          # writes benchmarks/instances/ again, byte for byte
 
-Every instance is solved `--repeats` times on one pinned core, rows taking turns; its time is the median over the repeats, in
-milliseconds of processor time for one call (status and exact cost). The second figure also decides `requires_wait`. Undecided
+Every instance is decided `--repeats` times by each side on one pinned core, sides and rows taking turns; its time is the median
+over the repeats, in milliseconds of processor time for one call (status and exact cost; with the wait flag, apart). Undecided
 counts as failure. The ten slowest instances of each row are named. One JSON per run goes to benchmarks/results/.
 
-The peer is CBSH2-RTC, a C++ program that no package registry carries: its figures are quoted (its own runtime, another machine,
-other instances of the same distribution), not measured here, and its means are over the instances it solved.
+The peer is CBSH2-RTC (github.com/Jiaoyang-Li/CBSH2-RTC, for research only, not part of this suite): build it with CMake and
+Boost and name the program `cbs`. Its time is the runtime that it reports itself (setting up, heuristics of single agents and
+the start of the process are not in it), and it gets `--limit` seconds an instance. Where both decide, the costs must be equal.
+The ratio is its time over ours, summed over the instances that it solved.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import platform
+import csv
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measuring import ROOT, arguments, pin, spread, text, write
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / room) for room in ("", "envs")]
-
-from t2t_core import runs  # noqa: E402 - the rooms are found from a plain checkout
-from t2t_core.seeding import Stream  # noqa: E402
-from t2t_envs.frozen_lake import Instance, read_instances, write_instances  # noqa: E402
-from t2t_envs.frozen_lake.solver import DEFAULT_MAX_NODES, flat_arrays, native_core  # noqa: E402
+from t2t_core.seeding import Stream
+from t2t_envs.frozen_lake import Instance, read_instances, write_instances
+from t2t_envs.frozen_lake.solver import DEFAULT_MAX_NODES, flat_arrays, native_core
 
 INSTANCES = ROOT / "benchmarks" / "instances"
 COUNT, AGENTS, SUM_OF_COSTS, UNDECIDED = 200, 5, 1, 2
+QUOTED = "quoted, not measured here (its own runtime, another machine, other instances): "
 
 
 @dataclass(frozen=True)
@@ -86,100 +88,151 @@ def _connected(instance: Instance, start: tuple[int, int], goal: tuple[int, int]
     return goal in reached
 
 
-def label(instance: Instance, wait: bool) -> tuple[float, tuple[int, int, int]]:
-    """Milliseconds of processor time of one call into the native core, and status, cost and wait flag."""
+@dataclass(frozen=True)
+class Found:
+    """One call: milliseconds, cost (None: no solution, or none found), and whether that is proven."""
+
+    milliseconds: float
+    cost: int | None
+    decided: bool
+
+
+def ours(instance: Instance, wait: bool) -> Found:
+    """Processor time of one call into the native core."""
     core = native_core()
     if core is None:
         raise SystemExit("the native core is not built")
-    arguments = (*flat_arrays([instance]), np.array([SUM_OF_COSTS], dtype=np.uint8), DEFAULT_MAX_NODES, wait)
+    call = (*flat_arrays([instance]), np.array([SUM_OF_COSTS], dtype=np.uint8), DEFAULT_MAX_NODES, wait)
     begin = time.thread_time_ns()
-    status, cost, answer, _ = core.solve_many(*arguments)
-    return (time.thread_time_ns() - begin) / 1e6, (int(status[0]), int(cost[0]), int(answer[0]))
+    status, cost, answer, _ = core.solve_many(*call)
+    taken = (time.thread_time_ns() - begin) / 1e6
+    decided = status[0] != UNDECIDED and not (wait and status[0] == 0 and answer[0] == UNDECIDED)
+    return Found(taken, int(cost[0]) if status[0] == 0 else None, bool(decided))
 
 
-def measure(row: Row, instances: list[Instance], times: dict[bool, list[list[float]]]) -> list[tuple[int, int, int]]:
-    """One pass over a row with and without the wait flag; appends each instance's times."""
-    labels = []
-    for wait in (False, True):
-        for instance, own in zip(instances, times[wait], strict=True):
-            milliseconds, found = label(instance, wait)
-            own.append(milliseconds)
-            if wait:
-                labels.append(found)
-    return labels
+class Peer:
+    """CBSH2-RTC as a program: a map and a scenario file per instance, its figures from the line that it writes."""
+
+    def __init__(self, program: Path, limit: float, folder: Path) -> None:
+        self.program, self.limit, self.folder = program.resolve(), limit, folder
+
+    def prepare(self, row: Row, instances: Sequence[Instance]) -> None:
+        for x in instances:
+            grid = [["@" if (r, c) in set(x.holes) else "." for c in range(x.size)] for r in range(x.size)]
+            lines = ["type octile", f"height {x.size}", f"width {x.size}", "map", *map("".join, grid)]
+            self._file(row, x, "map").write_text("\n".join(lines) + "\n")
+            ways = [
+                f"0\tmap\t{x.size}\t{x.size}\t{s[1]}\t{s[0]}\t{g[1]}\t{g[0]}\t0"
+                for s, g in zip(x.starts, x.goals, strict=True)
+            ]
+            self._file(row, x, "scen").write_text("\n".join(["version 1", *ways]) + "\n")
+
+    def _file(self, row: Row, instance: Instance, kind: str) -> Path:
+        return self.folder / f"{row.name}-{instance.id}.{kind}"
+
+    def decide(self, row: Row, instance: Instance) -> Found:
+        report = self.folder / "report.csv"
+        report.unlink(missing_ok=True)
+        files = ["-m", self._file(row, instance, "map"), "-a", self._file(row, instance, "scen"), "-o", report]
+        command = [self.program, *files, "-k", str(AGENTS), "-t", str(self.limit), "-s", "0"]
+        subprocess.run(command, stdout=subprocess.DEVNULL, timeout=60 + 10 * self.limit, check=False)
+        if not report.exists():  # it died: no answer
+            return Found(1000 * self.limit, None, False)
+        with report.open() as file:
+            (line,) = csv.DictReader(file)
+        cost = int(line["solution cost"])  # -1: out of time, -2: no solution
+        return Found(1000 * float(line["runtime"]), cost if cost >= 0 else None, cost >= 0 or cost == -2)
 
 
-def summary(row: Row, instances: list[Instance], times: dict[bool, list[list[float]]], labels: list[Any]) -> dict[str, Any]:
-    each = {wait: [statistics.median(own) for own in times[wait]] for wait in times}
-    passes = [sum(own[i] for own in times[False]) / len(instances) for i in range(len(times[False][0]))]
-    slowest = sorted(zip(each[False], (x.id for x in instances), strict=True), reverse=True)[:10]
-    undecided = sum(UNDECIDED in (status, answer if status == 0 else 0) for status, _, answer in labels)
-    return {
+def summary(row: Row, instances: list[Instance], passes: dict[str, list[list[Found]]]) -> dict[str, Any]:
+    """`passes`: per side, per repeat, per instance."""
+    sides = {name: _side(instances, runs) for name, runs in passes.items()}
+    own = sides["ours"]
+    result = {
         "row": row.name,
         "instances": len(instances),
-        "solved": sum(status == 0 for status, _, _ in labels),
-        "infeasible": sum(status == 1 for status, _, _ in labels),
-        "undecided": undecided,
-        "mean_ms": statistics.fmean(each[False]),
-        "median_ms": statistics.median(each[False]),
-        "worst_ms": max(each[False]),
-        "mean_ms_of_each_pass": passes,
-        "with_wait_flag": {"mean_ms": statistics.fmean(each[True]), "worst_ms": max(each[True])},
-        "ten_slowest": [{"id": name, "ms": value} for value, name in slowest],
+        "sides": sides,
         "goal": {"mean_ms": row.goal_mean_ms, "worst_ms": row.goal_worst_ms},
-        "peer_quoted_not_measured": f"CBSH2-RTC: {row.quoted}",
-        "met": not undecided
-        and statistics.fmean(each[False]) <= row.goal_mean_ms
-        and max(each[False]) <= (row.goal_worst_ms or float("inf")),
+        "met": own["undecided"] == 0
+        and own["mean_ms"] <= row.goal_mean_ms
+        and own["worst_ms"] <= (row.goal_worst_ms or float("inf")),
+        "quoted": QUOTED + "CBSH2-RTC " + row.quoted,
+    }
+    if "CBSH2-RTC" in passes:
+        pairs = list(zip(passes["ours"], passes["CBSH2-RTC"], strict=True))
+        both = [[(a, b) for a, b in zip(*pair, strict=True) if b.decided] for pair in pairs]
+        result["same_costs"] = sum(a.cost == b.cost for a, b in both[0])
+        result["different_costs"] = [x.id for x, a, b in zip(instances, *pairs[0], strict=True) if b.decided and a.cost != b.cost]
+        result["its_time_over_ours"] = spread(
+            [sum(b.milliseconds for _, b in run) / sum(a.milliseconds for a, _ in run) for run in both]
+        )
+    return result
+
+
+def _side(instances: list[Instance], runs: list[list[Found]]) -> dict[str, Any]:
+    each = [statistics.median(found.milliseconds for found in tries) for tries in zip(*runs, strict=True)]
+    slowest = sorted(zip(each, (x.id for x in instances), strict=True), reverse=True)[:10]
+    return {
+        "solved": sum(found.cost is not None for found in runs[0]),
+        "proven_infeasible": sum(found.decided and found.cost is None for found in runs[0]),
+        "undecided": sum(not found.decided for found in runs[0]),
+        "mean_ms": statistics.fmean(each),
+        "median_ms": statistics.median(each),
+        "worst_ms": max(each),
+        "mean_ms_of_each_pass": spread([statistics.fmean(found.milliseconds for found in run) for run in runs]),
+        "ten_slowest": [{"id": name, "ms": value} for value, name in slowest],
     }
 
 
 def show(result: dict[str, Any]) -> None:
     worst = "" if result["goal"]["worst_ms"] is None else f", worst {result['goal']['worst_ms']:g}"
-    print(f"{result['row']}: {result['solved']} solved, {result['infeasible']} proven infeasible, "
-          f"{result['undecided']} undecided")  # fmt: skip
-    print(f"  mean {result['mean_ms']:.3f} ms (passes {min(result['mean_ms_of_each_pass']):.3f} to "
-          f"{max(result['mean_ms_of_each_pass']):.3f}), median {result['median_ms']:.3f}, worst {result['worst_ms']:.1f}; "
-          f"with the wait flag mean {result['with_wait_flag']['mean_ms']:.3f}, "
-          f"worst {result['with_wait_flag']['worst_ms']:.1f}")  # fmt: skip
-    print(f"  goal: mean {result['goal']['mean_ms']:g}{worst}: {'met' if result['met'] else 'NOT met'}")
-    print(f"  quoted, not measured: {result['peer_quoted_not_measured']}")
-    print("  slowest: " + ", ".join(f"{slow['id']} {slow['ms']:.1f}" for slow in result["ten_slowest"]))
+    print(f"\n{result['row']}; goal: mean {result['goal']['mean_ms']:g} ms{worst}: {'met' if result['met'] else 'NOT met'}")
+    for name, side in result["sides"].items():
+        print(f"  {name}: {side['solved']} solved, {side['proven_infeasible']} proven infeasible, {side['undecided']} undecided; "
+              f"mean {side['mean_ms']:.3f} ms, of each pass {text(side['mean_ms_of_each_pass'], 3)}, "
+              f"median {side['median_ms']:.3f}, worst {side['worst_ms']:.1f}")  # fmt: skip
+        print("    slowest: " + ", ".join(f"{slow['id']} {slow['ms']:.1f}" for slow in side["ten_slowest"]))
+    if "its_time_over_ours" in result:
+        print(f"  where it solved: its time over ours {text(result['its_time_over_ours'], 1)}, "
+              f"{result['same_costs']} costs equal, different: {result['different_costs'] or 'none'}")  # fmt: skip
+    else:
+        print(f"  {result['quoted']}")
+
+
+def measure(repeats: int, peer: Peer | None) -> list[dict[str, Any]]:
+    files = {row: list(read_instances(INSTANCES / f"{row.name}.jsonl")) for row in ROWS}
+    names = ["ours", "ours, with the wait flag", *(["CBSH2-RTC"] if peer else [])]
+    passes: dict[Row, dict[str, list[list[Found]]]] = {row: {name: [] for name in names} for row in ROWS}
+    if peer:
+        for row, instances in files.items():
+            peer.prepare(row, instances)
+    for _ in range(repeats):
+        for row, instances in files.items():
+            passes[row]["ours"].append([ours(x, False) for x in instances])
+            passes[row]["ours, with the wait flag"].append([ours(x, True) for x in instances])
+            if peer:
+                passes[row]["CBSH2-RTC"].append([peer.decide(row, x) for x in instances])
+    return [summary(row, files[row], passes[row]) for row in ROWS]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser = arguments(__doc__)
+    parser.add_argument("--cbsh2", type=Path, metavar="PATH", help="the program `cbs` of CBSH2-RTC")
+    parser.add_argument("--limit", type=float, default=1.0, help="seconds that CBSH2-RTC gets for an instance")
     parser.add_argument("--draw", action="store_true", help="write the instance files again and stop")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     given = parser.parse_args()
     if given.draw:
         for row in ROWS:
             write_instances(INSTANCES / f"{row.name}.jsonl", draw(row))
         return
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    files = {row: list(read_instances(INSTANCES / f"{row.name}.jsonl")) for row in ROWS}
-    times: dict[Row, dict[bool, list[list[float]]]] = {
-        row: {wait: [[] for _ in files[row]] for wait in (False, True)} for row in ROWS
-    }
-    labels: dict[Row, list[Any]] = {}
-    for _ in range(given.repeats):
-        for row in ROWS:
-            labels[row] = measure(row, files[row], times[row])
-    results = [summary(row, files[row], times[row], labels[row]) for row in ROWS]
+    pin()
+    with tempfile.TemporaryDirectory() as folder:
+        results = measure(given.repeats, Peer(given.cbsh2, given.limit, Path(folder)) if given.cbsh2 else None)
     for result in results:
         show(result)
-    record: dict[str, Any] = {
-        "what": "solve, sum of costs, processor time per instance",
-        "rows": results,
-        "max_nodes": DEFAULT_MAX_NODES,
-        "at": runs.now(),
-        "machine": platform.processor() or platform.machine(),
-        "environment": runs.environment(),
-    }
-    runs.write_json(given.out / f"solve-{record['at'].replace(':', '')}.json", record)
-    sys.exit(1 if any(result["undecided"] for result in results) else 0)
+    write("solve", given.out, {"rows": results, "max_nodes": DEFAULT_MAX_NODES, "peer_limit_s": given.limit})
+    wrong = [result["row"] for result in results if result.get("different_costs")]
+    sys.exit(1 if wrong or any(result["sides"]["ours"]["undecided"] for result in results) else 0)
 
 
 if __name__ == "__main__":
