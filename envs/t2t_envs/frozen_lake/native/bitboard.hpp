@@ -17,9 +17,9 @@ struct Board {
         board.set(square);
         return board;
     }
-    bool test(int square) const { return word[square >> 6] >> (square & 63) & 1; }
-    void set(int square) { word[square >> 6] |= std::uint64_t{1} << (square & 63); }
-    void clear(int square) { word[square >> 6] &= ~(std::uint64_t{1} << (square & 63)); }
+    bool test(int square) const { return word[at(square)] >> (square & 63) & 1; }
+    void set(int square) { word[at(square)] |= std::uint64_t{1} << (square & 63); }
+    void clear(int square) { word[at(square)] &= ~(std::uint64_t{1} << (square & 63)); }
     bool any() const {
         std::uint64_t all = 0;
         for (int i = 0; i < W; ++i) all |= word[i];
@@ -61,12 +61,17 @@ struct Board {
         for (int i = 0; i < W; ++i) result.word[i] = word[i] >> by | (i + 1 < W ? word[i + 1] << (64 - by) : 0);
         return result;
     }
+    // The squares one move away from any of the set, holes among them. 0 < stride < 64.
+    Board neighbours(int stride) const { return up(1) | down(1) | up(stride) | down(stride); }
     template <typename Visit>
     void for_each(Visit visit) const {
         for (int i = 0; i < W; ++i) {
             for (std::uint64_t rest = word[i]; rest; rest &= rest - 1) visit(i * 64 + std::countr_zero(rest));
         }
     }
+
+private:
+    static int at(int square) { return W == 1 ? 0 : square >> 6; }
 };
 
 // The free squares of a map. Rows are size + 1 squares apart, so that a step off the end of a row meets no square.
@@ -88,9 +93,7 @@ struct Grid {
     int square_of(Cell cell) const { return cell + cell / size; }
     Cell cell_of(int square) const { return static_cast<Cell>(square - square / stride); }
     // The free squares one move away from any square of the set.
-    Board<W> neighbours(const Board<W>& set) const {
-        return (set.up(1) | set.down(1) | set.up(stride) | set.down(stride)) & free;
-    }
+    Board<W> neighbours(const Board<W>& set) const { return set.neighbours(stride) & free; }
     Board<W> neighbours(int square) const { return neighbours(Board<W>::bit(square)); }
 };
 

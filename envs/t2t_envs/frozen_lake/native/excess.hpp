@@ -4,11 +4,30 @@
 
 namespace t2t {
 
+// What three agents pay beyond their shortest paths, at least, if their pairs pay a, b and c.
+inline int triangle_excess(int a, int b, int c) { return std::max({a, b, c, (a + b + c + 1) / 2}); }
+
+// The pairs that pay most, no agent in two of them.
+inline int matching_excess(const int* excess, int agents) {
+    bool used[16] = {};
+    for (int best = 0;;) {
+        int top = 0, a = 0, b = 0;
+        for (int j = 1; j < agents; ++j) {
+            for (int i = 0; i < j; ++i) {
+                const int own = excess[j * (j - 1) / 2 + i];
+                if (!used[i] && !used[j] && own > top) top = own, a = i, b = j;
+            }
+        }
+        if (top == 0) return best;
+        best += top;
+        used[a] = used[b] = true;
+    }
+}
+
 // excess[pair_number(i, j)] is a lower bound of x_i + x_j for the surplus x of each agent; returned is a lower bound of
 // the sum of all surpluses. Up to five agents it is the rounded-up optimum of the linear relaxation (which pairs,
 // triangles and five-cycles attain); beyond, a greedy matching.
 inline int excess_bound(const int* excess, int agents) {
-    const auto at = [excess](int i, int j) { return i < j ? excess[j * (j - 1) / 2 + i] : excess[i * (i - 1) / 2 + j]; };
     const int pairs = agents * (agents - 1) / 2;
     int largest = 0, total = 0;
     for (int p = 0; p < pairs; ++p) {
@@ -16,48 +35,27 @@ inline int excess_bound(const int* excess, int agents) {
         total += excess[p];
     }
     if (largest == total || agents < 3) return largest;
-    if (agents == 3) return std::max(largest, (total + 1) / 2);
-    int best = largest;
-    if (agents > 5) {
-        bool used[16] = {};
-        for (best = 0;;) {
-            int top = 0, a = 0, b = 0;
-            for (int j = 1; j < agents; ++j) {
-                for (int i = 0; i < j; ++i) {
-                    if (!used[i] && !used[j] && at(i, j) > top) top = at(i, j), a = i, b = j;
-                }
-            }
-            if (top == 0) return best;
-            best += top;
-            used[a] = used[b] = true;
-        }
-    }
-    const auto triangle = [&](int i, int j, int k) {
-        const int sum = at(i, j) + at(i, k) + at(j, k);
-        return std::max({at(i, j), at(i, k), at(j, k), (sum + 1) / 2});
-    };
+    const int* e = excess;
+    if (agents == 3) return triangle_excess(e[0], e[1], e[2]);
+    if (agents > 5) return matching_excess(excess, agents);
     if (agents == 4) {
-        best = std::max({best, at(0, 1) + at(2, 3), at(0, 2) + at(1, 3), at(0, 3) + at(1, 2)});
-        return std::max({best, triangle(0, 1, 2), triangle(0, 1, 3), triangle(0, 2, 3), triangle(1, 2, 3)});
+        const int best = std::max({e[0] + e[5], e[1] + e[4], e[3] + e[2]});
+        return std::max({best, triangle_excess(e[0], e[1], e[2]), triangle_excess(e[0], e[3], e[4]),
+                         triangle_excess(e[1], e[3], e[5]), triangle_excess(e[2], e[4], e[5])});
     }
-    // A pair and the other three: the triangle bound covers their matchings too.
-    for (int j = 1; j < 5; ++j) {
-        for (int i = 0; i < j; ++i) {
-            int rest[3], n = 0;
-            for (int k = 0; k < 5; ++k) {
-                if (k != i && k != j) rest[n++] = k;
-            }
-            best = std::max(best, at(i, j) + triangle(rest[0], rest[1], rest[2]));
-        }
+    // A pair and the other three: the triangle bound covers their matchings too. In the order of the pair numbers
+    // 01 02 12 03 13 23 04 14 24 34, the pairs of the other three agents.
+    constexpr unsigned char others[10][3] = {{5, 8, 9}, {4, 7, 9}, {3, 6, 9}, {2, 7, 8}, {1, 6, 8},
+                                             {0, 6, 7}, {2, 4, 5}, {1, 3, 5}, {0, 3, 4}, {0, 1, 2}};
+    int best = largest;
+    for (int p = 0; p < 10; ++p) {
+        best = std::max(best, e[p] + triangle_excess(e[others[p][0]], e[others[p][1]], e[others[p][2]]));
     }
     if ((total + 1) / 2 <= best) return best;
-    constexpr int cycles[12][5] = {{0, 1, 2, 3, 4}, {0, 1, 2, 4, 3}, {0, 1, 3, 2, 4}, {0, 1, 3, 4, 2},
-                                   {0, 1, 4, 2, 3}, {0, 1, 4, 3, 2}, {0, 2, 1, 3, 4}, {0, 2, 1, 4, 3},
-                                   {0, 2, 3, 1, 4}, {0, 2, 4, 1, 3}, {0, 3, 1, 2, 4}, {0, 3, 2, 1, 4}};
-    for (const auto& c : cycles) {
-        const int sum = at(c[0], c[1]) + at(c[1], c[2]) + at(c[2], c[3]) + at(c[3], c[4]) + at(c[4], c[0]);
-        best = std::max(best, (sum + 1) / 2);
-    }
+    constexpr unsigned char cycles[12][5] = {{0, 2, 5, 9, 6}, {0, 2, 8, 9, 3}, {0, 4, 5, 8, 6}, {0, 4, 9, 8, 1},
+                                             {0, 7, 8, 5, 3}, {0, 7, 9, 5, 1}, {1, 2, 4, 9, 6}, {1, 2, 7, 9, 3},
+                                             {1, 5, 4, 7, 6}, {1, 8, 7, 4, 3}, {3, 4, 2, 8, 6}, {3, 5, 2, 7, 6}};
+    for (const auto& c : cycles) best = std::max(best, (e[c[0]] + e[c[1]] + e[c[2]] + e[c[3]] + e[c[4]] + 1) / 2);
     return best;
 }
 

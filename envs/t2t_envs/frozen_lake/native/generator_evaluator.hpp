@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "bitboard.hpp"
 #include "generator.hpp"
-#include "generator_bits.hpp"
 #include "solver.hpp"
 #include "stream.hpp"
 
@@ -58,9 +58,9 @@ public:
         // Floyd's algorithm: a uniform subset of `holes` cells with as many draws.
         for (int j = cells_ - cell_.holes; j < cells_; ++j) {
             const int bit = bit_[stream.below(j + 1)];
-            free_.reset(free_.test(bit) ? bit : bit_[j]);
+            free_.clear(free_.test(bit) ? bit : bit_[j]);
         }
-        Bits<W> starts = free_, goals = free_;
+        Board<W> starts = free_, goals = free_;
         for (int i = 0; i < agents_; ++i) {
             Route& route = routes_[i];
             route.start = draw_from(starts, stream);
@@ -95,7 +95,7 @@ public:
 
     void set_holes(const std::vector<Cell>& holes) override {
         free_ = grid_;
-        for (const Cell hole : holes) free_.reset(bit_[hole]);
+        for (const Cell hole : holes) free_.clear(bit_[hole]);
         levels_from_.resize(cells_);
         distance_.assign(static_cast<std::size_t>(cells_) * cells_, -1);
         for (int goal = 0; goal < cells_; ++goal) {
@@ -125,22 +125,22 @@ private:
     // One agent: `levels[d]` holds the cells at distance d from its goal, `length` is the distance of its start.
     struct Route {
         int start = 0, goal = 0, length = 0;
-        const Bits<W>* levels = nullptr;
-        std::vector<Bits<W>> own;
+        const Board<W>* levels = nullptr;
+        std::vector<Board<W>> own;
         std::vector<int> path;
     };
 
-    int draw_from(Bits<W>& left, Stream& stream) {
+    int draw_from(Board<W>& left, Stream& stream) {
         int bit;
         do bit = bit_[stream.below(cells_)];
         while (!left.test(bit));
-        left.reset(bit);
+        left.clear(bit);
         return bit;
     }
 
     // Levels of distance around `goal`, until `start` is met (its distance) or all is flooded (-1, and an empty last level).
-    int spread(int start, int goal, std::vector<Bits<W>>& levels) const {
-        Bits<W> unseen = free_, level = Bits<W>::of(goal);
+    int spread(int start, int goal, std::vector<Board<W>>& levels) const {
+        Board<W> unseen = free_, level = Board<W>::bit(goal);
         for (int d = 0;; ++d) {
             levels[d] = level;
             if (start >= 0 && level.test(start)) return d;
@@ -167,7 +167,7 @@ private:
     // Plans the agents one after the other, from agent `first` on, each on a shortest path around those before it.
     bool shortest_paths_agree(int first) {
         horizon_ = cost_[0];
-        std::fill_n(occupied_.begin(), horizon_ + 1, Bits<W>{});
+        std::fill_n(occupied_.begin(), horizon_ + 1, Board<W>{});
         for (int planned = 0; planned < agents_; ++planned) {
             order_[planned] = (first + planned) % agents_;
             if (!plan(planned)) return false;
@@ -178,9 +178,9 @@ private:
     bool plan(int planned) {
         Route& route = routes_[order_[planned]];
         const int length = route.length;
-        reach_[0] = Bits<W>::of(route.start);
+        reach_[0] = Board<W>::bit(route.start);
         for (int t = 0; t < length; ++t) {
-            Bits<W> next = (reach_[t].neighbours(stride_) & route.levels[length - t - 1]).without(occupied_[t + 1]);
+            Board<W> next = (reach_[t].neighbours(stride_) & route.levels[length - t - 1]).without(occupied_[t + 1]);
             for (int j = 0; j < planned; ++j) forbid_swap(routes_[order_[j]], t, next);
             if (!next.any()) return false;
             reach_[t + 1] = next;
@@ -194,22 +194,22 @@ private:
     }
 
     // Drops from `next` the cell that `other` leaves for a cell of reach_[t], if it can be entered from nowhere else.
-    void forbid_swap(const Route& other, int t, Bits<W>& next) const {
+    void forbid_swap(const Route& other, int t, Board<W>& next) const {
         if (t >= other.length) return;
         const int from = other.path[t], to = other.path[t + 1];
         if (!next.test(from) || !reach_[t].test(to)) return;
-        Bits<W> others = Bits<W>::of(from).neighbours(stride_) & reach_[t];
-        others.reset(to);
-        if (!others.any()) next.reset(from);
+        Board<W> others = Board<W>::bit(from).neighbours(stride_) & reach_[t];
+        others.clear(to);
+        if (!others.any()) next.clear(from);
     }
 
     void trace(Route& route, int planned) {
         int at = route.path[route.length] = route.goal;
         for (int t = route.length - 1; t >= 0; --t) {
-            Bits<W> before = Bits<W>::of(at).neighbours(stride_) & reach_[t];
+            Board<W> before = Board<W>::bit(at).neighbours(stride_) & reach_[t];
             for (int j = 0; j < planned; ++j) {
                 const Route& other = routes_[order_[j]];
-                if (t < other.length && other.path[t] == at) before.reset(other.path[t + 1]);
+                if (t < other.length && other.path[t] == at) before.clear(other.path[t + 1]);
             }
             at = route.path[t] = before.lowest();
         }
@@ -238,14 +238,14 @@ private:
     int n_, stride_, cells_, agents_;
     std::vector<int> bit_;
     std::vector<Cell> cell_of_;
-    Bits<W> grid_, free_;
+    Board<W> grid_, free_;
     std::vector<Route> routes_;
     std::vector<int> order_;
-    std::vector<Bits<W>> occupied_, reach_;
+    std::vector<Board<W>> occupied_, reach_;
     int horizon_ = 0;
     int cost_[2] = {-1, -1};
     bool wait_ = false;
-    std::vector<std::vector<Bits<W>>> levels_from_;
+    std::vector<std::vector<Board<W>>> levels_from_;
     std::vector<int> distance_;
     Problem problem_;
     Solver solver_;

@@ -175,9 +175,8 @@ private:
         }
         cost_ = nodes_[node].cost;
         child_cost_ = cost_ + (makespan_ ? 1 : active);
-        // Where the search has become long, successors are made some layers ahead, to expand each state less often.
-        const std::size_t stored = nodes_.size();
-        limit_ = std::min(problem_->bound, layer_ + (stored < 2000 ? 0 : stored < 20000 ? 1 : 3));
+        // Where the search has become long, successors are made one layer ahead, to expand each state less often.
+        limit_ = std::min(problem_->bound, layer_ + (nodes_.size() >= (makespan_ ? 20'000u : 2'000u) ? 1 : 0));
         next_ = never;
         for (int i = 0; i < agents_; ++i) order_[i] = i;
         if (makespan_) {

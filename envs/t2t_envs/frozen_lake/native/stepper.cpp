@@ -178,7 +178,6 @@ void observe(const Lake& lake, const LakeOptions& options, const Geometry& geome
             observe_window(lake, options, geometry, i, out);
         }
         return;
-        return;
     }
     const int first = std::max(agent, 0);
     if (options.planes) return write_planes(lake, options, first, out.planes);
