@@ -295,7 +295,7 @@ def test_a_file_of_demonstrations_is_learnt_from_in_the_form_the_checkpoint_was_
     path = demonstrations_of(instances[:24], tmp_path, "independent")
     kept = [json.loads(line) for line in path.read_text().splitlines()]
     assert 0 < len(kept) < 24 and "Plan paths" in kept[0]["prompt"][0]["content"]
-    settings = {"answers_file": str(path), "epochs": 2, "batch": 8, "learning_rate": 1e-3}
+    settings = {"answers_file": str(path), "epochs": 2, "batch": 8, "learning_rate": 1e-3, "threads": 1}
     losses = []
     job = job_of(instances[40:44], tmp_path / "sft", settings, checkpoint=fresh, progress=lambda f: losses.append(f["loss"]))
     learnt = trl_sft.from_file(job, check_settings(trl_sft.Settings, settings, "x"))
