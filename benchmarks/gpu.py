@@ -4,7 +4,7 @@
     python benchmarks/gpu.py --lora 16    # adapters in the second part: less memory, less disk
     python benchmarks/gpu.py --smoke      # every line on a CPU with tiny shapes, for a test; its figures mean nothing
 
-Part `loop`: a Qwen3 of 25.9 M parameters with the toy policy's tokenizer is warmed up by `trl-sft` from random weights on exact
+Part `loop`: a Qwen3 of 26.0 M parameters with the toy policy's tokenizer is warmed up by `trl-sft` from random weights on exact
 answers for two agents, then `t2t run`'s own loop takes it through two rounds with the settings of the preset `tiny`.
 Part `qwen`: a model of random weights in Qwen3-4B's shape (from its configuration, nothing is downloaded) takes three updates of
 `trl-grpo`, sampled by transformers' `generate`. Random weights never end an answer, so every response has all its tokens.
