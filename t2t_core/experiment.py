@@ -11,8 +11,7 @@ seed = 0
 [generation]                      # samples: instances a round; the rest goes to the testbed's request
 [training]                        # to the trainer, as it stands
 [validation]                      # set, limit, prompt_format, temperature, max_tokens
-[evaluation]                      # limit, the testbed's options, e.g. agents = "3,4,5", and instances = "own.jsonl" (what is
-                                  # in it is never trained on); empty: no bench at the end
+[evaluation]                      # limit, the testbed's options (agents = "3,4,5"), instances = "own.jsonl"; empty: no bench
 """
 
 from __future__ import annotations
