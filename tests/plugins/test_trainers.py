@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from t2t_plugins.trainers import trl_sft
 from t2t_plugins.trainers.callbacks import watch
 from t2t_plugins.trainers.common import check_settings, last_saved, refuse_overlap, stratified
 from t2t_plugins.trainers.none import NoTrainer
-from t2t_plugins.trainers.trl_grpo import Grpo, Reward, Settings, read_weights, schedule
+from t2t_plugins.trainers.trl_grpo import Grpo, Reward, Settings, configuration, read_weights, schedule
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
@@ -347,3 +348,26 @@ def test_adapters_and_the_plain_engine_train_too_and_the_checkpoint_has_them_mer
     assert before.keys() == after.keys()
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert changed and all("proj" in name for name in changed)
+
+
+@pytest.mark.train
+@pytest.mark.skipif(importlib.util.find_spec("vllm") is not None, reason="vLLM is installed")
+def test_a_vllm_server_without_vllm_here_is_a_sentence(tmp_path, fresh, instances):
+    with pytest.raises(T2TError, match="needs vLLM beside the trainer"):
+        Grpo().train(job_of(instances[:16], tmp_path, {**TINY, "engine": "vllm-server"}, checkpoint=fresh))
+
+
+@pytest.mark.train
+def test_weights_are_float32_unless_bfloat16_is_asked_for(tmp_path):
+    """A step of 2e-6 is lost in a bfloat16 weight, so "auto" must not keep them so."""
+    auto, half = (configuration(Settings(dtype=d), tmp_path, 0) for d in ("auto", "bfloat16"))
+    assert (auto.model_init_kwargs, half.model_init_kwargs) == ({"dtype": "float32"}, {"dtype": "bfloat16"})
+    assert auto.bf16 is torch.cuda.is_available()
+
+
+@pytest.mark.train
+@pytest.mark.slow
+def test_settings_in_the_trainers_name_reach_every_process(tmp_path, fresh, instances):
+    trainer = Grpo(settings={"max_updates": "1", "processes": "2", "buckets": "2"})
+    kept = {k: v for k, v in TINY.items() if k not in ("max_updates", "processes", "buckets")}
+    assert trainer.train(job_of(instances[:16], tmp_path, kept, checkpoint=fresh)).updates == 1

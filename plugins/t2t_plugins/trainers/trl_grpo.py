@@ -11,7 +11,7 @@ import itertools
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -50,8 +50,9 @@ class Settings:
             vLLM in the same process or behind `vllm_server_url`.
         buckets: an update is sampled and trained in so many parts of like prompt length, which saves padding; token means are
             then per part. micro_batch: responses per backward pass; 0: a process's share of a part at once.
-        lora: rank of adapters, which are merged into the new checkpoint; 0 trains all weights. dtype: "auto" is float32 on a
-            CPU, bfloat16 on a GPU.
+        lora: rank of adapters, which are merged into the new checkpoint; 0 trains all weights.
+        dtype: "auto" keeps the weights in float32, with products in bfloat16 on a GPU; weights kept in bfloat16 take half the
+            memory, and a small learning rate hardly moves them.
         prompt_format: "" takes the one the checkpoint was taught, else the testbed's first.
         threads: of torch on a CPU; 0 leaves its default, 1 is best for very small models on a busy machine.
         processes: above 1, runs under `accelerate launch`. max_updates: stop there (0: do all).
@@ -147,7 +148,7 @@ class Grpo:
         if settings.processes > 1 and "LOCAL_RANK" not in os.environ:
             from t2t_plugins.trainers.launched import launch
 
-            return launch(job, settings.processes)
+            return launch(replace(job, settings=asdict(settings)), settings.processes)
         return train(job, settings)
 
 
@@ -219,10 +220,12 @@ def configuration(settings: Settings, folder: Path, seed: int) -> Any:
             where=WHERE,
             cause=f"{settings.buckets} buckets, {processes} processes, {micro} responses at once",
         )
-    dtype = settings.dtype if settings.dtype != "auto" else "bfloat16" if gpu else "float32"
+    dtype = "bfloat16" if settings.dtype == "bfloat16" else "float32"
     vllm = {"vllm-colocate": "colocate", "vllm-server": "server"}.get(settings.engine)
     if vllm == "colocate" and not gpu:
         raise T2TError("vLLM in the training process needs a GPU", where=WHERE, next="use engine=auto, or engine=vllm-server")
+    if vllm == "server":
+        require_vllm()
     return trl.GRPOConfig(
         output_dir=str(folder),
         seed=seed % 2**31,
@@ -250,7 +253,7 @@ def configuration(settings: Settings, folder: Path, seed: int) -> Any:
         vllm_mode=vllm or "colocate",
         vllm_server_base_url=settings.vllm_server_url or None,
         use_cpu=not gpu,
-        bf16=gpu and dtype == "bfloat16",
+        bf16=gpu and settings.dtype != "float32",
         fp16=False,
         gradient_checkpointing=False,
         logging_steps=1,
@@ -262,6 +265,19 @@ def configuration(settings: Settings, folder: Path, seed: int) -> Any:
         disable_tqdm=True,
         dataloader_num_workers=0,
     )
+
+
+def require_vllm() -> None:
+    """TRL talks to a vLLM server through vLLM's own client."""
+    try:
+        import_module("vllm")
+    except ImportError as error:
+        raise T2TError(
+            "engine=vllm-server needs vLLM beside the trainer too",
+            where=WHERE,
+            cause=str(error)[:200],
+            next="pip install -e '.[train,vllm]', or use engine=auto",
+        ) from None
 
 
 def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:
