@@ -267,6 +267,6 @@ def test_a_run_is_measured_on_a_set_of_ones_own_and_never_trained_on_it(tmp_path
     write_instances(tmp_path / "mine.jsonl", own)
     run(*common, "--set", f"evaluation.instances={tmp_path / 'mine.jsonl'}", "--out", tmp_path / "run")
     table = json.loads((tmp_path / "run" / "bench" / "table.json").read_text())
-    assert [s["name"] for s in table["sets"]] == ["3agents", "mine"]
+    assert [s["name"] for s in table["sets"]] == ["3agents", "4agents", "5agents", "mine"]
     drawn = read_instances(tmp_path / "run" / "round_0" / "instances.jsonl")
     assert not {x.canonical() for x in drawn} & {x.canonical() for x in own}
