@@ -71,7 +71,8 @@ def main() -> None:
         }
         rows.append(row)
         verdict = "" if goal is None else f", goal {goal}: {'met' if row['wall_s']['median'] <= goal else 'MISSED'}"
-        print(f"{name:>40}: {text(row['wall_s'], 3)} s{verdict}; over the floor {text(row['over_the_floor'], 1)}; "
+        print(f"{name:>40}: {text(row['wall_s'], 3)} s{verdict}; of it {row['processor_s']['median']:.3f} s on the processor; "
+              f"over the floor {text(row['over_the_floor'], 1)}; "
               f"heavy packages: {', '.join(row['heavy_packages_imported']) or 'none'}")  # fmt: skip
     write("startup", given.out, {"rows": rows})
 
