@@ -13,6 +13,7 @@ from oracle import Oracle
 from t2t_core.seeding import Stream
 from t2t_envs.frozen_lake import reference_cbs, rules
 from t2t_envs.frozen_lake.instance import OBJECTIVES, Instance
+from t2t_envs.frozen_lake.sampling import GridCell, Wanted, draw_cell
 from t2t_envs.frozen_lake.solver import UnsolvableError, flat_arrays, native_core, solve, solve_many
 
 PER_CELL_GROUP = 384  # instances per objective, agent count and size: 2 * 4 * 384, of which more than 2,000 are solvable
@@ -133,3 +134,11 @@ def test_every_native_algorithm_says_the_same(objective: str) -> None:
     expected = by_method(large, objective, method=0)
     for method in (3, 4):
         assert by_method(large, objective, method) == expected
+
+
+def test_a_pair_that_is_first_searched_while_its_team_is_planned_leaves_the_tables_of_the_team_alone() -> None:
+    """Among these is a team whose wait-free plan asks for a pair that nothing had asked for before."""
+    drawn = draw_cell(GridCell(7, 17, 3, "sum_of_costs"), 7, Wanted(30, 30, distinct=False)).instances
+    status, costs, waits = by_method(drawn, "sum_of_costs", method=2)
+    assert set(status) == {0}
+    assert [(x.optimum, x.requires_wait) for x in drawn] == [(c, w == 1) for c, w in zip(costs, waits, strict=True)]

@@ -31,6 +31,7 @@ public:
         for (int i = 0; i < count; ++i) {
             from_start_[i].reset(grid, agents[i].start, grid.free);
             std::fill_n(pair_optimum_ + i * max_team, count, JointResult{});
+            std::fill_n(pair_searched_ + i * max_team, count, false);
         }
     }
 
@@ -48,7 +49,8 @@ public:
     JointResult pair(int i, int j, Path* path_i, Path* path_j) {
         if (i > j) return pair(j, i, path_j, path_i);
         JointResult& known = pair_optimum_[i * max_team + j];
-        if (known.status == Status::undecided) known = search_pair(i, j);
+        if (!pair_searched_[i * max_team + j]) known = search_pair(i, j);
+        pair_searched_[i * max_team + j] = true;
         if (known.status == Status::solved && path_i != nullptr) {
             if (within(i, j, known.cost, true)) {
                 pair_search_.paths(*path_i, *path_j);
@@ -84,6 +86,7 @@ public:
         const int surplus = bound - alone(team);
         // On a chequered grid an agent that never waits needs an even number of steps beyond its distance.
         if (sum && surplus % 2 != 0) return {Status::infeasible, -1};
+        if (pair_bound(team) > bound) return {Status::infeasible, -1};
         for (std::size_t b = 1; b < team.size(); ++b) {
             for (std::size_t a = 0; a < b; ++a) {
                 const int budget = sum ? agent(team[a]).distance + agent(team[b]).distance + surplus : bound;
@@ -111,7 +114,8 @@ private:
         stage_ = first_stage_;
         return joint(team, {objective_, true}, unlimited, paths);
     }
-    // A lower bound of a team's optimum from its pairs.
+    // A lower bound of a team's optimum from its pairs. Whoever calls `joint` asks for it first: a pair that is searched while
+    // the tables of a team are being made would make its own in their place.
     int pair_bound(const std::vector<int>& team) {
         int excess[max_team * (max_team - 1) / 2], largest = 0;
         for (int b = 1; b < static_cast<int>(team.size()); ++b) {
@@ -301,6 +305,7 @@ private:
     const int first_stage_, last_stage_;
     int stage_ = 0;
     JointResult pair_optimum_[max_team * max_team];
+    bool pair_searched_[max_team * max_team] = {};
     PairSearch<W> pair_search_;
     PairTableBuilder<W> builder_;
     TeamTableBuilder<W, 3> triples_;
