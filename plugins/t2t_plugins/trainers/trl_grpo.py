@@ -225,7 +225,8 @@ def configuration(settings: Settings, folder: Path, seed: int) -> Any:
     if vllm == "colocate" and not gpu:
         raise T2TError("vLLM in the training process needs a GPU", where=WHERE, next="use engine=auto, or engine=vllm-server")
     if vllm == "server":
-        require_vllm()
+        what, how = "engine=vllm-server needs vLLM beside the trainer too", "pip install -e '.[train,vllm]', or use engine=auto"
+        require(WHERE, "vllm", what=what, next=how)
     return trl.GRPOConfig(
         output_dir=str(folder),
         seed=seed % 2**31,
@@ -265,19 +266,6 @@ def configuration(settings: Settings, folder: Path, seed: int) -> Any:
         disable_tqdm=True,
         dataloader_num_workers=0,
     )
-
-
-def require_vllm() -> None:
-    """TRL talks to a vLLM server through vLLM's own client."""
-    try:
-        import_module("vllm")
-    except ImportError as error:
-        raise T2TError(
-            "engine=vllm-server needs vLLM beside the trainer too",
-            where=WHERE,
-            cause=str(error)[:200],
-            next="pip install -e '.[train,vllm]', or use engine=auto",
-        ) from None
 
 
 def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:
