@@ -11,7 +11,10 @@ import sys
 import time
 from dataclasses import asdict, dataclass, replace
 
+from click.testing import CliRunner
+
 from t2t_core import jsonlines
+from t2t_core.cli import cli
 from t2t_core.errors import T2TError
 from t2t_core.records import InstanceSet, Metric, Option, Place, Response, Verdict
 from t2t_core.seeding import Stream
@@ -95,6 +98,14 @@ class Addition:
             return Verdict(checks, False, False, None)
         known = instance.label is not None
         return Verdict(checks, True, off == 0 if known else None, off, {"distance": off}, off if known else None)
+
+
+def t2t(*arguments):
+    """`t2t ...` in this process, an error of its own raised; the result has its output and exit status."""
+    result = CliRunner().invoke(cli, [str(a) for a in arguments], standalone_mode=False)
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
 
 
 class Adder:

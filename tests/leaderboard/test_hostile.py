@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 import addition
-from t2t_core.cli import cli
+from addition import t2t
 from t2t_core.errors import T2TError
 from t2t_core.seeding import Stream
 from t2t_leaderboard import board, html, markdown, rescoring, submission
@@ -37,13 +36,6 @@ ODD: list[Any] = [None, True, -1, 10**60, 1e300, "", "../../../etc", EVIL, [], {
 @pytest.fixture(autouse=True)
 def _addition() -> None:
     addition.register()
-
-
-def t2t(*arguments: Any) -> Result:
-    result = CliRunner().invoke(cli, [str(a) for a in arguments], standalone_mode=False)
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
 
 
 @pytest.fixture(scope="module")
