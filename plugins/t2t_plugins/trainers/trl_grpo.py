@@ -54,7 +54,7 @@ class Settings:
         dtype: "auto" keeps the weights in float32, with products in bfloat16 on a GPU; weights kept in bfloat16 take half the
             memory, and a small learning rate hardly moves them.
         prompt_format: "" takes the one the checkpoint was taught, else the testbed's first.
-        threads: of torch on a CPU; 0 leaves its default, 1 is best for very small models on a busy machine.
+        threads: of torch on a CPU; 0 leaves its default; very small models gain by few, and by one only on a busy machine.
         processes: above 1, runs under `accelerate launch`. max_updates: stop there (0: do all).
     """
 

@@ -46,7 +46,7 @@ class Settings:
         save_every: updates between two saved states; training resumes from the last one.
         dtype: "auto" keeps the weights in float32, with products in bfloat16 on a GPU; weights kept in bfloat16 take half the
             memory, and round small steps away.
-        threads: of torch on a CPU; 0 leaves its default, 1 is best for very small models on a busy machine.
+        threads: of torch on a CPU; 0 leaves its default; very small models gain by few, and by one only on a busy machine.
     """
 
     answers_from: str = "cbs"
