@@ -6,12 +6,14 @@ void bind_solver(pybind11::module_& module);
 void bind_generator(pybind11::module_& module);
 void bind_stepper(pybind11::module_& module);
 void bind_demonstrations(pybind11::module_& module);
+void bind_answers(pybind11::module_& module);
 }  // namespace t2t
 
 PYBIND11_MODULE(_native, module) {
-    module.doc() = "Native core of t2t_envs.frozen_lake: exact solver, generator, batched stepping.";
+    module.doc() = "Native core of t2t_envs.frozen_lake: exact solver, generator, batched stepping, verifier.";
     t2t::bind_solver(module);
     t2t::bind_generator(module);
     t2t::bind_stepper(module);
     t2t::bind_demonstrations(module);
+    t2t::bind_answers(module);
 }
