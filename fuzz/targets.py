@@ -35,6 +35,7 @@ from t2t_plugins.designers import reader
 from t2t_plugins.policies import answers, reply
 
 INSTANCE = Instance(3, [(0, 0)], [(2, 0), (1, 0)], [(1, 2), (2, 2)], "makespan", "2agents_3x3_0236", 3, 6, False)
+DOCUMENTED = "<answer>\nAgent 0: (2,0) -> (2,1) -> (2,2) -> (1,2)\nAgent 1: (1,0) -> (1,1) -> (2,1) -> (2,2)\n</answer>"
 SAMPLING = ("temperature", "max_tokens", "top_p", "thinking")
 SECONDS = 3.0  # of processor time for `LONG` characters; linear readers need some 0.1, quadratic ones minutes
 LONG = 1 << 17
@@ -76,6 +77,10 @@ def answer(data: bytes) -> None:
         assert found and all(path and all(type(x) is int for cell in path for x in cell) for path in found.values())
         if list(found) == list(range(len(found))):
             assert parse_answer(format_answer(list(found.values()))) == found
+    middle = len(DOCUMENTED) * (data[0] if data else 0) // 256
+    for near in (text, DOCUMENTED[:middle] + text[1:] + DOCUMENTED[middle + len(data) % 5 :]):
+        found, expected = verifier.verify(INSTANCE, near), verifier.reference_verify(INSTANCE, near)
+        assert repr(found) == repr(expected), "the native core says otherwise"
     linear(lambda long: verifier.verify(INSTANCE, long), text)
 
 

@@ -74,7 +74,7 @@ def native_core() -> ModuleType | None:
         return import_module(f"{__package__}._native")
     except ImportError as error:
         warnings.warn(
-            f"the native core is not available ({error}); the plain-Python search is used and is far slower. "
+            f"the native core is not available ({error}); plain Python is used and is far slower. "
             "Install a C++20 compiler and reinstall to build it.",
             RuntimeWarning,
             stacklevel=3,

@@ -9,6 +9,8 @@ All checks are reported for every answer. Our choices where the paper leaves it 
   agents, for conflicts. An edge conflict's step is the one at which the two have swapped.
 * An answer cheaper than the stored optimum shows that the label is wrong: `optimal` is False (its cost is not the stored
   one), the gap is negative and the verdict carries the fault `label`. It is never counted as optimal in silence.
+
+Ordinary answers are read and checked by the native core, in the same way; it leaves every other one to the rules below.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from t2t_core.records import Fault, Verdict
 
 from .instance import Cell, Instance
 from .parser import Label, Path, parse_answer
-from .rules import DELTAS, costs, first_path_conflict, in_bounds, is_legal_move
+from .rules import DELTAS, Costs, costs, first_path_conflict, in_bounds, is_legal_move
+from .solver import native_core
 
 CHECKS = (
     "parsable",
@@ -44,7 +47,17 @@ def verify(instance: Instance, text: str) -> Verdict:
     """
     if not isinstance(text, str):
         raise T2TError(f"an answer is text, not {type(text).__name__}", next="verify_paths checks paths as cells")
-    return _judge(_checked(instance), parse_answer(text))
+    _checked(instance)
+    if core := native_core():
+        judged = core.judge_answer(text, instance.size, instance.holes, instance.starts, instance.goals)
+        if judged is not None:
+            return _judged(instance, *judged)
+    return reference_verify(instance, text)
+
+
+def reference_verify(instance: Instance, text: str) -> Verdict:
+    """The same verdict by the rules in Python alone: what the native core is compared with."""
+    return _judge(instance, parse_answer(text))
 
 
 def verify_paths(instance: Instance, paths: Sequence[Sequence[Cell]]) -> Verdict:
@@ -67,17 +80,32 @@ def _checked(instance: Instance) -> Instance:
     return instance
 
 
+def _judged(instance: Instance, bits: int, makespan: int, sum_of_costs: int, answer: Mapping[Label, Path] | None) -> Verdict:
+    """The verdict of what the native core found; it leaves the places of faults to us."""
+    if answer is None:
+        return _valid(instance, Costs(makespan, sum_of_costs))
+    checks = {name: bool(bits >> i & 1) for i, name in enumerate(CHECKS)}
+    return _invalid(instance, answer, _of_agents(instance, answer), checks)
+
+
+def _of_agents(instance: Instance, answer: Mapping[Label, Path]) -> dict[int, Path]:
+    return {agent: answer[agent] for agent in range(instance.num_agents) if agent in answer}
+
+
 def _judge(instance: Instance, answer: Mapping[Label, Path] | None) -> Verdict:
     k = instance.num_agents
-    paths = {agent: answer[agent] for agent in range(k) if agent in answer} if answer else {}
+    paths = _of_agents(instance, answer or {})
     checks = dict.fromkeys(CHECKS, False)
     checks["parsable"] = bool(answer)
     checks["agent_count"] = answer is not None and len(paths) == k == len(answer)
     if paths:
         _check_paths(instance, paths, checks)
-    if all(checks.values()):
-        return _valid(instance, [paths[agent] for agent in range(k)], checks)
-    return Verdict(checks, valid=False, optimal=False, cost=None, faults=_faults(instance, answer or {}, paths, checks))
+    if not all(checks.values()):
+        return _invalid(instance, answer or {}, paths, checks)
+    both = costs([paths[agent] for agent in range(k)], instance.goals)
+    if both is None:
+        raise AssertionError("paths that reach their goals have costs")
+    return _valid(instance, both)
 
 
 @functools.lru_cache(maxsize=64)
@@ -116,10 +144,7 @@ def _first_illegal(path: Path) -> int | None:
     return None
 
 
-def _valid(instance: Instance, paths: Sequence[Path], checks: Mapping[str, bool]) -> Verdict:
-    both = costs(paths, instance.goals)
-    if both is None:
-        raise AssertionError("paths that reach their goals have costs")
+def _valid(instance: Instance, both: Costs) -> Verdict:
     known = {"makespan": both.makespan, "sum_of_costs": both.sum_of_costs}
     stored = {"makespan": instance.optimal_makespan, "sum_of_costs": instance.optimal_sum_of_costs}
     gaps = {name: cost - optimum for name, cost in known.items() if (optimum := stored[name]) is not None}
@@ -127,7 +152,7 @@ def _valid(instance: Instance, paths: Sequence[Path], checks: Mapping[str, bool]
     message = "this answer is better than the instance's stored optimum, which is wrong: "
     gap = gaps.get(instance.objective)
     return Verdict(
-        checks,
+        dict.fromkeys(CHECKS, True),
         valid=True,
         optimal=None if gap is None else gap == 0,
         cost=known[instance.objective],
@@ -136,6 +161,12 @@ def _valid(instance: Instance, paths: Sequence[Path], checks: Mapping[str, bool]
         gaps=gaps,
         faults={LABEL: Fault(message + ", ".join(wrong))} if wrong else {},
     )
+
+
+def _invalid(
+    instance: Instance, answer: Mapping[Label, Path], paths: Mapping[int, Path], checks: Mapping[str, bool]
+) -> Verdict:
+    return Verdict(checks, valid=False, optimal=False, cost=None, faults=_faults(instance, answer, paths, checks))
 
 
 def _faults(
