@@ -163,6 +163,13 @@ def test_what_is_not_certain_is_left_to_python(text: str) -> None:
     agreed(instance, text)
 
 
+def test_without_the_native_core_the_verdict_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance, paths = lakes()[0]
+    native = verify(instance, format_answer(paths))
+    monkeypatch.setattr(rules, "native_core", lambda: None)
+    assert repr(verify(instance, format_answer(paths))) == repr(native)
+
+
 class Text(str):
     """Its characters may be only a part of what it means."""
 
