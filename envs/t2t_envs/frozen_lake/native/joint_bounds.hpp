@@ -48,28 +48,19 @@ public:
         if (largest >= no_finish) return never;
         return makespan() ? largest : sum + excess_bound(excess, agents_);
     }
-    // What the block of position `at` still needs if its agents up to there have moved and the others have not.
-    int block_bound(const Split& split, int at, const int* now, const int* after) const {
-        const int start = split.start[at], size = split.size[start], moved = at - start + 1;
-        const int* order = split.order + start;
-        const int a = order[0];
-        if (size == 1) return problem_->distance[a][after[a]];
-        const int b = order[1];
-        if (size == 2) {
-            if (moved == 2) return pair_of(a, after[a], b, after[b]);
-            return problem_->distance[a][after[a]] + problem_->distance[b][now[b]];
-        }
-        const int c = order[2];
-        if (size == 4) {
-            const int d = order[3];
-            if (moved == 4) return quad_cost(10 - a - b - c - d, after);
-            if (moved == 3) return triple_cost(a, after[a], b, after[b], c, after[c]) + problem_->distance[d][now[d]];
-            if (moved == 2) return pair_of(a, after[a], b, after[b]) + pair_of(c, now[c], d, now[d]);
-            return problem_->distance[a][after[a]] + triple_cost(b, now[b], c, now[c], d, now[d]);
-        }
-        if (moved == 3) return triple_cost(a, after[a], b, after[b], c, after[c]);
-        if (moved == 2) return pair_of(a, after[a], b, after[b]) + problem_->distance[c][now[c]];
-        return problem_->distance[a][after[a]] + pair_of(b, now[b], c, now[c]);
+    // The table of one to four agents, in their order.
+    const std::uint16_t* table_of(const int* agents, int count) const {
+        const auto* a = agents;
+        if (count == 1) return problem_->distance[a[0]].data();
+        if (count == 2) return problem_->pair[JointProblem::pair_number(a[0], a[1])].data();
+        if (count == 3) return problem_->triple[JointProblem::triple_number(a[0], a[1], a[2])].data();
+        return problem_->quad[agents_ == 4 ? 0 : 10 - a[0] - a[1] - a[2] - a[3]].data();
+    }
+    // What none to three of them still need.
+    int cost_of(const int* agents, int count, const int* state) const {
+        std::size_t entry = 0;
+        for (int n = 0; n < count; ++n) entry = entry * (problem_->cells + 1) + state[agents[n]];
+        return count == 0 ? 0 : table_of(agents, count)[entry];
     }
     Split split(const int* state) const {
         Split split;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "joint_bounds.hpp"
+#include "joint_moves.hpp"
 
 namespace t2t {
 namespace {
@@ -102,7 +103,7 @@ private:
     // All states at step 0: an agent that starts on its goal may have arrived already.
     void add_starts(int agent) {
         if (agent == agents_) {
-            add(pack(now_), none, 0, problem_->bound);
+            add(pack(now_), none, 0);
             return;
         }
         now_[agent] = problem_->starts[agent];
@@ -116,27 +117,26 @@ private:
         for (int i = 0; i < agents_; ++i) key |= static_cast<Key>(state[i]) << (i * bits_);
         return key;
     }
-    // A state reached at this cost. It is stored if its f is within `limit`, else its f is returned.
-    int add(Key key, std::uint32_t parent, int cost, int limit) {
+    // A state reached at this cost. Most are reached several times, so it is stored even where its f is beyond the limit.
+    void add(Key key, std::uint32_t parent, int cost) {
         std::size_t at = hash(key) & (slots_.size() - 1);
         for (; slots_[at].node != none; at = (at + 1) & (slots_.size() - 1)) {
             Slot& slot = slots_[at];
             if (slot.key != key) continue;
-            if (slot.cost <= cost) return 0;
+            if (slot.cost <= cost) return;
             slot.cost = cost;
             nodes_[slot.node].parent = parent, nodes_[slot.node].cost = cost;
             push(slot.node);
-            return 0;
+            return;
         }
         int state[max_team];
         for (int i = 0; i < agents_; ++i) state[i] = unpack(key, i);
         const int rest = bounds_->whole_bound(state);
-        if (cost + rest > limit) return cost + rest;
+        if (cost + rest > problem_->bound) return;
         slots_[at] = {key, static_cast<std::uint32_t>(nodes_.size()), cost};
         nodes_.push_back({key, parent, cost, rest, 0});
         push(slots_[at].node);
         if (nodes_.size() * 2 >= slots_.size()) rehash();
-        return 0;
     }
     void push(std::uint32_t node) {
         nodes_[node].next = std::max(layer_, nodes_[node].cost + nodes_[node].rest);
@@ -176,21 +176,18 @@ private:
         cost_ = nodes_[node].cost;
         child_cost_ = cost_ + (makespan_ ? 1 : active);
         // Where the search has become long, successors are made one layer ahead, to expand each state less often.
-        limit_ = std::min(problem_->bound, layer_ + (nodes_.size() >= (makespan_ ? 20'000u : 2'000u) ? 1 : 0));
+        limit_ = std::min(problem_->bound, layer_ + (nodes_.size() >= (makespan_ ? 20'000u : 500u) ? 1 : 0));
         next_ = never;
-        for (int i = 0; i < agents_; ++i) order_[i] = i;
         if (makespan_) {
             move_makespan(0, 0);
         } else {
-            split_ = bounds_->split(now_);
-            std::copy_n(split_.order, agents_, order_);
-            move_sum(0, 0, cost_ + split_.total);
+            next_ = moves_.within(*problem_, *bounds_, now_, bits_, cost_, limit_, [&](Key key) { child(key, 0); });
         }
         // The last one added is expanded first. The makespan says little about who is near the goals, so their sum does.
         if (makespan_) {
             std::stable_sort(children_.begin(), children_.end(), [](const Child& a, const Child& b) { return a.rest > b.rest; });
         }
-        for (const Child& child : children_) postpone(add(child.key, node, child_cost_, limit_));
+        for (const Child& child : children_) add(child.key, node, child_cost_);
         if (next_ <= problem_->bound) {
             nodes_[node].next = next_;
             enqueue(node, next_);
@@ -199,77 +196,59 @@ private:
         }
     }
 
-    // Calls use(new state, its place, whether the agent was active) for every move of the agent that meets no earlier one.
+    // Calls use(new state, its place) for every move of the agent that meets no earlier one.
     template <typename Use>
     void for_moves(int at, Use use) {
-        const int agent = order_[at], cells = problem_->cells, from = now_[agent], goal = problem_->goals[agent];
+        const int cells = problem_->cells, from = now_[at], goal = problem_->goals[at];
         if (from == cells) {
-            if (!blocked(at, goal)) use(agent, cells, goal, 0);
+            if (!blocked(at, goal)) use(cells, goal);
             return;
         }
-        if (problem_->movement.waits && !blocked(at, from)) use(agent, from, from, 1);
+        if (problem_->movement.waits && !blocked(at, from)) use(from, from);
         for (const int to : problem_->neighbours[from]) {
             if (to < 0) break;
             if (blocked(at, to)) continue;
-            use(agent, to, to, 1);
-            if (commits_ && to == goal) use(agent, cells, to, 1);
+            use(to, to);
+            if (commits_ && to == goal) use(cells, to);
         }
     }
     bool blocked(int at, int to) const {
-        const int here = place_[order_[at]];
-        for (int earlier = 0; earlier < at; ++earlier) {
-            const int other = order_[earlier];
+        const int here = place_[at];
+        for (int other = 0; other < at; ++other) {
             if (target_[other] == to || (target_[other] == here && place_[other] == to)) return true;
         }
         return false;
     }
 
     void move_makespan(int at, int largest) {
-        if (at == agents_) return child();
-        for_moves(at, [&](int agent, int state, int place, int) {
-            int need = std::max<int>(largest, problem_->distance[agent][state]);
-            for (int other = 0; other < agent; ++other) need = std::max(need, bounds_->pair_cost(other, after_[other], agent, state));
+        if (at == agents_) {
+            int rest = 0;
+            for (int i = 0; i < agents_; ++i) rest += problem_->distance[i][after_[i]];
+            return child(pack(after_), rest);
+        }
+        for_moves(at, [&](int state, int place) {
+            int need = std::max<int>(largest, problem_->distance[at][state]);
+            for (int i = 0; i < at; ++i) need = std::max(need, bounds_->pair_cost(i, after_[i], at, state));
             if (problem_->with_triples) {
-                for (int j = 1; j < agent; ++j) {
-                    for (int i = 0; i < j; ++i) {
-                        need = std::max(need, bounds_->triple_cost(i, after_[i], j, after_[j], agent, state));
-                    }
+                for (int j = 1; j < at; ++j) {
+                    for (int i = 0; i < j; ++i) need = std::max(need, bounds_->triple_cost(i, after_[i], j, after_[j], at, state));
                 }
             }
             if (need >= no_finish) return;
             if (child_cost_ + need > limit_) return postpone(child_cost_ + need);
-            after_[agent] = state;
-            target_[agent] = place;
+            after_[at] = state;
+            target_[at] = place;
             move_makespan(at + 1, need);
         });
     }
 
-    // Agents move in the order of the split. `steps` is what the moves of this block cost so far, `total` a lower bound
-    // of the whole: blocks before this one after their moves, this one and the later ones as before any move.
-    void move_sum(int at, int steps, int total) {
-        if (at == agents_) return child();
-        const int start = split_.start[at], before = split_.cost[start];
-        for_moves(at, [&](int agent, int state, int place, int step) {
-            after_[agent] = state;
-            target_[agent] = place;
-            const int block = steps + step + bounds_->block_bound(split_, at, now_, after_);
-            if (block >= no_finish) return;
-            const int bound = total + std::max(0, block - before);
-            if (bound > limit_) return postpone(bound);
-            const bool complete = at + 1 == start + split_.size[start];
-            move_sum(at + 1, complete ? 0 : steps + step, complete ? total - before + block : total);
-        });
-    }
     // A successor beyond the limit: this state is expanded again at its f.
     void postpone(int f) {
         if (f > limit_ && f < next_) next_ = f;
     }
     // Successors are looked up together, so that the memory accesses overlap.
-    void child() {
-        const Key key = pack(after_);
+    void child(Key key, int rest) {
         __builtin_prefetch(&slots_[hash(key) & (slots_.size() - 1)]);
-        int rest = 0;
-        for (int i = 0; makespan_ && i < agents_; ++i) rest += problem_->distance[i][after_[i]];
         children_.push_back({key, rest});
     }
 
@@ -283,9 +262,9 @@ private:
     std::vector<std::vector<std::uint32_t>> buckets_;
     std::uint32_t goal_ = none;
     // The expansion under way: states before and after, the cells the agents stand on before and after.
-    int now_[max_team], after_[max_team], place_[max_team], target_[max_team], order_[max_team];
+    int now_[max_team], after_[max_team], place_[max_team], target_[max_team];
     int cost_ = 0, child_cost_ = 0, limit_ = 0, next_ = 0;
-    Split split_;
+    JointMoves<Key> moves_;
 };
 
 JointSearch::JointSearch()

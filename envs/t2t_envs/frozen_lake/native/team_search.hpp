@@ -163,7 +163,7 @@ private:
         // (An expansion for the makespan is several times quicker.)
         const std::uint64_t pace = objective_ == Objective::makespan ? 3 : 1;
         const std::uint64_t patience[] = {pace * (500 + cells * cells * cells * team.size() / 100),
-                                          pace * (2000 + cells * cells * cells / (team.size() == 4 ? 8 : 2)), 0};
+                                          pace * (6000 + cells * cells * cells * 3 / (team.size() == 4 ? 8 : 2)), 0};
         JointResult result;
         for (;; ++stage_) {
             if (stage_ >= 1 && !can_finish_ && team.size() >= 3) {
