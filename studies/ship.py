@@ -1,4 +1,4 @@
-"""Puts the last checkpoints of seed 1's arms `checkpoint` and `fixed` into the package, as `tiny:designed` and `tiny:control`.
+"""Puts the last checkpoints of the first seed's arms `checkpoint` and `fixed` into the package, as `tiny:designed` and `tiny:control`.
 
 python studies/ship.py SWEEP
 """
@@ -16,7 +16,7 @@ from t2t_core.arms import read_table
 from t2t_core.round_files import RoundFiles, open_run
 from t2t_core.sweeping import arm_name
 
-SEED, CONTEXT = 1, "F"
+SEED, CONTEXT = 6, "F"
 SHIPPED = {"designed": "checkpoint", "control": "fixed"}
 
 

@@ -9,6 +9,7 @@ import pytest
 
 STUDIES = Path(__file__).parents[2] / "studies"
 RESULTS = STUDIES / "tiny" / "results"
+FIVE_SEEDS = STUDIES / "tiny" / "five_seeds"
 
 spec = importlib.util.spec_from_file_location("collect", STUDIES / "collect.py")
 collect = importlib.util.module_from_spec(spec)
@@ -17,6 +18,7 @@ spec.loader.exec_module(collect)
 
 def test_the_differences_follow_from_the_outcomes():
     assert collect.check(RESULTS) >= 20
+    assert collect.check(FIVE_SEEDS) == 12
 
 
 def test_a_changed_outcome_is_found(tmp_path):
@@ -28,20 +30,30 @@ def test_a_changed_outcome_is_found(tmp_path):
         collect.check(tmp_path)
 
 
-def test_every_arm_was_given_the_same():
-    result = json.loads((RESULTS / "sweep.json").read_text())
+@pytest.mark.parametrize(
+    ("results", "designers", "seeds"),
+    [
+        (RESULTS, {"fixed", "random", "rule", "uniform", "base", "checkpoint"}, [1, 2, 3, 4, 5]),
+        (FIVE_SEEDS, {"fixed", "checkpoint"}, [6, 7, 8, 9, 10]),
+    ],
+)
+def test_every_arm_was_given_the_same(results, designers, seeds):
+    result = json.loads((results / "sweep.json").read_text())
     trained = [arm for arm in result["arms"] if arm["arm"] != "base"]
-    assert {arm["arm"].split()[0] for arm in trained} == {"fixed", "random", "rule", "uniform", "base", "checkpoint"}
-    assert all(arm["seeds"] == [1, 2, 3, 4, 5] for arm in result["arms"]) and result["unequal"] == []
+    assert {arm["arm"].split()[0] for arm in trained} == designers
+    assert all(arm["seeds"] == seeds for arm in result["arms"]) and result["unequal"] == []
     assert len({tuple(arm["budget"][k] for k in ("rounds", "instances", "samples", "updates")) for arm in trained}) == 1
 
 
-def test_the_preset_was_not_changed_after_the_runs():
-    """A run of the study is a run of the preset as it stands, apart from the sets it was measured on, its smaller budget, and a thread."""
+@pytest.mark.parametrize(
+    ("arm", "smaller"), [(FIVE_SEEDS / "seed_6", []), (RESULTS / "seed_1", ["generation.samples=1536"])]
+)
+def test_the_preset_was_not_changed_after_the_runs(arm, smaller):
+    """They are runs of the preset as it stands, apart from the sets they were measured on, the one's budget, and a thread."""
     from t2t_core.experiment import resolve
 
-    ran = json.loads((RESULTS / "seed_1" / "checkpoint_F" / "run.json").read_text())["settings"]
-    now = resolve("tiny", None, ["generation.samples=1536", "training.threads=1"], {}, {}).to_dict()
+    ran = json.loads((arm / "checkpoint_F" / "run.json").read_text())["settings"]
+    now = resolve("tiny", None, ["training.threads=1", *smaller], {}, {}).to_dict()
     assert {k: v for k, v in ran.items() if k not in ("seed", "evaluation", "fork")} == {
         k: v for k, v in now.items() if k not in ("seed", "evaluation")
     }
