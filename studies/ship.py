@@ -1,4 +1,4 @@
-"""Puts the last checkpoints of the first seed's arms `checkpoint` and `fixed` into the package, as `tiny:designed` and `tiny:control`.
+"""Puts the last checkpoints of the first seed's arms `checkpoint` and `fixed` in the package: `tiny:designed` and `tiny:control`.
 
 python studies/ship.py SWEEP
 """

@@ -1,6 +1,9 @@
-// The joint moves from one state of a search for the sum of costs. The agents of a block (see Split) move together, by the
-// table that knows them together; then blocks are put together where nobody meets. What a block's move adds to its bound is
-// known before, so only moves within the limit are ever made.
+// The joint moves from one state of a search. What cannot go together is known of every two options of two agents before any
+// joint move is made, as a set of bits.
+//
+// For the sum of costs, the agents of a block (see Split) move together, by the table that knows them together; then blocks
+// are put together where nobody meets. What a block's move adds to its bound is known, so only moves within the limit are made.
+// For the makespan, two agents that would need too long together cannot go together either.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -15,18 +18,27 @@ public:
     // Calls child(key of the state after it) for every joint move from `now` whose bound, with `cost` so far, is at most
     // `limit`. Returns a lower bound above the limit of all others, `never` if there are none.
     template <typename Child>
-    int within(const JointProblem& problem, const JointBounds& bounds, const int* now, int bits, int cost, int limit,
-               Child child) {
-        problem_ = &problem, bounds_ = &bounds, now_ = now, bits_ = bits;
+    int within_sum(const JointProblem& problem, const JointBounds& bounds, const int* now, int bits, int cost, int limit,
+                   Child child) {
         const Split split = bounds.split(now);
-        base_ = cost + split.total, room_ = limit - base_, next_ = never;
+        base_ = cost + split.total, room_ = limit - base_;
         if (room_ < 0) return base_;
-        to_.resize(problem.cells), on_.resize(problem.cells);
-        for (int i = 0; i < problem.agents; ++i) list_options(i);
-        for (int i = 0; i < problem.agents; ++i) note_meetings(i);
-        for (int i = 0; i < problem.agents; ++i) forget_options(i);
+        list_all_options(problem, bounds, now, bits, no_finish - 1);
         list_blocks(split);
         join(0, 0, 0, 0, child);
+        return next_;
+    }
+    // The same for the makespan: child(key, what all agents alone still need, summed), by the distances and the pairs alone.
+    template <typename Child>
+    int within_makespan(const JointProblem& problem, const JointBounds& bounds, const int* now, int bits, int cost, int limit,
+                        Child child) {
+        base_ = cost + 1, room_ = limit - base_;
+        if (room_ < 0) return base_;
+        list_all_options(problem, bounds, now, bits, room_);
+        for (int j = 1; j < problem.agents; ++j) {
+            for (int i = 0; i < j; ++i) note_slow_pairs(i, j);
+        }
+        combine(0, 0, 0, 0, child);
         return next_;
     }
 
@@ -54,12 +66,23 @@ private:
         Move move;
     };
 
-    void list_options(int i) {
+    // Those of every agent from which it needs at most `most` alone.
+    void list_all_options(const JointProblem& problem, const JointBounds& bounds, const int* now, int bits, int most) {
+        problem_ = &problem, bounds_ = &bounds, now_ = now, bits_ = bits, next_ = never;
+        to_.resize(problem.cells), on_.resize(problem.cells);
+        for (int i = 0; i < problem.agents; ++i) list_options(i, most);
+        for (int i = 0; i < problem.agents; ++i) note_meetings(i);
+        for (int i = 0; i < problem.agents; ++i) forget_options(i);
+    }
+    void list_options(int i, int most) {
         const int cells = problem_->cells, from = now_[i], goal = problem_->goals[i];
         place_[i] = from == cells ? goal : from;
         count_[i] = 0;
         on_[place_[i]] = i + 1;
+        const auto& distance = problem_->distance[i];
+        const bool commits = problem_->movement.commits();
         auto add = [&](int state, int place, int step) {
+            if (distance[state] > most) return beyond(distance[state]);
             to_[place] |= bit(i, count_[i]);
             options_[i][count_[i]++] = {state, place, step, 0};
         };
@@ -68,7 +91,7 @@ private:
         for (const int to : problem_->neighbours[from]) {
             if (to < 0) break;
             add(to, to, 1);
-            if (to == goal) add(cells, to, 1);
+            if (commits && to == goal) add(cells, to, 1);
         }
     }
     static Options bit(int agent, int option) { return Options{1} << (agent * most_options + option); }
@@ -85,6 +108,34 @@ private:
     void forget_options(int i) {
         on_[place_[i]] = 0;
         for (int o = 0; o < count_[i]; ++o) to_[options_[i][o].place] = 0;
+    }
+
+    void note_slow_pairs(int i, int j) {
+        for (int a = 0; a < count_[i]; ++a) {
+            for (int b = 0; b < count_[j]; ++b) {
+                Option &one = options_[i][a], &other = options_[j][b];
+                const int need = bounds_->pair_cost(i, one.state, j, other.state);
+                if (need <= room_ || one.meets & bit(j, b)) continue;
+                beyond(need);
+                one.meets |= bit(j, b);
+                other.meets |= bit(i, a);
+            }
+        }
+    }
+    // A move that adds too much.
+    void beyond(int added) {
+        if (added < no_finish) next_ = std::min(next_, base_ + added);
+    }
+
+    template <typename Child>
+    void combine(int i, Key key, Options meets, int rest, Child& child) {
+        if (i == problem_->agents) return child(key, rest);
+        for (int o = 0; o < count_[i]; ++o) {
+            if (meets & bit(i, o)) continue;
+            const Option& option = options_[i][o];
+            combine(i + 1, key | static_cast<Key>(option.state) << (i * bits_), meets | option.meets,
+                    rest + problem_->distance[i][option.state], child);
+        }
     }
 
     void list_blocks(const Split& split) {
@@ -119,14 +170,14 @@ private:
             if (need >= no_finish) continue;
             const int added = std::max(0, steps + need + rest_[n] - before_);
             if (added > room_) {
-                next_ = std::min(next_, base_ + added);
+                beyond(added);
                 continue;
             }
             const Move move{prefix.move.key | static_cast<Key>(option.state) << (agent * bits_),
                             prefix.move.options | bit(agent, o), prefix.move.meets | option.meets};
             if (n + 1 == size_) {
                 block.moves[added].push_back(move);
-            } else {
+            } else if (n + 1 < 4) {
                 list_moves(block, n + 1, {entry, steps, move});
             }
         }
@@ -140,8 +191,7 @@ private:
         for (int more = block.least; more <= room_; ++more) {
             if (more > left) {
                 if (block.moves[more].empty()) continue;
-                next_ = std::min(next_, base_ + added + more + block.least_after);
-                return;
+                return beyond(added + more + block.least_after);
             }
             for (const Move& move : block.moves[more]) {
                 if (meets & move.options) continue;

@@ -138,6 +138,11 @@ private:
         push(slots_[at].node);
         if (nodes_.size() * 2 >= slots_.size()) rehash();
     }
+    bool is_known(Key key, int cost) const {
+        std::size_t at = hash(key) & (slots_.size() - 1);
+        while (slots_[at].node != none && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);
+        return slots_[at].node != none && slots_[at].cost <= cost;
+    }
     void push(std::uint32_t node) {
         nodes_[node].next = std::max(layer_, nodes_[node].cost + nodes_[node].rest);
         enqueue(node, nodes_[node].next);
@@ -170,86 +175,31 @@ private:
         int active = 0;
         for (int j = 0; j < agents_; ++j) {
             now_[j] = unpack(key, j);
-            place_[j] = now_[j] == problem_->cells ? problem_->goals[j] : now_[j];
             active += now_[j] != problem_->cells;
         }
-        cost_ = nodes_[node].cost;
-        child_cost_ = cost_ + (makespan_ ? 1 : active);
-        // Where the search has become long, successors are made one layer ahead, to expand each state less often.
-        limit_ = std::min(problem_->bound, layer_ + (nodes_.size() >= (makespan_ ? 20'000u : 500u) ? 1 : 0));
-        next_ = never;
+        const int cost = nodes_[node].cost;
+        // Where a search for the sum has become long, successors are made one layer ahead, to expand each state less often.
+        const int limit = std::min(problem_->bound, layer_ + (!makespan_ && nodes_.size() >= 500 ? 1 : 0));
+        const auto child = [&](Key key, int rest = 0) {
+            __builtin_prefetch(&slots_[hash(key) & (slots_.size() - 1)]);  // they are looked up together
+            children_.push_back({key, rest});
+        };
+        int next;
         if (makespan_) {
-            move_makespan(0, 0);
-        } else {
-            next_ = moves_.within(*problem_, *bounds_, now_, bits_, cost_, limit_, [&](Key key) { child(key, 0); });
-        }
-        // The last one added is expanded first. The makespan says little about who is near the goals, so their sum does.
-        if (makespan_) {
+            next = moves_.within_makespan(*problem_, *bounds_, now_, bits_, cost, limit, child);
+            // The last one added is expanded first. The makespan says little about who is near the goals, so their sum does.
+            std::erase_if(children_, [&](const Child& one) { return is_known(one.key, cost + 1); });
             std::stable_sort(children_.begin(), children_.end(), [](const Child& a, const Child& b) { return a.rest > b.rest; });
+        } else {
+            next = moves_.within_sum(*problem_, *bounds_, now_, bits_, cost, limit, child);
         }
-        for (const Child& child : children_) add(child.key, node, child_cost_);
-        if (next_ <= problem_->bound) {
-            nodes_[node].next = next_;
-            enqueue(node, next_);
+        for (const Child& one : children_) add(one.key, node, cost + (makespan_ ? 1 : active));
+        if (next <= problem_->bound) {
+            nodes_[node].next = next;
+            enqueue(node, next);
         } else {
             nodes_[node].next = never;
         }
-    }
-
-    // Calls use(new state, its place) for every move of the agent that meets no earlier one.
-    template <typename Use>
-    void for_moves(int at, Use use) {
-        const int cells = problem_->cells, from = now_[at], goal = problem_->goals[at];
-        if (from == cells) {
-            if (!blocked(at, goal)) use(cells, goal);
-            return;
-        }
-        if (problem_->movement.waits && !blocked(at, from)) use(from, from);
-        for (const int to : problem_->neighbours[from]) {
-            if (to < 0) break;
-            if (blocked(at, to)) continue;
-            use(to, to);
-            if (commits_ && to == goal) use(cells, to);
-        }
-    }
-    bool blocked(int at, int to) const {
-        const int here = place_[at];
-        for (int other = 0; other < at; ++other) {
-            if (target_[other] == to || (target_[other] == here && place_[other] == to)) return true;
-        }
-        return false;
-    }
-
-    void move_makespan(int at, int largest) {
-        if (at == agents_) {
-            int rest = 0;
-            for (int i = 0; i < agents_; ++i) rest += problem_->distance[i][after_[i]];
-            return child(pack(after_), rest);
-        }
-        for_moves(at, [&](int state, int place) {
-            int need = std::max<int>(largest, problem_->distance[at][state]);
-            for (int i = 0; i < at; ++i) need = std::max(need, bounds_->pair_cost(i, after_[i], at, state));
-            if (problem_->with_triples) {
-                for (int j = 1; j < at; ++j) {
-                    for (int i = 0; i < j; ++i) need = std::max(need, bounds_->triple_cost(i, after_[i], j, after_[j], at, state));
-                }
-            }
-            if (need >= no_finish) return;
-            if (child_cost_ + need > limit_) return postpone(child_cost_ + need);
-            after_[at] = state;
-            target_[at] = place;
-            move_makespan(at + 1, need);
-        });
-    }
-
-    // A successor beyond the limit: this state is expanded again at its f.
-    void postpone(int f) {
-        if (f > limit_ && f < next_) next_ = f;
-    }
-    // Successors are looked up together, so that the memory accesses overlap.
-    void child(Key key, int rest) {
-        __builtin_prefetch(&slots_[hash(key) & (slots_.size() - 1)]);
-        children_.push_back({key, rest});
     }
 
     const JointProblem* problem_ = nullptr;
@@ -261,9 +211,7 @@ private:
     std::vector<Child> children_;
     std::vector<std::vector<std::uint32_t>> buckets_;
     std::uint32_t goal_ = none;
-    // The expansion under way: states before and after, the cells the agents stand on before and after.
-    int now_[max_team], after_[max_team], place_[max_team], target_[max_team];
-    int cost_ = 0, child_cost_ = 0, limit_ = 0, next_ = 0;
+    int now_[max_team];  // the state that is expanded
     JointMoves<Key> moves_;
 };
 

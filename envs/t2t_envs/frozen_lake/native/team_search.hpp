@@ -160,8 +160,8 @@ private:
         const std::uint64_t cells = problem_.cells;
         const bool quads = triples && team.size() >= 4 && problem_.cells <= max_quad_cells;
         // How long to search before better tables pay: building them takes about as long as expanding so many states.
-        // (An expansion for the makespan is several times quicker.)
-        const std::uint64_t pace = objective_ == Objective::makespan ? 3 : 1;
+        // (An expansion for the makespan is quicker.)
+        const std::uint64_t pace = objective_ == Objective::makespan ? 2 : 1;
         const std::uint64_t patience[] = {pace * (500 + cells * cells * cells * team.size() / 100),
                                           pace * (6000 + cells * cells * cells * 3 / (team.size() == 4 ? 8 : 2)), 0};
         JointResult result;
