@@ -15,6 +15,10 @@ namespace t2t {
 template <typename Key>
 class JointMoves {
 public:
+    // A set of options has as many bits as a key.
+    static constexpr int max_agents = static_cast<int>(8 * sizeof(Key)) / 6;
+    static_assert(max_agents >= max_team || sizeof(Key) == 8);
+
     // Calls child(key of the state after it) for every joint move from `now` whose bound, with `cost` so far, is at most
     // `limit`. Returns a lower bound above the limit of all others, `never` if there are none.
     template <typename Child>
@@ -45,8 +49,7 @@ public:
 private:
     // Of one agent: to wait, to go four ways, and to be on the goal for good. Each has its bit in a set of all options.
     static constexpr int most_options = 6;
-    using Options = unsigned __int128;
-    static_assert(max_team * most_options <= 128);
+    using Options = Key;
 
     struct Option {
         int state, place, step;  // the cell, or `cells` for arrived; where the agent then stands; what it costs

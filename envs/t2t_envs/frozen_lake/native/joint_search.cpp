@@ -178,20 +178,18 @@ private:
             active += now_[j] != problem_->cells;
         }
         const int cost = nodes_[node].cost;
-        // Where a search for the sum has become long, successors are made one layer ahead, to expand each state less often.
-        const int limit = std::min(problem_->bound, layer_ + (!makespan_ && nodes_.size() >= 500 ? 1 : 0));
         const auto child = [&](Key key, int rest = 0) {
             __builtin_prefetch(&slots_[hash(key) & (slots_.size() - 1)]);  // they are looked up together
             children_.push_back({key, rest});
         };
         int next;
         if (makespan_) {
-            next = moves_.within_makespan(*problem_, *bounds_, now_, bits_, cost, limit, child);
+            next = moves_.within_makespan(*problem_, *bounds_, now_, bits_, cost, layer_, child);
             // The last one added is expanded first. The makespan says little about who is near the goals, so their sum does.
             std::erase_if(children_, [&](const Child& one) { return is_known(one.key, cost + 1); });
             std::stable_sort(children_.begin(), children_.end(), [](const Child& a, const Child& b) { return a.rest > b.rest; });
         } else {
-            next = moves_.within_sum(*problem_, *bounds_, now_, bits_, cost, limit, child);
+            next = moves_.within_sum(*problem_, *bounds_, now_, bits_, cost, layer_, child);
         }
         for (const Child& one : children_) add(one.key, node, cost + (makespan_ ? 1 : active));
         if (next <= problem_->bound) {
@@ -221,7 +219,7 @@ JointSearch::~JointSearch() = default;
 
 JointResult JointSearch::run(const JointProblem& problem, std::uint64_t max_nodes, std::uint64_t& nodes) {
     const int bits = problem.agents * std::bit_width(static_cast<unsigned>(problem.cells));
-    used_large_ = bits > 64;
+    used_large_ = bits > 64 || problem.agents > JointMoves<std::uint64_t>::max_agents;
     if (bits > 128) return {};  // a joint space this large is out of reach: undecided
     return used_large_ ? large_->run(problem, max_nodes, nodes) : small_->run(problem, max_nodes, nodes);
 }

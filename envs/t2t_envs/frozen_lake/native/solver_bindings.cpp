@@ -78,6 +78,39 @@ std::vector<Problem> problems_of(std::span<const std::int32_t> sizes, std::span<
     return problems;
 }
 
+// Solvers keep their memory from problem to problem, and a thread its solver from call to call, unless it has grown large.
+class ThreadSolver {
+public:
+    explicit ThreadSolver(Method method) : method_(method) {
+        if (method == Method::fast) solver_.swap(kept_);
+        if (!solver_) solver_ = std::make_unique<Solver>(method);
+    }
+    ThreadSolver(const ThreadSolver&) = delete;
+    ThreadSolver& operator=(const ThreadSolver&) = delete;
+    Label label(const Problem& problem, Objective objective, std::uint64_t max_nodes, bool want_wait) {
+        const Label label = solver_->label(problem, objective, max_nodes, want_wait);
+        most_nodes_ = std::max(most_nodes_, label.nodes);
+        return label;
+    }
+    Solution solve(const Problem& problem, Objective objective, std::uint64_t max_nodes) {
+        Solution solution = solver_->solve(problem, objective, max_nodes);
+        most_nodes_ = std::max(most_nodes_, solution.label.nodes);
+        return solution;
+    }
+    // To be called when all went well.
+    void keep() {
+        if (method_ == Method::fast && most_nodes_ <= few_nodes) kept_.swap(solver_);
+    }
+
+private:
+    static constexpr std::uint64_t few_nodes = 200'000;
+    static thread_local std::unique_ptr<Solver> kept_;
+    const Method method_;
+    std::unique_ptr<Solver> solver_;
+    std::uint64_t most_nodes_ = 0;
+};
+thread_local std::unique_ptr<Solver> ThreadSolver::kept_;
+
 struct Work {
     const std::vector<Problem>& problems;
     std::span<const std::uint8_t> objectives;
@@ -93,13 +126,14 @@ struct Work {
     void label_all() {
         constexpr std::size_t chunk = 16;
         try {
-            Solver solver(method);
+            ThreadSolver solver(method);
             for (std::size_t from; (from = next.fetch_add(chunk)) < problems.size();) {
                 for (std::size_t i = from; i < std::min(from + chunk, problems.size()); ++i) {
                     const auto objective = static_cast<Objective>(objectives[i]);
                     labels[i] = solver.label(problems[i], objective, max_nodes, want_wait);
                 }
             }
+            solver.keep();
         } catch (...) {
             const std::lock_guard lock(mutex);
             error = std::current_exception();
@@ -149,7 +183,9 @@ py::tuple solve(int size, std::vector<std::uint8_t> holes, std::vector<Cell> sta
     Solution solution;
     {
         const py::gil_scoped_release release;
-        solution = Solver().solve(problem, static_cast<Objective>(objective), max_nodes);
+        ThreadSolver solver(Method::fast);
+        solution = solver.solve(problem, static_cast<Objective>(objective), max_nodes);
+        solver.keep();
     }
     return py::make_tuple(static_cast<int>(solution.label.status), solution.label.cost, solution.label.nodes, solution.paths);
 }

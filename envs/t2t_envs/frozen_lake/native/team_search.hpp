@@ -72,7 +72,7 @@ public:
         can_finish_ = cannot_finish_ = false;
         stage_ = first_stage_;
         // A bound keeps the tables small and the search short; it is raised until a solution fits.
-        for (int surplus = first_surplus;; surplus *= 2) {
+        for (int surplus = first_surplus;; surplus += (surplus + 1) / 2) {
             const int bound = surplus > last_surplus ? unlimited : lower + surplus;
             const JointResult result = joint(team, movement, bound, paths);
             if (result.status != Status::infeasible || cannot_finish_ || bound == unlimited) return result;
