@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -43,11 +44,85 @@ private:
 };
 
 // What one candidate came to. The instance is there, and `complete` (the other objective is decided too, where asked for)
-// means something, only if its kind was still wanted when its block began.
+// means something, only if its kind was still wanted when its chunk began.
 struct Candidate {
     Kind kind = Kind::rejected;
     bool complete = true;
     LabelledInstance instance;
+};
+
+// The chunks of candidates that are being evaluated, a ring of them.
+class ChunkQueue {
+public:
+    static constexpr std::size_t length = 32;
+
+    explicit ChunkQueue(std::size_t ahead) : chunks_(ahead, std::vector<Candidate>(length)), ready_(ahead, false) {}
+
+    std::vector<Candidate>& chunk(std::uint64_t number) { return chunks_[number % chunks_.size()]; }
+    // The next chunk to evaluate; false where it would be too far ahead.
+    bool take(std::uint64_t& number) {
+        const std::lock_guard lock(mutex_);
+        if (next_ >= released_ + chunks_.size()) return false;
+        number = next_++;
+        return true;
+    }
+    // The same, waiting for it; false where the work is over.
+    bool wait_and_take(std::uint64_t& number) {
+        std::unique_lock lock(mutex_);
+        room_.wait(lock, [this] { return over_ || next_ < released_ + chunks_.size(); });
+        if (over_) return false;
+        number = next_++;
+        return true;
+    }
+    void finish(std::uint64_t number) {
+        const std::lock_guard lock(mutex_);
+        ready_[number % ready_.size()] = true;
+        done_.notify_one();
+    }
+    bool is_ready(std::uint64_t number) {
+        const std::lock_guard lock(mutex_);
+        if (error_) std::rethrow_exception(error_);
+        return ready_[number % ready_.size()];
+    }
+    void wait_for_ready(std::uint64_t number) {
+        std::unique_lock lock(mutex_);
+        done_.wait_for(lock, std::chrono::milliseconds(50), [&] { return error_ || ready_[number % ready_.size()]; });
+    }
+    // The oldest chunk has been accepted; its place is free.
+    void release(std::uint64_t number) {
+        const std::lock_guard lock(mutex_);
+        ready_[number % ready_.size()] = false;
+        released_ = number + 1;
+        room_.notify_one();
+    }
+    void fail(std::exception_ptr error) {
+        const std::lock_guard lock(mutex_);
+        error_ = error;
+        done_.notify_one();
+    }
+    void stop() {
+        const std::lock_guard lock(mutex_);
+        over_ = true;
+        room_.notify_all();
+    }
+    // Which kinds are still wanted. What is not wanted now never is again.
+    void set_open(bool first, bool second) { open_[0] = first, open_[1] = second; }
+    void read_open(bool open[2]) const { open[0] = open_[0], open[1] = open_[1]; }
+
+private:
+    std::vector<std::vector<Candidate>> chunks_;
+    std::vector<bool> ready_;
+    std::uint64_t next_ = 0, released_ = 0;
+    std::atomic<bool> open_[2] = {true, true};
+    bool over_ = false;
+    std::exception_ptr error_;
+    std::mutex mutex_;
+    std::condition_variable room_, done_;
+};
+
+struct Stopper {
+    ChunkQueue& queue;
+    ~Stopper() { queue.stop(); }
 };
 
 class Sampling {
@@ -58,14 +133,18 @@ public:
     }
 
     Sample run() {
-        while (wanted(0) || wanted(1)) {
-            if (sample_.drawn - last_ >= request_.stall) {
-                sample_.stalled = true;
-                break;
+        if (request_.threads == 1) {
+            Chunk one(1);
+            while (!finished()) {
+                const bool open[2] = {wanted(0), wanted(1)};
+                evaluate(*evaluators_[0], sample_.drawn, one, open);
+                accept(one);
+                pulse_(1);
             }
-            evaluate_block();
-            accept_block();
+        } else {
+            run_in_threads();
         }
+        sample_.stalled = wanted(0) || wanted(1);
         return std::move(sample_);
     }
 
@@ -74,60 +153,22 @@ private:
         return taken_[kind] < request_.quota[kind] && taken_[0] + taken_[1] < request_.total;
     }
 
-    // Candidates are independent, so blocks only decide how much is drawn in vain; with one thread nothing is.
-    void evaluate_block() {
-        const auto threads = static_cast<std::uint64_t>(request_.threads);
-        const std::uint64_t size =
-            threads == 1 ? 1 : std::clamp<std::uint64_t>(sample_.drawn / 4, 64 * threads, 8192 * threads);
-        block_.resize(size);
-        const bool open[2] = {wanted(0), wanted(1)};
-        if (threads == 1) {
-            evaluate(*evaluators_[0], 0, 1, open);
-        } else {
-            evaluate_in_threads(open);
-        }
-        pulse_(size);
-    }
+    bool finished() const { return (!wanted(0) && !wanted(1)) || sample_.drawn - last_ >= request_.stall; }
 
-    void evaluate(Evaluator& evaluator, std::size_t from, std::size_t to, const bool open[2]) {
-        for (std::size_t i = from; i < to; ++i) {
-            Candidate& candidate = block_[i];
-            candidate.kind = evaluator.draw(stream_, sample_.drawn + i);
+    using Chunk = std::vector<Candidate>;
+
+    void evaluate(Evaluator& evaluator, std::uint64_t first, Chunk& chunk, const bool open[2]) {
+        for (std::size_t i = 0; i < chunk.size(); ++i) {
+            Candidate& candidate = chunk[i];
+            candidate.kind = evaluator.draw(stream_, first + i);
+            candidate.complete = true;
             const int kind = static_cast<int>(candidate.kind);
             if (kind < 2 && open[kind]) candidate.complete = evaluator.read(candidate.instance, request_.both);
         }
     }
-
-    void evaluate_in_threads(const bool open[2]) {
-        constexpr std::size_t chunk = 32;
-        std::atomic<std::size_t> next{0};
-        std::mutex mutex;
-        std::exception_ptr error;
-        const auto work = [&](Evaluator& evaluator) {
-            try {
-                for (std::size_t from; (from = next.fetch_add(chunk)) < block_.size();) {
-                    evaluate(evaluator, from, std::min(from + chunk, block_.size()), open);
-                }
-            } catch (...) {
-                const std::lock_guard lock(mutex);
-                error = std::current_exception();
-                next = block_.size();
-            }
-        };
-        {
-            std::vector<std::jthread> others;
-            for (std::size_t i = 1; i < evaluators_.size(); ++i) {
-                others.emplace_back([&, i] { work(*evaluators_[i]); });
-            }
-            work(*evaluators_[0]);
-        }
-        if (error) std::rethrow_exception(error);
-    }
-
-    void accept_block() {
-        for (Candidate& candidate : block_) {
-            if (!wanted(0) && !wanted(1)) return;
-            if (sample_.drawn - last_ >= request_.stall) return;
+    void accept(Chunk& chunk) {
+        for (Candidate& candidate : chunk) {
+            if (finished()) return;
             ++sample_.drawn;
             if (candidate.kind == Kind::undecided) ++sample_.undecided;
             const int kind = static_cast<int>(candidate.kind);
@@ -137,6 +178,41 @@ private:
             ++taken_[kind];
             last_ = sample_.drawn;
             sample_.instances.push_back(candidate.instance);
+        }
+    }
+
+    // Candidates are independent of each other, so any thread may evaluate the next chunk of them, up to so many ahead of the
+    // one to be accepted next; this thread accepts them in their order, and helps where that one is not ready.
+    void run_in_threads() {
+        ChunkQueue queue(std::min<std::size_t>(64 * request_.threads, 1024));
+        const auto work = [&](Evaluator& evaluator, std::uint64_t number) {
+            bool open[2];
+            queue.read_open(open);
+            evaluate(evaluator, number * ChunkQueue::length, queue.chunk(number), open);
+            queue.finish(number);
+        };
+        const auto work_on = [&](Evaluator& evaluator) {
+            try {
+                for (std::uint64_t number; queue.wait_and_take(number);) work(evaluator, number);
+            } catch (...) {
+                queue.fail(std::current_exception());
+            }
+        };
+        std::vector<std::jthread> others;
+        const Stopper stopper{queue};  // before the threads are joined, whatever happens
+        for (std::size_t i = 1; i < evaluators_.size(); ++i) others.emplace_back([&, i] { work_on(*evaluators_[i]); });
+        for (std::uint64_t number = 0; !finished();) {
+            queue.set_open(wanted(0), wanted(1));
+            std::uint64_t mine;
+            if (queue.is_ready(number)) {
+                accept(queue.chunk(number));
+                queue.release(number++);
+            } else if (queue.take(mine)) {
+                work(*evaluators_[0], mine);
+            } else {
+                queue.wait_for_ready(number);
+            }
+            pulse_(ChunkQueue::length);
         }
     }
 
@@ -156,7 +232,6 @@ private:
     Stream stream_;
     Symmetries symmetries_;
     std::vector<std::unique_ptr<Evaluator>> evaluators_;
-    std::vector<Candidate> block_;
     std::unordered_set<std::string> seen_;
     std::int64_t taken_[2] = {0, 0};
     std::uint64_t last_ = 0;
