@@ -162,7 +162,7 @@ private:
         // How long to search before better tables pay: building them takes about as long as expanding so many states.
         // (An expansion for the makespan is quicker.)
         const std::uint64_t pace = objective_ == Objective::makespan ? 2 : 1;
-        const std::uint64_t patience[] = {pace * (500 + cells * cells * cells * team.size() / 100),
+        const std::uint64_t patience[] = {pace * std::min<std::uint64_t>(500 + cells * cells * cells * team.size() / 100, 10'000),
                                           pace * (6000 + cells * cells * cells * 3 / (team.size() == 4 ? 8 : 2)), 0};
         JointResult result;
         for (;; ++stage_) {
