@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 
 import pytest
@@ -48,10 +53,28 @@ def test_same_seed_same_instances_with_any_number_of_threads():
     def drawn(seed, threads):
         return generate(Configuration.uniform(0.3, 0.4), 160, 3, seed, "sum_of_costs", labels="both", threads=threads)
 
-    one, two, three = drawn(5, 1), drawn(5, 2), drawn(5, 3)
-    assert lines(one) == lines(two) == lines(three)
-    assert one.report == two.report == three.report
+    one = drawn(5, 1)
+    for several in (drawn(5, 2), drawn(5, 3), drawn(5, 64)):
+        assert lines(several) == lines(one)
+        assert several.report == one.report
     assert lines(one) != lines(drawn(6, 1))
+
+
+@native
+@pytest.mark.parametrize("threads", [1, 3])
+def test_an_interrupt_ends_the_drawing_at_once(threads):
+    program = f"""
+from t2t_envs.frozen_lake import Configuration, generate
+print("begins", flush=True)
+generate(Configuration.uniform(0.5, 0.5), 200_000, 5, 1, "sum_of_costs", threads={threads})
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    assert child.stdout.readline() == b"begins\n"
+    time.sleep(0.3)
+    child.send_signal(signal.SIGINT)
+    _, told = child.communicate(timeout=60)
+    assert told.rstrip().endswith(b"KeyboardInterrupt")
 
 
 def test_labels_are_those_of_the_solver():
