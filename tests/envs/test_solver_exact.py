@@ -136,6 +136,19 @@ def test_every_native_algorithm_says_the_same(objective: str) -> None:
         assert by_method(large, objective, method) == expected
 
 
+@pytest.mark.parametrize("turn", range(1, 6))
+@pytest.mark.parametrize("agents", [3, 11, 12])
+def test_a_full_ring_can_only_turn(agents: int, turn: int) -> None:
+    """More than ten agents have more options than a word has bits. On a ring of twelve cells a full team turns or stays."""
+    ring = [(0, 0), (0, 1), (0, 2), (0, 3), (1, 3), (2, 3), (3, 3), (3, 2), (3, 1), (3, 0), (2, 0), (1, 0)]
+    holes = [(1, 1), (1, 2), (2, 1), (2, 2)]
+    starts, goals = ring[:agents], [ring[(i + turn) % 12] for i in range(agents)]
+    instance = Instance(4, holes, starts, goals, "makespan")
+    for objective, cost in (("makespan", turn), ("sum_of_costs", turn * agents)):
+        for method in (0, 2):
+            assert [x[0] for x in by_method([instance], objective, method)] == [0, cost, 0]
+
+
 def test_a_pair_that_is_first_searched_while_its_team_is_planned_leaves_the_tables_of_the_team_alone() -> None:
     """Among these is a team whose wait-free plan asks for a pair that nothing had asked for before."""
     drawn = draw_cell(GridCell(7, 17, 3, "sum_of_costs"), 7, Wanted(30, 30, distinct=False)).instances

@@ -84,6 +84,7 @@ public:
         if (error_) std::rethrow_exception(error_);
         return ready_[number % ready_.size()];
     }
+    // Not for long, so that the caller can look after other things.
     void wait_for_ready(std::uint64_t number) {
         std::unique_lock lock(mutex_);
         done_.wait_for(lock, std::chrono::milliseconds(50), [&] { return error_ || ready_[number % ready_.size()]; });
@@ -105,6 +106,7 @@ public:
         over_ = true;
         room_.notify_all();
     }
+    bool is_over() const { return over_; }
     // Which kinds are still wanted. What is not wanted now never is again.
     void set_open(bool first, bool second) { open_[0] = first, open_[1] = second; }
     void read_open(bool open[2]) const { open[0] = open_[0], open[1] = open_[1]; }
@@ -114,7 +116,7 @@ private:
     std::vector<bool> ready_;
     std::uint64_t next_ = 0, released_ = 0;
     std::atomic<bool> open_[2] = {true, true};
-    bool over_ = false;
+    std::atomic<bool> over_ = false;
     std::exception_ptr error_;
     std::mutex mutex_;
     std::condition_variable room_, done_;
@@ -157,8 +159,10 @@ private:
 
     using Chunk = std::vector<Candidate>;
 
-    void evaluate(Evaluator& evaluator, std::uint64_t first, Chunk& chunk, const bool open[2]) {
+    void evaluate(Evaluator& evaluator, std::uint64_t first, Chunk& chunk, const bool open[2],
+                  const ChunkQueue* queue = nullptr) {
         for (std::size_t i = 0; i < chunk.size(); ++i) {
+            if (queue != nullptr && queue->is_over()) return;  // nobody will look at them
             Candidate& candidate = chunk[i];
             candidate.kind = evaluator.draw(stream_, first + i);
             candidate.complete = true;
@@ -188,7 +192,7 @@ private:
         const auto work = [&](Evaluator& evaluator, std::uint64_t number) {
             bool open[2];
             queue.read_open(open);
-            evaluate(evaluator, number * ChunkQueue::length, queue.chunk(number), open);
+            evaluate(evaluator, number * ChunkQueue::length, queue.chunk(number), open, &queue);
             queue.finish(number);
         };
         const auto work_on = [&](Evaluator& evaluator) {

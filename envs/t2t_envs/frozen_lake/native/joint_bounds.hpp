@@ -13,8 +13,7 @@ constexpr int never = std::numeric_limits<int>::max() / 2;
 // The agents cut into blocks of at most four whose costs are known together, so that the blocks add up to much.
 struct Split {
     int order[max_team];                            // the agents, block after block
-    int start[max_team];                            // where the block of this position starts
-    int size[max_team], cost[max_team], total = 0;  // of the block that starts here; of all blocks
+    int size[max_team], cost[max_team], total = 0;  // of the block that starts at this position; of all blocks
 };
 
 // A state is an array of the agents' cells.
@@ -126,16 +125,11 @@ private:
         if (n == 1) return problem_->distance[other[0]][state[other[0]]];
         return pair_cost(other[0], state[other[0]], other[1], state[other[1]]);
     }
-    int pair_of(int i, int x, int j, int y) const { return i < j ? pair_cost(i, x, j, y) : pair_cost(j, y, i, x); }
     void add_block(Split& split, int& at, std::initializer_list<int> members, int cost) const {
-        const int begin = at;
-        split.cost[begin] = cost;
-        split.size[begin] = static_cast<int>(members.size());
+        split.cost[at] = cost;
+        split.size[at] = static_cast<int>(members.size());
         split.total += cost;
-        for (const int agent : members) {
-            split.order[at] = agent;
-            split.start[at++] = begin;
-        }
+        for (const int agent : members) split.order[at++] = agent;
     }
     // The four that leave the most together with the fifth.
     void add_four(Split& split, int& at, bool* used, const int* state) const {

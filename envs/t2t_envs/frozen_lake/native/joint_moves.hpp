@@ -20,7 +20,7 @@ public:
     static_assert(max_agents >= max_team || sizeof(Key) == 8);
 
     // Calls child(key of the state after it) for every joint move from `now` whose bound, with `cost` so far, is at most
-    // `limit`. Returns a lower bound above the limit of all others, `never` if there are none.
+    // `limit`, as long as it returns true. Returns a lower bound above the limit of all others, `never` if there are none.
     template <typename Child>
     int within_sum(const JointProblem& problem, const JointBounds& bounds, const int* now, int bits, int cost, int limit,
                    Child child) {
@@ -28,8 +28,7 @@ public:
         base_ = cost + split.total, room_ = limit - base_;
         if (room_ < 0) return base_;
         list_all_options(problem, bounds, now, bits, no_finish - 1);
-        list_blocks(split);
-        join(0, 0, 0, 0, child);
+        if (list_blocks(split)) join(0, 0, 0, 0, child);
         return next_;
     }
     // The same for the makespan: child(key, what all agents alone still need, summed), by the distances and the pairs alone.
@@ -131,17 +130,19 @@ private:
     }
 
     template <typename Child>
-    void combine(int i, Key key, Options meets, int rest, Child& child) {
+    bool combine(int i, Key key, Options meets, int rest, Child& child) {
         if (i == problem_->agents) return child(key, rest);
         for (int o = 0; o < count_[i]; ++o) {
             if (meets & bit(i, o)) continue;
             const Option& option = options_[i][o];
-            combine(i + 1, key | static_cast<Key>(option.state) << (i * bits_), meets | option.meets,
-                    rest + problem_->distance[i][option.state], child);
+            const Key longer = key | static_cast<Key>(option.state) << (i * bits_);
+            if (!combine(i + 1, longer, meets | option.meets, rest + problem_->distance[i][option.state], child)) return false;
         }
+        return true;
     }
 
-    void list_blocks(const Split& split) {
+    // False where some block has no move within the limit.
+    bool list_blocks(const Split& split) {
         blocks_used_ = 0;
         for (int at = 0; at < problem_->agents; at += split.size[at]) {
             if (blocks_used_ == blocks_.size()) blocks_.emplace_back();
@@ -156,12 +157,14 @@ private:
             list_moves(block, 0, {0, 0, {0, 0, 0}});
             block.least = 0;
             while (block.least <= room_ && block.moves[block.least].empty()) ++block.least;
+            if (block.least > room_) return false;
         }
         int after = 0;
         for (std::size_t b = blocks_used_; b-- > 0;) {
             blocks_[b].least_after = after;
             after += blocks_[b].least;
         }
+        return true;
     }
     void list_moves(Block& block, int n, const Prefix& prefix) {
         const int agent = members_[n];
@@ -187,20 +190,22 @@ private:
     }
 
     template <typename Child>
-    void join(std::size_t b, Key key, Options meets, int added, Child& child) {
+    bool join(std::size_t b, Key key, Options meets, int added, Child& child) {
         if (b == blocks_used_) return child(key);
         const Block& block = blocks_[b];
         const int left = room_ - added - block.least_after;
         for (int more = block.least; more <= room_; ++more) {
             if (more > left) {
                 if (block.moves[more].empty()) continue;
-                return beyond(added + more + block.least_after);
+                beyond(added + more + block.least_after);
+                return true;
             }
             for (const Move& move : block.moves[more]) {
                 if (meets & move.options) continue;
-                join(b + 1, key | move.key, meets | move.meets, added + more, child);
+                if (!join(b + 1, key | move.key, meets | move.meets, added + more, child)) return false;
             }
         }
+        return true;
     }
 
     const JointProblem* problem_ = nullptr;

@@ -16,8 +16,8 @@ constexpr std::uint32_t none = 0xffffffffu;
 }  // namespace
 
 // A state is the cells of all agents, packed; states are expanded in the order of f = cost + lower bound. An expansion
-// makes only the successors with the f of the moment and notes the next larger one, at which the state is expanded again
-// (partial expansion: Goldenberg et al., "Enhanced partial expansion A*", 2014).
+// makes only the successors that a quick bound allows at the f of the moment, and notes the least bound of the others, at which
+// the state is expanded again (partial expansion: Goldenberg et al., "Enhanced partial expansion A*", 2014).
 template <typename Key>
 class JointSearch::Memory {
 public:
@@ -50,7 +50,10 @@ public:
                     return result;
                 }
                 ++nodes;
-                expand(node);
+                if (!expand(node)) {
+                    nodes += nodes_.size();
+                    return result;
+                }
             }
         }
         nodes += nodes_.size();
@@ -169,7 +172,8 @@ private:
         }
     }
 
-    void expand(std::uint32_t node) {
+    // False where there are more joint moves than fit in memory.
+    bool expand(std::uint32_t node) {
         children_.clear();
         const Key key = nodes_[node].key;
         int active = 0;
@@ -181,6 +185,7 @@ private:
         const auto child = [&](Key key, int rest = 0) {
             __builtin_prefetch(&slots_[hash(key) & (slots_.size() - 1)]);  // they are looked up together
             children_.push_back({key, rest});
+            return children_.size() < most_children;
         };
         int next;
         if (makespan_) {
@@ -191,6 +196,7 @@ private:
         } else {
             next = moves_.within_sum(*problem_, *bounds_, now_, bits_, cost, layer_, child);
         }
+        if (children_.size() >= most_children) return false;
         for (const Child& one : children_) add(one.key, node, cost + (makespan_ ? 1 : active));
         if (next <= problem_->bound) {
             nodes_[node].next = next;
@@ -198,8 +204,10 @@ private:
         } else {
             nodes_[node].next = never;
         }
+        return true;
     }
 
+    static constexpr std::size_t most_children = std::size_t{1} << 22;
     const JointProblem* problem_ = nullptr;
     std::optional<JointBounds> bounds_;
     int agents_ = 0, bits_ = 0, layer_ = 0;

@@ -27,7 +27,7 @@ struct Label {
     Status status = Status::undecided;
     int cost = -1;                          // the optimum, where status is solved
     Answer requires_wait = Answer::undecided;  // true iff every optimal solution waits before some agent's final arrival
-    std::uint64_t nodes = 0;                // search nodes expanded, the unit of the limit
+    std::uint64_t nodes = 0;                // search nodes stored and expanded, the unit of the limit
 };
 
 struct Solution {

@@ -78,7 +78,8 @@ std::vector<Problem> problems_of(std::span<const std::int32_t> sizes, std::span<
     return problems;
 }
 
-// Solvers keep their memory from problem to problem, and a thread its solver from call to call, unless it has grown large.
+// Solvers keep their memory from problem to problem, and a thread its solver from call to call: after small maps and short
+// searches only, so that what stays is small.
 class ThreadSolver {
 public:
     explicit ThreadSolver(Method method) : method_(method) {
@@ -89,25 +90,29 @@ public:
     ThreadSolver& operator=(const ThreadSolver&) = delete;
     Label label(const Problem& problem, Objective objective, std::uint64_t max_nodes, bool want_wait) {
         const Label label = solver_->label(problem, objective, max_nodes, want_wait);
-        most_nodes_ = std::max(most_nodes_, label.nodes);
+        note(problem, label);
         return label;
     }
     Solution solve(const Problem& problem, Objective objective, std::uint64_t max_nodes) {
         Solution solution = solver_->solve(problem, objective, max_nodes);
-        most_nodes_ = std::max(most_nodes_, solution.label.nodes);
+        note(problem, solution.label);
         return solution;
     }
     // To be called when all went well.
     void keep() {
-        if (method_ == Method::fast && most_nodes_ <= few_nodes) kept_.swap(solver_);
+        if (method_ == Method::fast && small_) kept_.swap(solver_);
     }
 
 private:
+    static constexpr int small_size = 10;
     static constexpr std::uint64_t few_nodes = 200'000;
+    void note(const Problem& problem, const Label& label) {
+        small_ = small_ && problem.size <= small_size && label.nodes <= few_nodes;
+    }
     static thread_local std::unique_ptr<Solver> kept_;
     const Method method_;
     std::unique_ptr<Solver> solver_;
-    std::uint64_t most_nodes_ = 0;
+    bool small_ = true;
 };
 thread_local std::unique_ptr<Solver> ThreadSolver::kept_;
 

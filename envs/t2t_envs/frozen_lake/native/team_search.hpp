@@ -160,7 +160,7 @@ private:
         const std::uint64_t cells = problem_.cells;
         const bool quads = triples && team.size() >= 4 && problem_.cells <= max_quad_cells;
         // How long to search before better tables pay: building them takes about as long as expanding so many states.
-        // (An expansion for the makespan is quicker.)
+        // (An expansion for the makespan is quicker; on large maps the tables are worth more than they take.)
         const std::uint64_t pace = objective_ == Objective::makespan ? 2 : 1;
         const std::uint64_t patience[] = {pace * std::min<std::uint64_t>(500 + cells * cells * cells * team.size() / 100, 10'000),
                                           pace * (6000 + cells * cells * cells * 3 / (team.size() == 4 ? 8 : 2)), 0};
