@@ -64,16 +64,22 @@ def test_same_seed_same_instances_with_any_number_of_threads():
 @pytest.mark.parametrize("threads", [1, 3])
 def test_an_interrupt_ends_the_drawing_at_once(threads):
     program = f"""
+import signal
 from t2t_envs.frozen_lake import Configuration, generate
+signal.signal(signal.SIGINT, signal.default_int_handler)  # where the tests run in the background it is ignored
 print("begins", flush=True)
 generate(Configuration.uniform(0.5, 0.5), 200_000, 5, 1, "sum_of_costs", threads={threads})
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
-    assert child.stdout.readline() == b"begins\n"
-    time.sleep(0.3)
-    child.send_signal(signal.SIGINT)
-    _, told = child.communicate(timeout=60)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", program], env=environment, **pipes) as child:
+        assert child.stdout.readline() == b"begins\n"
+        time.sleep(0.3)
+        child.send_signal(signal.SIGINT)
+        try:
+            _, told = child.communicate(timeout=60)
+        finally:
+            child.kill()
     assert told.rstrip().endswith(b"KeyboardInterrupt")
 
 
