@@ -149,6 +149,14 @@ def test_a_full_ring_can_only_turn(agents: int, turn: int) -> None:
             assert [x[0] for x in by_method([instance], objective, method)] == [0, cost, 0]
 
 
+def test_more_joint_moves_than_fit_in_memory_leave_it_undecided() -> None:
+    """One agent crosses the map, and ten have as long as it takes to move about: their first joint moves alone are 11.7 million."""
+    idle = [*product((1, 4, 7), (2, 5, 8)), (9, 0)]
+    instance = Instance(10, [], [(0, 0), *idle], [(9, 9), *idle], "makespan")
+    assert by_method([instance], "makespan", method=2)[0] == [2]
+    assert solve(instance, "makespan").cost == 18
+
+
 def test_a_pair_that_is_first_searched_while_its_team_is_planned_leaves_the_tables_of_the_team_alone() -> None:
     """Among these is a team whose wait-free plan asks for a pair that nothing had asked for before."""
     drawn = draw_cell(GridCell(7, 17, 3, "sum_of_costs"), 7, Wanted(30, 30, distinct=False)).instances

@@ -187,16 +187,14 @@ private:
             children_.push_back({key, rest});
             return children_.size() < most_children;
         };
-        int next;
+        const int next = makespan_ ? moves_.within_makespan(*problem_, *bounds_, now_, bits_, cost, layer_, child)
+                                   : moves_.within_sum(*problem_, *bounds_, now_, bits_, cost, layer_, child);
+        if (children_.size() >= most_children) return false;  // `next` does not know of those that were not made
         if (makespan_) {
-            next = moves_.within_makespan(*problem_, *bounds_, now_, bits_, cost, layer_, child);
             // The last one added is expanded first. The makespan says little about who is near the goals, so their sum does.
             std::erase_if(children_, [&](const Child& one) { return is_known(one.key, cost + 1); });
             std::stable_sort(children_.begin(), children_.end(), [](const Child& a, const Child& b) { return a.rest > b.rest; });
-        } else {
-            next = moves_.within_sum(*problem_, *bounds_, now_, bits_, cost, layer_, child);
         }
-        if (children_.size() >= most_children) return false;
         for (const Child& one : children_) add(one.key, node, cost + (makespan_ ? 1 : active));
         if (next <= problem_->bound) {
             nodes_[node].next = next;
