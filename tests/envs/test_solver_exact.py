@@ -150,7 +150,7 @@ def test_a_full_ring_can_only_turn(agents: int, turn: int) -> None:
 
 
 def test_more_joint_moves_than_fit_in_memory_leave_it_undecided() -> None:
-    """One agent crosses the map, and ten have as long as it takes to move about: their first joint moves alone are 11.7 million."""
+    """While one agent crosses the map ten others may move about: the first joint moves alone are 11.7 million."""
     idle = [*product((1, 4, 7), (2, 5, 8)), (9, 0)]
     instance = Instance(10, [], [(0, 0), *idle], [(9, 9), *idle], "makespan")
     assert by_method([instance], "makespan", method=2)[0] == [2]
