@@ -183,7 +183,7 @@ private:
                             prefix.move.options | bit(agent, o), prefix.move.meets | option.meets};
             if (n + 1 == size_) {
                 block.moves[added].push_back(move);
-            } else if (n + 1 < 4) {
+            } else if (n + 1 < 4) {  // always: a block has at most four
                 list_moves(block, n + 1, {entry, steps, move});
             }
         }
