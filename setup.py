@@ -18,7 +18,7 @@ LEVEL = "-O1" if SANITIZE else "-O3"  # at -O3 a sanitized build takes many minu
 def is_stale(object_file, source):
     """An object is made anew when its source or any header is newer: which header it includes is not looked up."""
     made = os.path.getmtime(object_file) if os.path.exists(object_file) else 0.0
-    return any(os.path.getmtime(file) > made for file in (source, *glob(f"{NATIVE}/*.hpp")))
+    return any(os.path.getmtime(file) > made for file in (source, *glob(f"{NATIVE}/**/*.hpp", recursive=True)))
 
 
 ParallelCompile("T2T_BUILD_JOBS", needs_recompile=is_stale, default=2).install()
@@ -27,8 +27,8 @@ setup(
     ext_modules=[
         Pybind11Extension(
             "t2t_envs.frozen_lake._native",
-            sorted(glob(f"{NATIVE}/*.cpp")),
-            depends=sorted(glob(f"{NATIVE}/*.hpp")),
+            sorted(glob(f"{NATIVE}/**/*.cpp", recursive=True)),
+            depends=sorted(glob(f"{NATIVE}/**/*.hpp", recursive=True)),
             include_dirs=[NATIVE],
             cxx_std=20,
             extra_compile_args=[LEVEL, "-pthread", *SANITIZE],

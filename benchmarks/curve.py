@@ -23,8 +23,8 @@ from typing import Any
 from measuring import ROOT, arguments, pin, write
 
 from t2t_core.seeding import key
-from t2t_envs.frozen_lake.configuration import hole_count
-from t2t_envs.frozen_lake.sampling import GridCell, Wanted, draw_cell
+from t2t_envs.frozen_lake.generation.configuration import hole_count
+from t2t_envs.frozen_lake.generation.sampling import GridCell, Wanted, draw_cell
 
 PICTURE = ROOT / "docs" / "_static" / "cost.svg"
 OBJECTIVES = ("makespan", "sum_of_costs")

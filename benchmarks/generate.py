@@ -32,9 +32,9 @@ from measuring import arguments, pin, spread, text, write
 
 from t2t_core.seeding import key
 from t2t_envs.frozen_lake import Configuration, Instance, generate, solver
-from t2t_envs.frozen_lake.generator import Request, cells_of
-from t2t_envs.frozen_lake.reference_sampler import draw_cell as readable_draw_cell
-from t2t_envs.frozen_lake.sampling import GridCell, Wanted, draw_cell
+from t2t_envs.frozen_lake.generation.generator import Request, cells_of
+from t2t_envs.frozen_lake.generation.reference_sampler import draw_cell as readable_draw_cell
+from t2t_envs.frozen_lake.generation.sampling import GridCell, Wanted, draw_cell
 
 MIXED = Configuration.uniform(0.2, 0.5)
 GOALS = {

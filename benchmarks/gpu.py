@@ -30,12 +30,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / room) for room in ("", "envs", "plugins", "baselines", "leaderboard")]
 
-from t2t_core import runs  # noqa: E402 - the rooms are found from a plain checkout
-from t2t_core.conduct import conduct  # noqa: E402
-from t2t_core.experiment import resolve  # noqa: E402
-from t2t_core.loop_progress import Reporter  # noqa: E402
+from t2t_core.loop.conduct import conduct  # noqa: E402
 from t2t_core.plugins import installed  # noqa: E402
 from t2t_core.records import TrainingJob  # noqa: E402
+from t2t_core.run.experiment import resolve  # noqa: E402
+from t2t_core.run.progress import Reporter  # noqa: E402
+from t2t_core.store import folders  # noqa: E402 - the rooms are found from a plain checkout
 
 QWEN3_4B = {
     "vocab_size": 151_936,
@@ -199,7 +199,7 @@ def machine() -> dict[str, Any]:
     import torch
 
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    return {"gpu": gpu, "cuda": torch.version.cuda, "processor": platform.processor(), **runs.environment()}
+    return {"gpu": gpu, "cuda": torch.version.cuda, "processor": platform.processor(), **folders.environment()}
 
 
 def main() -> None:
@@ -215,18 +215,18 @@ def main() -> None:
     if not given.smoke and not torch.cuda.is_available():
         sys.exit("error: torch finds no CUDA GPU here; --smoke runs every line with tiny shapes on a CPU")
     sizes = SMOKE if given.smoke else Sizes()
-    facts: dict[str, Any] = {"smoke": given.smoke, "at": runs.now(), "machine": machine()}
-    out = given.out or ROOT / "benchmarks" / "results" / f"gpu-{runs.now().replace(':', '').replace('-', '')}.json"
+    facts: dict[str, Any] = {"smoke": given.smoke, "at": folders.now(), "machine": machine()}
+    out = given.out or ROOT / "benchmarks" / "results" / f"gpu-{folders.now().replace(':', '').replace('-', '')}.json"
     with tempfile.TemporaryDirectory(prefix="t2t-gpu-") as folder:
         if given.part in ("loop", "all"):
             facts["loop"] = loop(sizes, Path(folder))
-            runs.write_json(out, facts)
+            folders.write_json(out, facts)
         late = time.monotonic() - started > LATEST_START and given.part == "all"
         if given.part in ("qwen", "all"):
             left_out = {"left_out": f"more than {LATEST_START} s had gone by"}
             facts["qwen"] = left_out if late else qwen(sizes, given.lora, Path(folder))
     facts["seconds"] = round(time.monotonic() - started, 1)
-    runs.write_json(out, facts)
+    folders.write_json(out, facts)
     for name in ("loop", "qwen"):
         if "seconds" in facts.get(name, {}):
             print(f"{name}: {facts[name]['seconds']} s, peak {facts[name]['peak_memory_gb']} GB")

@@ -24,7 +24,7 @@ from typing import Any
 
 from measuring import arguments, pin, spread, text, write
 
-from t2t_core.evaluation import Evaluation, Tasks, evaluate
+from t2t_core.evaluation.evaluate import Evaluation, Tasks, evaluate
 from t2t_core.plugins import installed
 from t2t_core.records import Response, Sampling, Task
 

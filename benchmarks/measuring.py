@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ROOMS = [str(ROOT / room) for room in ("", "envs", "plugins", "baselines", "leaderboard")]
 sys.path[:0] = ROOMS  # so that a plain checkout runs
 
-from t2t_core import runs  # noqa: E402
+from t2t_core.store import folders  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results"
 LOAD_AT_START = os.getloadavg()
@@ -46,15 +46,15 @@ def text(values: dict[str, Any], digits: int = 0) -> str:
 
 def write(name: str, folder: Path, result: dict[str, Any]) -> None:
     """`NAME-TIME.json`: the result, when, on what machine, and how busy that was before and after (load averages)."""
-    at = runs.now()
+    at = folders.now()
     machine = {
         "processor": _processor(),
         "load_average_before": LOAD_AT_START,
         "load_average_after": os.getloadavg(),
-        "environment": runs.environment(),
+        "environment": folders.environment(),
     }
     path = folder / f"{name}-{at.replace(':', '')}.json"
-    runs.write_json(path, {"what": name, "at": at, **result, "machine": machine})
+    folders.write_json(path, {"what": name, "at": at, **result, "machine": machine})
     print(f"load average {LOAD_AT_START[0]:.1f} before, {os.getloadavg()[0]:.1f} after; written to {path}")
 
 

@@ -1,6 +1,6 @@
 """A Sphinx directive that shows a class docstring as a page: the environments' docstrings are Markdown, as in Gymnasium.
 
-    ```{environment} t2t_envs.frozen_lake.gym_env:MAPFFrozenLakeEnv
+    ```{environment} t2t_envs.frozen_lake.gym.gym_env:MAPFFrozenLakeEnv
     ```
 """
 

@@ -20,16 +20,20 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.values import Values
-from t2t_core import context, evaluation, experiment, jsonlines, records, registry, runs, settings
-from t2t_core.answers import AnswerIndex, response_fault
+from t2t_core import records, registry, settings
 from t2t_core.errors import T2TError
+from t2t_core.evaluation.answers import AnswerIndex, response_fault
+from t2t_core.evaluation.evaluate import read_sampling
+from t2t_core.loop import context
+from t2t_core.run import experiment
+from t2t_core.store import folders, jsonlines
 from t2t_envs.frozen_lake import verifier
-from t2t_envs.frozen_lake.configuration import SIZES, Configuration
-from t2t_envs.frozen_lake.generator import Request
+from t2t_envs.frozen_lake.generation.configuration import SIZES, Configuration
+from t2t_envs.frozen_lake.generation.generator import Request
+from t2t_envs.frozen_lake.generation.projection import project
 from t2t_envs.frozen_lake.instance import OBJECTIVES, Instance
 from t2t_envs.frozen_lake.jsonl import read_instances
 from t2t_envs.frozen_lake.parser import format_answer, parse_answer
-from t2t_envs.frozen_lake.projection import project
 from t2t_leaderboard.folder import check_settings, read_sampling_record
 from t2t_plugins.designers import reader
 from t2t_plugins.policies import answers, reply
@@ -204,11 +208,11 @@ def lines(data: bytes) -> None:
 def manifest(data: bytes) -> None:
     """The manifest of a folder, and the settings of a bench or submission in it."""
     folder = _scratch()
-    (folder / runs.MANIFEST).write_bytes(data)
+    (folder / folders.MANIFEST).write_bytes(data)
     for kind in ("bench", "run"):
         with contextlib.suppress(T2TError):
-            found = runs.read_manifest(folder, kind)
-            check_settings(found["settings"], folder / runs.MANIFEST)
+            found = folders.read_manifest(folder, kind)
+            check_settings(found["settings"], folder / folders.MANIFEST)
     base = {"format": 1, "kind": "bench", "settings": {}, "sessions": [{}], "samples": 1, "seed": 0, "sets": [], "testbed": "x",
             "prompt_format": "", "limit": None, "temperature": 0, "max_tokens": 1, "top_p": 1, "thinking": None}  # fmt: skip
     for value in _values(data, base):
@@ -264,7 +268,7 @@ def spec(data: bytes) -> None:
         with contextlib.suppress(T2TError):
             make(text)
     with contextlib.suppress(T2TError):
-        left, sampling = evaluation.read_sampling(parsed, records.Sampling())
+        left, sampling = read_sampling(parsed, records.Sampling())
         assert set(left.settings) <= set(parsed.settings) and math.isfinite(sampling.temperature)
     named = registry.Registry("policy")
     named.add(text, str, text)

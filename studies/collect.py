@@ -20,12 +20,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from t2t_core import jsonlines, runs
-from t2t_core.arms import measured
+from t2t_core.evaluation.stats import seeded_difference
+from t2t_core.loop.sweep import BASE, arm_name
 from t2t_core.plugins import installed
-from t2t_core.round_files import finished_rounds, open_run
-from t2t_core.stats import seeded_difference
-from t2t_core.sweeping import BASE, arm_name
+from t2t_core.run.closing_bench import measured
+from t2t_core.run.round_files import finished_rounds, open_run
+from t2t_core.store import folders, jsonlines
 
 KEPT = ("run.json", "summary.json", "summary.md")
 
@@ -33,19 +33,19 @@ KEPT = ("run.json", "summary.json", "summary.md")
 def collect(sweep: Path, folder: Path) -> None:
     result = json.loads((sweep / "sweep.json").read_text())
     for path in (sweep / "run.json", sweep / "sweep.json", sweep / "sweep.md", *sweep.glob("*.svg")):
-        runs.write_atomic(folder / path.name, path.read_bytes())
+        folders.write_atomic(folder / path.name, path.read_bytes())
     for arm in sorted(sweep.glob("seed_*/*/")):
         _arm(arm, folder / arm.relative_to(sweep))
     outcomes: dict[str, dict[str, Any]] = {}
     for row in result["arms"]:
         for seed in row["seeds"]:
             outcomes.setdefault(row["arm"], {})[str(seed)] = _solved(sweep / f"seed_{seed}", row["arm"])
-    runs.write_json(folder / "outcomes.json", outcomes)
+    folders.write_json(folder / "outcomes.json", outcomes)
 
 
 def _arm(arm: Path, folder: Path) -> None:
     for name in KEPT:
-        runs.write_atomic(folder / name, (arm / name).read_bytes())
+        folders.write_atomic(folder / name, (arm / name).read_bytes())
     metrics, designs = [], []
     for files in finished_rounds(arm):
         if files.index or arm.name == "shared":  # an arm's round 0 is the shared one
@@ -56,7 +56,7 @@ def _arm(arm: Path, folder: Path) -> None:
             designs.append({"after_round": files.index, "saw": files.context.read_text(), **parts})
     for name, rows in (("metrics.jsonl", metrics), ("designs.jsonl", designs)):
         if rows:
-            runs.write_atomic(folder / name, "".join(jsonlines.dumps(row) + "\n" for row in rows))
+            folders.write_atomic(folder / name, "".join(jsonlines.dumps(row) + "\n" for row in rows))
 
 
 def _solved(seed: Path, arm: str) -> dict[str, Any]:

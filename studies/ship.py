@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from t2t_baselines.tiny.policy import shipped
-from t2t_core import runs
-from t2t_core.arms import read_table
-from t2t_core.round_files import RoundFiles, open_run
-from t2t_core.sweeping import arm_name
+from t2t_core.loop.sweep import arm_name
+from t2t_core.run.closing_bench import read_table
+from t2t_core.run.round_files import RoundFiles, open_run
+from t2t_core.store import folders
 
 SEED, CONTEXT = 6, "F"
 SHIPPED = {"designed": "checkpoint", "control": "fixed"}
@@ -53,7 +53,7 @@ def main(sweep: Path) -> None:
                 shutil.copyfile(file, target / file.name)
         for file in ("model.safetensors", "adaptive_weights.json"):
             shutil.copyfile(made / file, target / file)
-        runs.write_json(target / "recipe.json", recipe(arm, designer))
+        folders.write_json(target / "recipe.json", recipe(arm, designer))
 
 
 if __name__ == "__main__":

@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass, replace
 
 from click.testing import CliRunner
 
-from t2t_core import jsonlines
 from t2t_core.cli import cli
 from t2t_core.errors import T2TError
 from t2t_core.records import InstanceSet, Metric, Option, Place, Response, Verdict
 from t2t_core.seeding import Stream
+from t2t_core.store import jsonlines
 
 
 @dataclass(frozen=True)

@@ -23,18 +23,18 @@ def _with_gymnasium() -> None:
     # rest of making and resetting one. Ours runs in the tests; gym.make(..., disable_env_checker=False) switches it on.
     register(
         ENV_ID,
-        entry_point=f"{_PACKAGE}.gym_env:MAPFFrozenLakeEnv",
-        vector_entry_point=f"{_PACKAGE}.vector_env:MAPFFrozenLakeVectorEnv",
+        entry_point=f"{_PACKAGE}.gym.gym_env:MAPFFrozenLakeEnv",
+        vector_entry_point=f"{_PACKAGE}.gym.vector_env:MAPFFrozenLakeVectorEnv",
         disable_env_checker=True,
     )
-    register(TEXT_ID, entry_point=f"{_PACKAGE}.text_env:MAPFFrozenLakeTextEnv", disable_env_checker=True)
+    register(TEXT_ID, entry_point=f"{_PACKAGE}.gym.text_env:MAPFFrozenLakeTextEnv", disable_env_checker=True)
 
 
 def _with_pettingzoo() -> None:
     from pettingzoo import register
 
-    register("parallel", ENV_ID, entry_point=f"{_PACKAGE}.pettingzoo_env:parallel_env")
-    register("aec", ENV_ID, entry_point=f"{_PACKAGE}.pettingzoo_env:env")
+    register("parallel", ENV_ID, entry_point=f"{_PACKAGE}.gym.pettingzoo_env:parallel_env")
+    register("aec", ENV_ID, entry_point=f"{_PACKAGE}.gym.pettingzoo_env:env")
 
 
 _REGISTER = {"gymnasium": _with_gymnasium, "pettingzoo": _with_pettingzoo}

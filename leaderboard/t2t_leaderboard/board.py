@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from t2t_core import jsonlines, runs
-from t2t_core.answers import ANSWERS
 from t2t_core.errors import T2TError
-from t2t_core.evaluation import scored
+from t2t_core.evaluation.answers import ANSWERS
+from t2t_core.evaluation.evaluate import scored
 from t2t_core.hookspecs import Testbed
 from t2t_core.registry import plain
+from t2t_core.store import folders, jsonlines
 from t2t_leaderboard import defaults, reported
 from t2t_leaderboard.folder import Bench, Row
 from t2t_leaderboard.table import natural, tabulate
@@ -150,4 +150,4 @@ def sha256(path: Path) -> str:
 
 
 def write(folder: Path, board: Mapping[str, Any]) -> None:
-    runs.write_json(folder / "leaderboard.json", board)
+    folders.write_json(folder / "leaderboard.json", board)

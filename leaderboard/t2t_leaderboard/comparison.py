@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from t2t_core import jsonlines
-from t2t_core.answers import ANSWERS
 from t2t_core.errors import T2TError
-from t2t_core.evaluation import Evaluation, scored
+from t2t_core.evaluation.answers import ANSWERS
+from t2t_core.evaluation.evaluate import Evaluation, scored
+from t2t_core.evaluation.stats import Difference, holm, paired_difference
 from t2t_core.records import Metric, Scored
-from t2t_core.stats import Difference, holm, paired_difference
+from t2t_core.store import jsonlines
 from t2t_leaderboard import submission
 from t2t_leaderboard.folder import plain, read_bench
 from t2t_leaderboard.table import natural

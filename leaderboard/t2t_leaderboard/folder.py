@@ -17,14 +17,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from t2t_core import jsonlines, runs
-from t2t_core.answers import ANSWERS
 from t2t_core.errors import T2TError
-from t2t_core.evaluation import Evaluation
+from t2t_core.evaluation.answers import ANSWERS
+from t2t_core.evaluation.evaluate import Evaluation
 from t2t_core.hookspecs import Testbed
-from t2t_core.instance_files import read_instances
 from t2t_core.plugins import installed
 from t2t_core.records import InstanceSet, Sampling
+from t2t_core.store import folders, jsonlines
+from t2t_core.store.instance_files import read_instances
 
 KIND = "bench"
 MAX_SAMPLES = 1000
@@ -133,7 +133,7 @@ class Bench:
         for folder in sorted(root.iterdir()):
             if not _NAME.fullmatch(folder.name) or not plain(folder).is_dir():
                 raise T2TError(f"{ascii(folder.name)[:80]} is no row", where=str(root), next="remove it")
-            facts = runs.read_json(plain(folder / "row.json"))
+            facts = folders.read_json(plain(folder / "row.json"))
             typed(facts, {"format": int, **_ROW}, folder / "row.json")
             rows.append(Row(folder, facts))
         return rows
@@ -143,8 +143,8 @@ def read_bench(folder: Path) -> Bench:
     """Read a bench folder; T2TError says what is wrong with which file."""
     if not folder.is_dir():
         raise T2TError("there is no such folder", where=str(folder))
-    settings = runs.read_manifest(folder, KIND)["settings"]
-    check_settings(settings, folder / runs.MANIFEST)
+    settings = folders.read_manifest(folder, KIND)["settings"]
+    check_settings(settings, folder / folders.MANIFEST)
     testbed: Testbed = installed().testbeds.make(settings["testbed"])
     stored = [read_instances(testbed, plain(folder / "instances" / f"{s['name']}.jsonl")) for s in settings["sets"]]
     return Bench(folder, settings, testbed, stored)

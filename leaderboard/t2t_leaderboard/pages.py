@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from t2t_core import jsonlines, runs
 from t2t_core.errors import T2TError
+from t2t_core.store import folders, jsonlines
 from t2t_leaderboard import html, markdown
 from t2t_leaderboard.folder import plain
 
@@ -60,7 +60,7 @@ def _read(path: Path) -> str:
 def _before(folder: Path, fresh: Json) -> Json | None:
     """The last outcome on record, where it can be one: verified as now (perhaps by another version), or not verified."""
     try:
-        record = runs.read_json(plain(folder / VERIFICATION))
+        record = folders.read_json(plain(folder / VERIFICATION))
     except T2TError:  # missing or damaged; t2t verify writes it anew
         return None
     version, problems = record.get("version"), record.get("problems")

@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from t2t_core import runs
+from t2t_core.store import folders
 from t2t_leaderboard.pages import PAGES, VERIFICATION
 
 
 def write(folder: Path, board: Mapping[str, Any], verification: Mapping[str, Any] | None, keep: Collection[str] = ()) -> None:
     """Write `leaderboard.md`, `leaderboard.html` (but those to `keep`) and, where there is one, `verification.json`."""
     if verification is not None:
-        runs.write_json(folder / VERIFICATION, verification)
+        folders.write_json(folder / VERIFICATION, verification)
     for name, render in PAGES.items():
         if name not in keep:
-            runs.write_atomic(folder / name, render(board, verification))
+            folders.write_atomic(folder / name, render(board, verification))

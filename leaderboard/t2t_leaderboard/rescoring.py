@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from t2t_core import jsonlines, runs
 from t2t_core._version import __version__
-from t2t_core.answers import ANSWERS, LOG, AnswerIndex, read_response, response_record, verdict_record
 from t2t_core.errors import T2TError
-from t2t_core.evaluation import Evaluation
+from t2t_core.evaluation.answers import ANSWERS, LOG, AnswerIndex, read_response, response_record, verdict_record
+from t2t_core.evaluation.evaluate import Evaluation
 from t2t_core.hookspecs import Testbed
 from t2t_core.records import InstanceSet
+from t2t_core.store import folders, jsonlines
 from t2t_leaderboard import board, report
 from t2t_leaderboard.folder import Bench, Row, choose, plain, read_bench
 from t2t_leaderboard.pages import page_problems
@@ -190,7 +190,7 @@ def _board_problems(bench: Bench, made: Mapping[str, Any]) -> Iterator[str]:
     """Does `leaderboard.json` show the recomputed figures, and nothing else?"""
     path = plain(bench.folder / "leaderboard.json")
     try:
-        stored = runs.read_json(path)
+        stored = folders.read_json(path)
     except T2TError as error:
         yield f"{path}: {error.what}"
         return
@@ -200,7 +200,7 @@ def _board_problems(bench: Bench, made: Mapping[str, Any]) -> Iterator[str]:
 
 def _with_reported(folder: Path) -> bool:
     try:
-        return runs.read_json(plain(folder / "leaderboard.json")).get("reported") is not False
+        return folders.read_json(plain(folder / "leaderboard.json")).get("reported") is not False
     except T2TError:  # missing or damaged: what is wrong with it is among the problems shown
         return True
 

@@ -8,16 +8,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from t2t_core import jsonlines, runs
-from t2t_core.answers import Progress
 from t2t_core.errors import T2TError
-from t2t_core.evaluation import Evaluation, Outcome, evaluate, read_sampling
+from t2t_core.evaluation.answers import Progress
+from t2t_core.evaluation.evaluate import Evaluation, Outcome, evaluate, read_sampling
 from t2t_core.hookspecs import Policy, Testbed
-from t2t_core.instance_files import file_set
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling
 from t2t_core.registry import Spec
 from t2t_core.settings import refuse_keys
+from t2t_core.store import folders, jsonlines
+from t2t_core.store.instance_files import file_set
 from t2t_leaderboard import board, defaults, report, rescoring
 from t2t_leaderboard.folder import KIND, MAX_SAMPLES, Bench, Chosen, choose, read_bench, row_name
 
@@ -81,7 +81,7 @@ def run(request: Request, listener: Listener) -> Result:
     chosen = _choose(testbed, request)
     settings = _settings(testbed, request, chosen)
     folder = request.out or _folder(settings, planned if request.policies else [], request.sampling)
-    with runs.locked(folder) as stale:
+    with folders.locked(folder) as stale:
         if stale:
             listener.note(stale)
         _store(folder, settings, chosen)
@@ -146,11 +146,11 @@ def _folder(settings: Mapping[str, Any], named: Sequence[_Planned], sampling: Sa
 
 
 def _store(folder: Path, settings: Mapping[str, Any], chosen: Sequence[Chosen]) -> None:
-    runs.open_manifest(folder, KIND, settings, "bench")
+    folders.open_manifest(folder, KIND, settings, "bench")
     for one in chosen:
         path = folder / "instances" / f"{one.source.name}.jsonl"
         if not path.exists():
-            runs.write_atomic(path, one.lines())
+            folders.write_atomic(path, one.lines())
 
 
 def _ask(bench: Bench, planned: Sequence[_Planned], request: Request, listener: Listener) -> tuple[list[str], list[str]]:
@@ -176,7 +176,7 @@ def _row(bench: Bench, one: _Planned, max_usd: float | None, progress: Callable[
     evaluation = bench.evaluation(one.sampling)
     folder = bench.folder / "rows" / row_name(one.text, one.sampling)
     facts = {
-        "format": runs.FORMAT,
+        "format": folders.FORMAT,
         "policy": one.text,
         "sampling": asdict(one.sampling),
         "describe": dict(one.policy.describe()),
@@ -184,9 +184,9 @@ def _row(bench: Bench, one: _Planned, max_usd: float | None, progress: Callable[
     }
     path = folder / "row.json"
     if path.exists():
-        runs.same_settings(_lasting(runs.read_json(path)), _lasting(facts), path, "row")
+        folders.same_settings(_lasting(folders.read_json(path)), _lasting(facts), path, "row")
     else:
-        runs.write_json(path, facts)
+        folders.write_json(path, facts)
     return evaluate(evaluation, one.policy, folder, max_usd=max_usd, progress=progress)
 
 

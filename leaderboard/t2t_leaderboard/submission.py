@@ -17,12 +17,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from t2t_core import jsonlines, runs
-from t2t_core.answers import ANSWERS
 from t2t_core.errors import T2TError
-from t2t_core.evaluation import Evaluation, scored
+from t2t_core.evaluation.answers import ANSWERS
+from t2t_core.evaluation.evaluate import Evaluation, scored
 from t2t_core.hookspecs import Testbed
 from t2t_core.plugins import installed
+from t2t_core.store import folders, jsonlines
 from t2t_leaderboard import board, rescoring
 from t2t_leaderboard.folder import Row, check_settings, choose, plain, read_bench, read_sampling_record, typed
 from t2t_leaderboard.table import tabulate
@@ -67,7 +67,7 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
     if not checked.verified:
         raise T2TError("the bench folder does not verify", where=str(bench_folder), cause=checked.problems[0], next="t2t verify")
     row = pick(bench.rows(), row_name, bench_folder)
-    folder = into / f"{_day(day or runs.now()[:10])}_{name}"
+    folder = into / f"{_day(day or folders.now()[:10])}_{name}"
     if folder.exists():
         raise T2TError("there is a submission of that name", where=str(folder), next="give another --name")
     answers = (row.folder / ANSWERS).read_bytes()
@@ -80,10 +80,10 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
         "settings": dict(bench.settings),
         "answers": {"lines": answers.count(b"\n"), "sha256": hashlib.sha256(answers).hexdigest()},
         "tables": board.measured(bench, row)["tables"],
-        "sessions": runs.read_manifest(bench_folder, "bench")["sessions"],
+        "sessions": folders.read_manifest(bench_folder, "bench")["sessions"],
     }
-    runs.write_atomic(folder / ANSWERS, answers)
-    runs.write_json(folder / METADATA, {**metadata, "seal": seal(metadata)})
+    folders.write_atomic(folder / ANSWERS, answers)
+    folders.write_json(folder / METADATA, {**metadata, "seal": seal(metadata)})
     return folder
 
 
@@ -116,7 +116,7 @@ def seal(metadata: Mapping[str, Any]) -> str:
 def read(folder: Path) -> Submission:
     """Read a submission; T2TError where it has not the shape of one."""
     path = plain(folder / METADATA)
-    metadata = runs.read_json(path)
+    metadata = folders.read_json(path)
     if metadata.get("format") != FORMAT or metadata.get("kind") != KIND:
         raise T2TError(f"not a submission of format {FORMAT}", where=str(path), cause="another version of the suite wrote it")
     typed(metadata, _FIELDS, path)

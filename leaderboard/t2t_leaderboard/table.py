@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from t2t_core.evaluation.stats import Estimate, Rate, stratified
 from t2t_core.hookspecs import Testbed
 from t2t_core.records import Metric, Place, Scored
-from t2t_core.stats import Estimate, Rate, stratified
 
 INCOMPLETE = 0.01  # a row with a larger share of errors is marked incomplete
 

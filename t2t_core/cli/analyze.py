@@ -9,44 +9,44 @@ from typing import Any
 
 import click
 
-from t2t_core import runs
-from t2t_core.analysis import MEASURES, arms
-from t2t_core.analysis import analyze as analyze_run
-from t2t_core.behaviour_plots import behaviour_plots
 from t2t_core.errors import T2TError
-from t2t_core.loop_summary import markdown, printable
-from t2t_core.run_plots import run_plots
-from t2t_core.sweeping import runs_of
+from t2t_core.loop.sweep import runs_of
+from t2t_core.report.behaviour import MEASURES, arms
+from t2t_core.report.behaviour import analyze as analyze_run
+from t2t_core.report.behaviour_plots import behaviour_plots
+from t2t_core.report.run_plots import run_plots
+from t2t_core.report.summary import markdown, printable
+from t2t_core.store import folders
 
 
 @click.command()
-@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("places", metavar="FOLDERS...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--formulas", is_flag=True, help="Also print each number's formula and its inputs.")
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Write analysis.json, analysis.md and SVG plots there."
 )
-def analyze(folders: tuple[Path, ...], as_json: bool, formulas: bool, out: Path | None) -> None:
+def analyze(places: tuple[Path, ...], as_json: bool, formulas: bool, out: Path | None) -> None:
     """How a designer behaved: the paper's five dimensions as numbers, per design step and on average.
 
     FOLDERS are runs, or sweeps of runs. Of several runs, those of one designer with one context are averaged.
     """
-    chosen = list({run.resolve(): run for folder in folders for run in runs_of(folder)}.values())  # each once
+    chosen = list({run.resolve(): run for folder in places for run in runs_of(folder)}.values())  # each once
     results = [analyze_run(folder) for folder in chosen]
     if not any(result["steps"] for result in results):
-        raise T2TError("no design step is finished in these runs", where=", ".join(map(str, folders)))
+        raise T2TError("no design step is finished in these runs", where=", ".join(map(str, places)))
     data = {"measures": described(), "runs": results, "arms": arms(results)}
     table, explained = printable(_table(results)), _formulas()
     click.echo(json.dumps(data, indent=2) if as_json else table + (f"\n\n{explained}" if formulas else ""))
     if out:
-        runs.write_json(out / "analysis.json", data)
-        runs.write_atomic(out / "analysis.md", f"{table}\n\n{explained}\n")
+        folders.write_json(out / "analysis.json", data)
+        folders.write_atomic(out / "analysis.md", f"{table}\n\n{explained}\n")
         plots = behaviour_plots(data["arms"])
         for number, folder in enumerate(chosen):
             name = f"{number}_{''.join(c for c in folder.resolve().name if c.isalnum())[:60]}"
             plots |= {f"{name}_{what}": svg for what, svg in run_plots(folder).items()}
         for name, svg in plots.items():
-            runs.write_atomic(out / f"{name}.svg", svg)
+            folders.write_atomic(out / f"{name}.svg", svg)
         click.echo(f"written to {out}", err=as_json)
 
 

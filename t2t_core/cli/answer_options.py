@@ -9,12 +9,13 @@ from typing import Any
 
 import click
 
-from t2t_core import demonstrations, instance_files
 from t2t_core.errors import T2TError
+from t2t_core.evaluation import demonstrations
 from t2t_core.hookspecs import Testbed
-from t2t_core.loop_progress import Reporter
 from t2t_core.records import Sampling
 from t2t_core.registry import plain
+from t2t_core.run.progress import Reporter
+from t2t_core.store import instance_files
 
 _OPTIONS = (
     click.option("--answers-from", metavar="POLICY", help="Also ask this policy (see t2t plugins), and write its good answers."),

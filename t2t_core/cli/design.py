@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
-from t2t_core import runs
-from t2t_core.design_step import project, projection_record, propose, step_record
 from t2t_core.errors import T2TError
-from t2t_core.loop import Loop
-from t2t_core.loop_progress import Reporter
-from t2t_core.loop_summary import changed_cells, markdown, printable
+from t2t_core.loop.design_step import project, projection_record, propose, step_record
+from t2t_core.loop.loop import Loop
 from t2t_core.records import Brief
-from t2t_core.round_files import RoundFiles, finished_rounds, open_run
+from t2t_core.report.summary import changed_cells, markdown, printable
+from t2t_core.run.progress import Reporter
+from t2t_core.run.round_files import RoundFiles, finished_rounds, open_run
+from t2t_core.store import folders
 
 
 @click.command()
@@ -88,7 +88,7 @@ def _write(out: Path | None, step: dict[str, Any]) -> None:
         return
     title = f"{Path(step['run']).name}-{step['round']}-{step['designer']}"
     name = "".join(c if c.isalnum() or c in "-._" else "_" for c in title)
-    runs.write_json(out / f"{name[:150]}.json", step)
+    folders.write_json(out / f"{name[:150]}.json", step)
 
 
 def _board(steps: list[dict[str, Any]]) -> str:

@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from t2t_core import context
 from t2t_core.errors import T2TError
-from t2t_core.experiment import Experiment, read_published, resolve, resolved
-from t2t_core.forks import Fork
-from t2t_core.loop_summary import markdown
+from t2t_core.loop import context
 from t2t_core.plugins import installed
 from t2t_core.registry import Spec
-from t2t_core.round_files import open_run
+from t2t_core.report.summary import markdown
+from t2t_core.run.experiment import Experiment, read_published, resolve, resolved
+from t2t_core.run.forks import Fork
+from t2t_core.run.round_files import open_run
 
 DEFAULT_PRESET = "tiny"
 NOT_GIVEN = "not given in the paper"

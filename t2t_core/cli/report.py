@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from t2t_core import runs
-from t2t_core.run_report import page
+from t2t_core.report.page import page
+from t2t_core.store import folders
 
 
 @click.command()
@@ -16,5 +16,5 @@ from t2t_core.run_report import page
 def report(folder: Path, out: Path | None) -> None:
     """A run as one self-contained HTML page: tables, plots, what each designer saw and said."""
     path = out or folder / "report.html"
-    runs.write_atomic(path, page(folder).encode("utf-8", "backslashreplace"))
+    folders.write_atomic(path, page(folder).encode("utf-8", "backslashreplace"))
     click.echo(f"written {path}")

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from t2t_core import runs
 from t2t_core.cli.loop_options import experiment_options, gather, print_dry_run
-from t2t_core.conduct import conduct
 from t2t_core.errors import T2TError
-from t2t_core.forks import Fork
-from t2t_core.loop_progress import Reporter
-from t2t_core.loop_summary import printable, render
+from t2t_core.loop.conduct import conduct
+from t2t_core.report.summary import printable, render
+from t2t_core.run.forks import Fork
+from t2t_core.run.progress import Reporter
+from t2t_core.store import folders
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -39,6 +39,6 @@ def run(fork_text: str | None, with_control: bool, out: Path | None, dry_run: bo
     folder = out or Path("runs") / f"{given.get('preset') or 'run'}-{experiment.seed}"
     if fork and folder.resolve() == fork.source.resolve():
         raise T2TError("a fork cannot go into the run it starts from", where=str(folder), next="give another --out")
-    click.echo(f"run folder {folder} ({'resumed' if (folder / runs.MANIFEST).exists() else 'new'})")
+    click.echo(f"run folder {folder} ({'resumed' if (folder / folders.MANIFEST).exists() else 'new'})")
     summary = conduct(experiment, folder, Reporter(click.echo), fork, with_control)
     click.echo("\n" + printable(render(summary)) + f"\nsummary: {folder / 'summary.md'}   page: t2t report {folder}")

@@ -9,10 +9,10 @@ import click
 
 from t2t_core.cli.loop_options import experiment_options, gather
 from t2t_core.errors import T2TError
-from t2t_core.loop_progress import Reporter
-from t2t_core.loop_summary import printable
-from t2t_core.sweeping import Grid, render
-from t2t_core.sweeping import sweep as sweep_grid
+from t2t_core.loop.sweep import Grid, render
+from t2t_core.loop.sweep import sweep as sweep_grid
+from t2t_core.report.summary import printable
+from t2t_core.run.progress import Reporter
 
 
 @click.command(context_settings={"ignore_unknown_options": True})

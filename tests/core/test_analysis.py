@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from t2t_core.analysis import MEASURES, Edit, arms, named_groups
-from t2t_core.behaviour_plots import behaviour_plots
-from t2t_core.plots import lines
+from t2t_core.report.behaviour import MEASURES, Edit, arms, named_groups
+from t2t_core.report.behaviour_plots import behaviour_plots
+from t2t_core.report.plots import lines
 
 GROUPS = ("3", "4", "5", "6")
 

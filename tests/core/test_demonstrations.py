@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from t2t_core import demonstrations
 from t2t_core.cli import cli
 from t2t_core.errors import T2TError
+from t2t_core.evaluation import demonstrations
 from t2t_core.plugins import installed
 from t2t_core.records import Response, Sampling
 from t2t_envs.frozen_lake import Configuration, generate

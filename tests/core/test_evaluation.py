@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from addition import Adder, Addition, Sum
-from t2t_core import jsonlines
 from t2t_core.errors import T2TError
-from t2t_core.evaluation import Evaluation, evaluate, read_sampling, scored
+from t2t_core.evaluation.evaluate import Evaluation, evaluate, read_sampling, scored
 from t2t_core.records import Response, Sampling
 from t2t_core.registry import Spec
+from t2t_core.store import jsonlines
 
 SUMS = [Sum(f"s{i:03d}", i, 2 * i, 3 * i) for i in range(20)]
 
@@ -208,7 +208,7 @@ sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parent.parent), 
 from pathlib import Path
 from addition import Adder
 from test_evaluation import evaluation
-from t2t_core.evaluation import evaluate
+from t2t_core.evaluation.evaluate import evaluate
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 evaluate(evaluation(), Adder(), Path({str(tmp_path)!r}))
@@ -230,7 +230,7 @@ sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parent.parent), 
 from pathlib import Path
 from addition import Adder
 from test_evaluation import evaluation
-from t2t_core.evaluation import evaluate
+from t2t_core.evaluation.evaluate import evaluate
 class Telling(Adder):
     def respond(self, tasks, sampling):
         for pair in super().respond(tasks, sampling):

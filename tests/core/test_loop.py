@@ -14,16 +14,16 @@ from typing import Any
 
 import pytest
 
-from t2t_core import runs
-from t2t_core.conduct import conduct
 from t2t_core.errors import T2TError
-from t2t_core.experiment import Experiment
-from t2t_core.forks import Fork
-from t2t_core.loop import Loop
-from t2t_core.loop_progress import Reporter
+from t2t_core.loop.conduct import conduct
+from t2t_core.loop.loop import Loop
 from t2t_core.plugins import installed
 from t2t_core.records import Proposal, Response, TrainingJob, TrainingResult
+from t2t_core.run.experiment import Experiment
+from t2t_core.run.forks import Fork
+from t2t_core.run.progress import Reporter
 from t2t_core.seeding import Stream
+from t2t_core.store import folders
 
 pytestmark = pytest.mark.usefixtures("lake_plugins")
 EXPERIMENT = Experiment.from_dict(
@@ -363,5 +363,5 @@ def test_what_training_shares_with_a_set_is_counted_in_every_round_and_summed_up
 
 
 def test_a_second_process_on_one_folder_is_refused(tmp_path: Path) -> None:
-    with runs.locked(tmp_path), pytest.raises(T2TError, match="another process"):
+    with folders.locked(tmp_path), pytest.raises(T2TError, match="another process"):
         conduct(EXPERIMENT, tmp_path, Reporter())

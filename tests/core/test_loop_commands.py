@@ -13,11 +13,11 @@ from click.testing import CliRunner, Result
 
 from t2t_core.cli import cli
 from t2t_core.errors import T2TError
-from t2t_core.experiment import Experiment, resolve
-from t2t_core.loop_summary import render, summarize
 from t2t_core.plugins import installed
 from t2t_core.records import Proposal
-from t2t_core.run_report import page
+from t2t_core.report.page import page
+from t2t_core.report.summary import render, summarize
+from t2t_core.run.experiment import Experiment, resolve
 from t2t_core.seeding import Stream
 
 pytestmark = pytest.mark.usefixtures("lake_plugins")

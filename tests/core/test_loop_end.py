@@ -16,16 +16,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from t2t_core import loop_progress
 from t2t_core.cli import cli
-from t2t_core.conduct import conduct
 from t2t_core.errors import T2TError
-from t2t_core.experiment import Experiment
-from t2t_core.loop_progress import Reporter
+from t2t_core.loop.conduct import conduct
+from t2t_core.loop.sweep import Grid, sweep
 from t2t_core.plugins import installed
 from t2t_core.records import Response, TrainingJob, TrainingResult
-from t2t_core.run_report import page
-from t2t_core.sweeping import Grid, sweep
+from t2t_core.report.page import page
+from t2t_core.run import progress as loop_progress
+from t2t_core.run.experiment import Experiment
+from t2t_core.run.progress import Reporter
 
 pytestmark = pytest.mark.usefixtures("lake_plugins")
 FIGURES = ("reward", "entropy", "zero_variance", "kl", "response_tokens", "responses_per_second")

@@ -15,17 +15,17 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from t2t_core import runs
 from t2t_core.cli import cli, main
-from t2t_core.conduct import conduct
 from t2t_core.errors import T2TError
-from t2t_core.experiment import Experiment
-from t2t_core.loop import Loop
-from t2t_core.loop_progress import Reporter
+from t2t_core.loop.conduct import conduct
+from t2t_core.loop.loop import Loop
 from t2t_core.plugins import installed
 from t2t_core.records import Proposal, TrainingJob, TrainingResult
-from t2t_core.round_files import RoundFiles
+from t2t_core.run.experiment import Experiment
+from t2t_core.run.progress import Reporter
+from t2t_core.run.round_files import RoundFiles
 from t2t_core.seeding import Stream
+from t2t_core.store import folders
 
 pytestmark = pytest.mark.usefixtures("lake_plugins")
 SETTINGS = {
@@ -239,5 +239,5 @@ def test_a_lock_left_by_a_machine_that_went_down_is_taken_over(tmp_path: Path) -
     lines: list[str] = []
     conduct(EXPERIMENT, tmp_path, Reporter(lines.append))
     assert any("took over the lock of a process that died: pid" in line for line in lines)
-    with runs.locked(tmp_path) as note:
+    with folders.locked(tmp_path) as note:
         assert note is None

@@ -5,73 +5,74 @@ import sys
 
 import pytest
 
-from t2t_core import jsonlines, runs
 from t2t_core.errors import T2TError
+from t2t_core.store import folders, jsonlines
 
 
 def test_atomic_write_replaces_whole_files_or_nothing(tmp_path):
     path = tmp_path / "a" / "x.json"
-    runs.write_json(path, {"a": 1})
-    with pytest.raises(RuntimeError), runs.replacing(path) as file:
+    folders.write_json(path, {"a": 1})
+    with pytest.raises(RuntimeError), folders.replacing(path) as file:
         file.write(b"half")
         raise RuntimeError
-    assert runs.read_json(path) == {"a": 1}
+    assert folders.read_json(path) == {"a": 1}
     assert os.listdir(path.parent) == ["x.json"], "no temporary file is left"
 
 
 def test_unwritable_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(T2TError, match="cannot be written"):
-        runs.write_json(tmp_path / "file" / "x.json", {})
-    with pytest.raises(T2TError, match="cannot be written"), runs.locked(tmp_path / "file" / "run"):
+        folders.write_json(tmp_path / "file" / "x.json", {})
+    with pytest.raises(T2TError, match="cannot be written"), folders.locked(tmp_path / "file" / "run"):
         pass
 
 
 def test_manifest_is_made_checked_and_refused(tmp_path):
     settings = {"policy": "cbs", "seed": 3}
-    first = runs.open_manifest(tmp_path, "bench", settings)
-    assert first["format"] == runs.FORMAT and first["sessions"][0]["environment"]["packages"]["numpy"]
-    assert runs.open_manifest(tmp_path, "bench", settings) == first
+    first = folders.open_manifest(tmp_path, "bench", settings)
+    assert first["format"] == folders.FORMAT and first["sessions"][0]["environment"]["packages"]["numpy"]
+    assert folders.open_manifest(tmp_path, "bench", settings) == first
     with pytest.raises(T2TError, match="seed differs") as caught:
-        runs.open_manifest(tmp_path, "bench", {**settings, "seed": 4})
+        folders.open_manifest(tmp_path, "bench", {**settings, "seed": 4})
     assert "3 there, 4 here" in str(caught.value)
     with pytest.raises(T2TError, match="holds a 'bench', not a loop"):
-        runs.open_manifest(tmp_path, "loop", settings)
-    runs.write_json(tmp_path / "run.json", {**first, "format": 99})
+        folders.open_manifest(tmp_path, "loop", settings)
+    folders.write_json(tmp_path / "run.json", {**first, "format": 99})
     with pytest.raises(T2TError, match="format 99"):
-        runs.open_manifest(tmp_path, "bench", settings)
+        folders.open_manifest(tmp_path, "bench", settings)
     with pytest.raises(T2TError, match="other things"):
         (tmp_path / "run.json").rename(tmp_path / "other.json")
-        runs.open_manifest(tmp_path, "bench", settings)
+        folders.open_manifest(tmp_path, "bench", settings)
 
 
 def test_a_folder_of_something_else_is_said_to_be_none(tmp_path):
     with pytest.raises(T2TError, match="no bench folder: it has no run.json") as caught:
-        runs.read_manifest(tmp_path, "bench")
+        folders.read_manifest(tmp_path, "bench")
     assert caught.value.where == str(tmp_path)
     with pytest.raises(T2TError, match="no such folder"):
-        runs.read_manifest(tmp_path / "nope", "bench")
+        folders.read_manifest(tmp_path / "nope", "bench")
 
 
 def test_changed_environment_is_recorded(tmp_path, monkeypatch):
-    runs.open_manifest(tmp_path, "bench", {})
-    monkeypatch.setattr(runs, "environment", lambda: {"packages": {"numpy": "99"}})
-    runs.open_manifest(tmp_path, "bench", {})
-    assert len(runs.read_manifest(tmp_path, "bench")["sessions"]) == 2
+    folders.open_manifest(tmp_path, "bench", {})
+    monkeypatch.setattr(folders, "environment", lambda: {"packages": {"numpy": "99"}})
+    folders.open_manifest(tmp_path, "bench", {})
+    assert len(folders.read_manifest(tmp_path, "bench")["sessions"]) == 2
 
 
 def test_second_process_is_refused_and_a_stale_lock_recognised(tmp_path):
-    script = f"import os\nfrom t2t_core import runs\nfrom pathlib import Path\nwith runs.locked(Path({str(tmp_path)!r})):\n"
+    script = "import os\nfrom t2t_core.store import folders\nfrom pathlib import Path\n"
+    script += f"with folders.locked(Path({str(tmp_path)!r})):\n"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with runs.locked(tmp_path) as note:
+    with folders.locked(tmp_path) as note:
         assert note is None
         done = subprocess.run([sys.executable, "-c", script + "    pass"], env=environment, capture_output=True, text=True)
         assert "another process is working" in done.stderr and f"pid {os.getpid()} on" in done.stderr
         assert f"pid {os.getpid()}" in (tmp_path / ".lock").read_text(), "the refused one leaves the name alone"
     subprocess.run([sys.executable, "-c", script + "    os._exit(9)"], env=environment, check=False)
-    with runs.locked(tmp_path) as note:
+    with folders.locked(tmp_path) as note:
         assert "died" in note
-    with runs.locked(tmp_path) as note:
+    with folders.locked(tmp_path) as note:
         assert note is None
 
 
@@ -82,14 +83,14 @@ HOSTILE = ["NaN", "[1]", '{"a": 1, "a": 2}', '{"a": 1e999}', "[" * 100_000, '{"a
 def test_hostile_documents_are_refused(tmp_path, text):
     (tmp_path / "x.json").write_text(text, encoding="latin-1")
     with pytest.raises(T2TError, match="not what was written"):
-        runs.read_json(tmp_path / "x.json")
+        folders.read_json(tmp_path / "x.json")
 
 
 def test_pipes_and_folders_are_not_read(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path):
         with pytest.raises(T2TError, match="cannot be read"):
-            runs.read_json(path)
+            folders.read_json(path)
 
 
 def test_torn_line_needs_a_reader_that_asks_for_it(tmp_path):
@@ -104,7 +105,7 @@ def test_torn_line_needs_a_reader_that_asks_for_it(tmp_path):
 
 def test_interrupt_waits_while_something_is_recorded():
     done = []
-    with pytest.raises(KeyboardInterrupt), runs.Interrupts() as interrupts, interrupts.held():
+    with pytest.raises(KeyboardInterrupt), folders.Interrupts() as interrupts, interrupts.held():
         os.kill(os.getpid(), 15)
         done.append("recorded")
     assert done == ["recorded"]

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from t2t_core.seeding import Stream
-from t2t_core.stats import (
+from t2t_core.evaluation.stats import (
     Rate,
     _random_words,
     holm,
@@ -19,6 +18,7 @@ from t2t_core.stats import (
     t_quantile,
     wilson,
 )
+from t2t_core.seeding import Stream
 
 
 def test_wilson_by_hand():

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from t2t_core.errors import T2TError
 from t2t_envs.frozen_lake import Configuration, generate
-from t2t_envs.frozen_lake.configuration import KNOBS, SIZES, hole_count, split, wait_count
-from t2t_envs.frozen_lake.forms import available
-from t2t_envs.frozen_lake.generator import Request, cells_of
+from t2t_envs.frozen_lake.generation.configuration import KNOBS, SIZES, hole_count, split, wait_count
+from t2t_envs.frozen_lake.generation.forms import available
+from t2t_envs.frozen_lake.generation.generator import Request, cells_of
+from t2t_envs.frozen_lake.generation.projection import project, random_configuration
+from t2t_envs.frozen_lake.generation.sampling import GridCell, list_forms
 from t2t_envs.frozen_lake.instance import OBJECTIVES
-from t2t_envs.frozen_lake.projection import project, random_configuration
-from t2t_envs.frozen_lake.sampling import GridCell, list_forms
 
 UNIFORM = Configuration.uniform()
 

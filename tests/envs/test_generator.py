@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from t2t_core.errors import T2TError
 from t2t_core.seeding import Stream, key
-from t2t_envs.frozen_lake import Configuration, Instance, generate, reference_sampler, requires_wait, solve, solver
-from t2t_envs.frozen_lake.forms import available, capacity, count_forms, most_holes
-from t2t_envs.frozen_lake.generator import variants
-from t2t_envs.frozen_lake.sampling import GridCell, Wanted, draw_cell, from_form, list_forms
+from t2t_envs.frozen_lake import Configuration, Instance, generate, requires_wait, solve, solver
+from t2t_envs.frozen_lake.generation import reference_sampler
+from t2t_envs.frozen_lake.generation.forms import available, capacity, count_forms, most_holes
+from t2t_envs.frozen_lake.generation.generator import variants
+from t2t_envs.frozen_lake.generation.sampling import GridCell, Wanted, draw_cell, from_form, list_forms
 
 native = pytest.mark.skipif(solver.native_core() is None, reason="the native core is not built")
 

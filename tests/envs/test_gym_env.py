@@ -16,7 +16,8 @@ from play import TINY
 
 import t2t_envs  # noqa: F401
 from t2t_core.errors import T2TError
-from t2t_envs.frozen_lake import solver, stepper
+from t2t_envs.frozen_lake import solver
+from t2t_envs.frozen_lake.gym import stepper
 from t2t_envs.frozen_lake.instance import Instance
 from t2t_envs.frozen_lake.jsonl import write_instances
 from t2t_envs.frozen_lake.solver import solve

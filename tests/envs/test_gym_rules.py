@@ -16,10 +16,10 @@ from play import TINY, instances, joint_actions
 
 import t2t_envs  # noqa: F401
 from t2t_core.errors import T2TError
-from t2t_envs.frozen_lake.env_options import EnvOptions
+from t2t_envs.frozen_lake.gym.options import EnvOptions
+from t2t_envs.frozen_lake.gym.stepper import PythonStepper, make_stepper
 from t2t_envs.frozen_lake.instance import Instance
 from t2t_envs.frozen_lake.reward import accuracy_reward
-from t2t_envs.frozen_lake.stepper import PythonStepper, make_stepper
 from t2t_envs.frozen_lake.verifier import verify_paths
 
 modes = st.sampled_from(["terminate", "block"])

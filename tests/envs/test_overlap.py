@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from t2t_envs.frozen_lake import Configuration, Instance, generate
+from t2t_envs.frozen_lake.generation.overlap import shared
 from t2t_envs.frozen_lake.instance import SYMMETRIES
-from t2t_envs.frozen_lake.overlap import shared
 from t2t_envs.frozen_lake.testbed import make
 
 HOLES = [(0, 1)]

@@ -26,8 +26,8 @@ from t2t_envs.frozen_lake import (
     verify,
     verify_paths,
 )
-from t2t_envs.frozen_lake.render import plain_text
-from t2t_envs.frozen_lake.scene import ICE, MAX_STEPS, PALETTE, luminance, text_on
+from t2t_envs.frozen_lake.draw.render import plain_text
+from t2t_envs.frozen_lake.draw.scene import ICE, MAX_STEPS, PALETTE, luminance, text_on
 
 LAKE = Instance(size=3, holes=[(0, 1)], starts=[(2, 0), (1, 0)], goals=[(1, 2), (2, 2)], id="2agents_3x3_0001")
 PATHS = [[(2, 0), (2, 1), (2, 2), (1, 2)], [(1, 0), (1, 1), (2, 1), (2, 2)]]

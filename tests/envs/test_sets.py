@@ -9,8 +9,9 @@ from importlib.resources import files
 import pytest
 
 from t2t_core.errors import T2TError
-from t2t_envs.frozen_lake import frozen_sets, requires_wait, sets, solve, solver
-from t2t_envs.frozen_lake.frozen_sets import PLANS, as_lines, hole_levels, make_set
+from t2t_envs.frozen_lake import requires_wait, sets, solve, solver
+from t2t_envs.frozen_lake.generation import frozen_sets
+from t2t_envs.frozen_lake.generation.frozen_sets import PLANS, as_lines, hole_levels, make_set
 
 FOLDER = files("t2t_envs.frozen_lake.sets")
 native = pytest.mark.skipif(solver.native_core() is None, reason="the native core is not built")

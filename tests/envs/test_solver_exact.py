@@ -12,8 +12,8 @@ from oracle import Oracle
 
 from t2t_core.seeding import Stream
 from t2t_envs.frozen_lake import reference_cbs, rules
+from t2t_envs.frozen_lake.generation.sampling import GridCell, Wanted, draw_cell
 from t2t_envs.frozen_lake.instance import OBJECTIVES, Instance
-from t2t_envs.frozen_lake.sampling import GridCell, Wanted, draw_cell
 from t2t_envs.frozen_lake.solver import UnsolvableError, flat_arrays, native_core, solve, solve_many
 
 PER_CELL_GROUP = 384  # instances per objective, agent count and size: 2 * 4 * 384, of which more than 2,000 are solvable

@@ -13,7 +13,7 @@ from play import TINY
 
 import t2t_envs  # noqa: F401
 from t2t_core.errors import T2TError
-from t2t_envs.frozen_lake import stepper
+from t2t_envs.frozen_lake.gym import stepper
 from t2t_envs.frozen_lake.instance import Instance
 
 N = 6

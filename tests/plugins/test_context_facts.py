@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lake
-from t2t_core import context
 from t2t_core.cli import cli
+from t2t_core.loop import context
 from t2t_core.plugins import installed
 from t2t_core.records import Response, Round, RoundState, Scored
 

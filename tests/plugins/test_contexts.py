@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lake
-from t2t_core import context
 from t2t_core.errors import T2TError
+from t2t_core.loop import context
 from t2t_core.plugins import installed
 from t2t_core.records import Response, Round, RoundState, Scored
 from t2t_core.testing import check_context

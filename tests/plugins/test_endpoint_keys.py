@@ -15,7 +15,7 @@ from fake_server import FakeServer, completion
 
 import lake
 from t2t_core.errors import T2TError
-from t2t_core.evaluation import Evaluation, evaluate
+from t2t_core.evaluation.evaluate import Evaluation, evaluate
 from t2t_core.plugins import load
 from t2t_core.records import Sampling, Task
 from t2t_plugins.policies.providers import PROVIDERS

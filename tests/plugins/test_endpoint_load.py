@@ -12,10 +12,10 @@ import pytest
 from fake_server import FakeServer, completion
 
 import lake
-from t2t_core import jsonlines
-from t2t_core.evaluation import Evaluation, evaluate
+from t2t_core.evaluation.evaluate import Evaluation, evaluate
 from t2t_core.plugins import load
 from t2t_core.seeding import Stream
+from t2t_core.store import jsonlines
 
 POLICIES = load().policies
 FAULTS = ["429", "500", "503", "drop", "drop_mid", "empty", "junk", "html", "no_choices", "error_200", "never", "huge", "400"]

@@ -13,8 +13,8 @@ from typing import ClassVar
 
 import pytest
 
-from t2t_core.demonstrations import Request, collect
 from t2t_core.errors import T2TError
+from t2t_core.evaluation.demonstrations import Request, collect
 from t2t_core.length_reward import AdaptiveWeights
 from t2t_core.records import InstanceSet, Sampling, Task, TrainingJob
 from t2t_envs.frozen_lake import Configuration, Instance, generate, solve, verify

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from t2t_core import jsonlines, runs
 from t2t_core.cli import answer_options
 from t2t_core.errors import T2TError
+from t2t_core.store import folders, jsonlines
 
 if TYPE_CHECKING:
-    from t2t_envs.frozen_lake.configuration import Configuration
-    from t2t_envs.frozen_lake.generator import Report, Request
+    from t2t_envs.frozen_lake.generation.configuration import Configuration
+    from t2t_envs.frozen_lake.generation.generator import Report, Request
     from t2t_envs.frozen_lake.instance import Instance
 
 
@@ -55,7 +55,8 @@ def generate(
     if sets is not None:
         _make_sets(sets)
         return
-    from t2t_envs.frozen_lake import generator, testbed
+    from t2t_envs.frozen_lake import testbed
+    from t2t_envs.frozen_lake.generation import generator
     from t2t_envs.frozen_lake.jsonl import read_instances
 
     lake, asking = testbed.make(), answers["answers_from"] is not None
@@ -91,8 +92,8 @@ def _checked(configuration: str | None, out: Path | None, given: bool, asking: b
 
 
 def _configuration(name: str, request: Request, seed: int) -> Configuration:
-    from t2t_envs.frozen_lake import projection
-    from t2t_envs.frozen_lake.configuration import Configuration
+    from t2t_envs.frozen_lake.generation import projection
+    from t2t_envs.frozen_lake.generation.configuration import Configuration
 
     if name == "uniform":
         return Configuration.uniform()
@@ -108,11 +109,11 @@ def _write(instances: Sequence[Instance], out: Path) -> None:
     if str(out) == "-":
         click.echo(text, nl=False)
     else:
-        runs.write_atomic(out, text)
+        folders.write_atomic(out, text)
 
 
 def _read_configuration(path: Path) -> Configuration:
-    from t2t_envs.frozen_lake.configuration import Configuration
+    from t2t_envs.frozen_lake.generation.configuration import Configuration
 
     try:
         data = jsonlines.loads(path.read_bytes())
@@ -142,7 +143,7 @@ def _table(report: Report, where: str) -> str:
 
 
 def _make_sets(folder: Path) -> None:
-    from t2t_envs.frozen_lake.frozen_sets import write_files
+    from t2t_envs.frozen_lake.generation.frozen_sets import write_files
 
     for name in write_files(folder):
         click.echo(folder / name)

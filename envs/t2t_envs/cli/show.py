@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from t2t_core import jsonlines, runs
 from t2t_core.errors import T2TError
 from t2t_core.records import Verdict
+from t2t_core.store import folders, jsonlines
 
 if TYPE_CHECKING:
     from t2t_envs.frozen_lake.instance import Cell, Instance
@@ -90,7 +90,7 @@ class Shown:
         return f"{i.id or 'instance'}: {facts}\n" + (f"stored optima: {labels}\n" if labels else "") + "\n"
 
     def _verdict(self) -> str:
-        from t2t_envs.frozen_lake.render import plain_text
+        from t2t_envs.frozen_lake.draw.render import plain_text
 
         verdict = self.verdict
         if verdict is None:
@@ -171,7 +171,7 @@ def _recorded(instance: Instance, path: Path) -> str:
 
 def _write(drawing: str | bytes, form: str, out: Path | None) -> None:
     if out is not None:
-        runs.write_atomic(out, drawing)
+        folders.write_atomic(out, drawing)
         click.echo(f"wrote {out}", err=True)
     elif form in BINARY and sys.stdout.isatty():
         raise T2TError("a GIF is not for the terminal", next=f"--out picture.{form}")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from t2t_core import jsonlines
 from t2t_core.errors import T2TError
+from t2t_core.store import jsonlines
 
 if TYPE_CHECKING:
     from t2t_envs.frozen_lake.instance import Instance

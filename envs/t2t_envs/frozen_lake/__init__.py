@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from t2t_core.records import Verdict
 
-    from .configuration import Configuration
-    from .generator import generate
+    from .draw.render import render_ansi, render_gif, render_html, render_rgb, render_svg
+    from .generation.configuration import Configuration
+    from .generation.generator import generate
     from .instance import Instance
     from .jsonl import read_instances, write_instances
     from .parser import format_answer, parse_answer
     from .prompt import make_prompt
-    from .render import render_ansi, render_gif, render_html, render_rgb, render_svg
     from .reward import AdaptiveWeights, accuracy_reward, length_reward, total_reward
     from .solver import SearchLimitError, Solution, UnsolvableError, requires_wait, solve, solve_many
     from .verifier import CHECKS, verify, verify_paths
 
 _HOME = {
     "Instance": "instance",
-    "Configuration": "configuration",
-    "generate": "generator",
+    "Configuration": "generation.configuration",
+    "generate": "generation.generator",
     "Solution": "solver",
     "solve": "solver",
     "solve_many": "solver",
@@ -45,11 +45,11 @@ _HOME = {
     "total_reward": "reward",
     "read_instances": "jsonl",
     "write_instances": "jsonl",
-    "render_ansi": "render",
-    "render_gif": "render",
-    "render_html": "render",
-    "render_rgb": "render",
-    "render_svg": "render",
+    "render_ansi": "draw.render",
+    "render_gif": "draw.render",
+    "render_html": "draw.render",
+    "render_rgb": "draw.render",
+    "render_svg": "draw.render",
 }
 
 __all__ = [

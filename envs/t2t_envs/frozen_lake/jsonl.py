@@ -1,4 +1,4 @@
-"""Instances from and to JSON Lines files, one instance a line. Files are hostile: see `t2t_core.jsonlines`."""
+"""Instances from and to JSON Lines files, one instance a line. Files are hostile: see `t2t_core.store.jsonlines`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from t2t_core import jsonlines, runs
 from t2t_core.errors import T2TError
+from t2t_core.store import folders, jsonlines
 
 from .instance import Instance
 
@@ -44,4 +44,4 @@ def iterate_instances(path: str | os.PathLike[str]) -> Iterator[Instance]:
 def write_instances(path: str | os.PathLike[str], instances: Iterable[Instance]) -> None:
     """Write a whole file at once: it is there complete, or not at all. T2TError where it cannot be written."""
     text = "".join(jsonlines.dumps(instance.to_dict()) + "\n" for instance in instances)
-    runs.write_atomic(Path(path), text)
+    folders.write_atomic(Path(path), text)

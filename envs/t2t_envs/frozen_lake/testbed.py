@@ -13,11 +13,11 @@ from t2t_core.records import InstanceSet, Knob, Metric, Option, Place, Projectio
 
 from . import sets
 from .breakdown import breakdown, cell_name
-from .configuration import MAX_HOLE_RATIO, Configuration
-from .generator import Request, generate
+from .generation.configuration import MAX_HOLE_RATIO, Configuration
+from .generation.generator import Request, generate
+from .generation.overlap import shared
+from .generation.projection import project, random_configuration
 from .instance import Instance
-from .overlap import shared
-from .projection import project, random_configuration
 from .prompt import FORMATS, make_prompt
 from .reward import FLOOR, UNKNOWN, reward
 from .verifier import verify

@@ -13,13 +13,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from t2t_core.answers import Progress
 from t2t_core.errors import T2TError
-from t2t_core.evaluation import Outcome
+from t2t_core.evaluation.answers import Progress
+from t2t_core.evaluation.evaluate import Outcome
 from t2t_core.plugins import installed
 from t2t_core.records import Option, Sampling
 from t2t_core.registry import plain
-from t2t_core.runs import Interrupts
+from t2t_core.store.folders import Interrupts
 
 DEFAULT_TESTBED = "mapf-frozenlake"
 _PLAIN_SECONDS = 10.0  # between two lines where no bar can be drawn

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from t2t_core.context import readable
 from t2t_core.errors import T2TError
+from t2t_core.loop.context import readable
 from t2t_core.records import Round, RoundState
 from t2t_core.settings import integer, read_settings
 from t2t_plugins.contexts.compact import configuration_lines, failure_lines

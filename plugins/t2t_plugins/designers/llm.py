@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_core.evaluation import read_sampling
+from t2t_core.evaluation.evaluate import read_sampling
 from t2t_core.plugins import installed
 from t2t_core.records import Brief, Proposal, Response, Sampling, Task
 from t2t_core.registry import Spec

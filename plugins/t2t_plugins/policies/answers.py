@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from t2t_core import jsonlines
-from t2t_core.answers import read_response
 from t2t_core.errors import T2TError
+from t2t_core.evaluation.answers import read_response
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.settings import read_settings
+from t2t_core.store import jsonlines
 
 _ID = ("id", "instance_id", "instance")
 _TEXT = ("text", "completion", "response", "answer")

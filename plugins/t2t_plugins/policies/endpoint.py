@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from t2t_core import jsonlines, runs
 from t2t_core.errors import T2TError
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.settings import Reader, integer, number, one_of, read_settings
+from t2t_core.store import folders, jsonlines
 from t2t_plugins.policies.client import ChatClient
 from t2t_plugins.policies.exchange import Exchange, Patience
 from t2t_plugins.policies.providers import PROVIDERS, THINKING, check_url, find_key
@@ -187,7 +187,7 @@ class Endpoint:
 
 def _prices_of(path: Path, *names: str) -> Prices:
     """The prices of the first of `names` that the file knows; T2TError where it knows none."""
-    table = runs.read_json(path)
+    table = folders.read_json(path)
     row = next((table[name] for name in names if name in table), None)
     example = '"MODEL": {"in": 1.25, "out": 10}, in USD per million tokens'
     if row is None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from t2t_core import jsonlines
 from t2t_core.records import Response
+from t2t_core.store import jsonlines
 
 _MAX_COUNT = 10**9  # tokens; more is nonsense
 _LENGTH = ("length", "max_tokens", "max_output_tokens")

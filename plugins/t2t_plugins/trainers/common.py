@@ -10,8 +10,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from t2t_core.demonstrations import refuse_protected
 from t2t_core.errors import T2TError
+from t2t_core.evaluation.demonstrations import refuse_protected
 from t2t_core.records import TrainingJob
 from t2t_core.seeding import Stream
 

@@ -15,10 +15,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from t2t_core import runs
 from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
 from t2t_core.records import TrainingJob, TrainingResult
+from t2t_core.store import folders
 
 MARK = "t2t-figures "
 RESULT, MISTAKE = "result.json", "error.json"
@@ -67,7 +67,7 @@ def launch(job: TrainingJob, processes: int) -> TrainingResult:
             process.terminate()
             raise
     if (folder / MISTAKE).exists():
-        raise T2TError(**runs.read_json(folder / MISTAKE))
+        raise T2TError(**folders.read_json(folder / MISTAKE))
     if process.returncode:
         raise T2TError(
             f"training in {processes} processes failed with status {process.returncode}", cause="\n".join(tail)[-2000:]
@@ -114,10 +114,10 @@ def main() -> None:
         result = train(job, check_settings(Settings, job.settings, WHERE))
     except T2TError as error:
         mistake = {"what": error.what, "where": error.where, "cause": error.cause, "next": error.next}
-        runs.write_json(folder / MISTAKE, mistake)
+        folders.write_json(folder / MISTAKE, mistake)
         raise
     if os.environ.get("RANK", "0") == "0":
-        runs.write_json(folder / RESULT, {**asdict(result), "checkpoint": str(result.checkpoint)})
+        folders.write_json(folder / RESULT, {**asdict(result), "checkpoint": str(result.checkpoint)})
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
-from t2t_core import demonstrations
-from t2t_core.demonstrations import refuse_protected
 from t2t_core.errors import T2TError
+from t2t_core.evaluation import demonstrations
+from t2t_core.evaluation.demonstrations import refuse_protected
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling, Task, TrainingJob, TrainingResult, Verdict
 from t2t_core.seeding import key

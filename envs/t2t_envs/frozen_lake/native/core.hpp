@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "solver.hpp"
-#include "team_search.hpp"
+#include "solver/solver.hpp"
+#include "solver/team_search.hpp"
 
 namespace t2t {
 

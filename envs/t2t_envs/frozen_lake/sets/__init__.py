@@ -8,9 +8,9 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from t2t_core import jsonlines
 from t2t_core.errors import T2TError
 from t2t_core.records import InstanceSet
+from t2t_core.store import jsonlines
 
 from ..instance import Instance
 
@@ -61,7 +61,7 @@ def twin(name: str, seed: int) -> InstanceSet:
 
 @lru_cache(maxsize=8)
 def _twin(name: str, seed: int) -> InstanceSet:
-    from ..frozen_sets import make_twin
+    from ..generation.frozen_sets import make_twin
 
     return make_twin(load_set(name), manifest()["sets"].get(name, {}), seed)
 

@@ -1,0 +1,168 @@
+"""How many canonical forms a cell (size, holes, agents, objective, kind) has, and so what each size can produce.
+
+Small cells are enumerated. For larger ones the count is a safe lower bound: half of (share of this kind among
+random candidates) x (number of candidates) / (8 x agents!), where the share comes from 64 hits. A kind that shows up less
+than once in 500,000 candidates counts as absent: rejection sampling could not fill it. (Our choices.) `sets/forms.json`
+holds the counts for 1 to 5 agents; `python -m t2t_envs.frozen_lake.generation.forms > forms.json` remakes it in some minutes. For
+more agents they are estimated on demand, with far less effort: what does not show up soon counts as absent.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, lru_cache
+from importlib.resources import files
+from math import factorial
+from typing import NamedTuple
+
+from t2t_core import seeding
+
+from .. import solver
+from ..instance import MAX_AGENTS, OBJECTIVES
+from .configuration import MAX_HOLE_RATIO, SIZES, hole_count
+from .sampling import Draws, GridCell, Wanted, draw_cell, from_form, list_forms, of_cell
+
+TABLE_AGENTS = (1, 2, 3, 4, 5)
+HITS = 64
+RAREST = 500_000
+ALWAYS_LIST = 100_000  # cells with so few candidates are enumerated at once
+FEW = 5_000  # and larger ones where the lower bound is below this
+CAP = 10**9  # more than anybody asks for
+QUICK_STALL = 20_000  # for more agents than the table has
+QUICK_NODES = 20_000  # the solver's limit while estimating: what it leaves undecided only lowers the bound
+
+
+class Count(NamedTuple):
+    """Canonical forms of a cell that do not, and that do, require a wait; a lower bound unless `exact`."""
+
+    wait_free: int
+    wait: int
+    exact: bool
+
+    @property
+    def total(self) -> int:
+        return self.wait_free + self.wait
+
+
+def most_holes(size: int) -> int:
+    """floor(N^2 / 2 + 1/2): the hole count of the highest hole ratio."""
+    return hole_count(MAX_HOLE_RATIO, size)
+
+
+def capacity(size: int, num_agents: int) -> int:
+    """The most holes (of at most `most_holes`) with which an instance exists; -1: there is none even without holes."""
+    top = min(most_holes(size), size * size - num_agents)
+    low, high, middle = -1, top, top
+    while low < high:  # taking a hole away never makes an instance unsolvable, so bisection is right
+        if _holds(GridCell(size, middle, num_agents)):
+            low = middle
+        else:
+            high = middle - 1
+        middle = (low + high + 1) // 2
+    return low
+
+
+@lru_cache(maxsize=4096)
+def _holds(cell: GridCell) -> bool:
+    """Whether the cell has any instance, of either kind."""
+    if _row(cell) is not None or cell.candidates <= ALWAYS_LIST:
+        return count_forms(cell).total > 0
+    return bool(_draw(cell, Wanted(wait_free=1, wait=1, total=1)).instances)
+
+
+def count_forms(cell: GridCell) -> Count:
+    """The forms of a cell, from the table where it has it."""
+    if not 1 <= cell.num_agents <= min(cell.free, MAX_AGENTS):
+        return Count(0, 0, True)
+    row = _row(cell)
+    return measure(cell) if row is None else Count(row[0], row[1], bool(row[2]))
+
+
+def available(cell: GridCell, exclude: Collection[bytes] = frozenset()) -> Count:
+    """The forms of a cell that are not excluded."""
+    count = count_forms(cell)
+    excluded = _by_kind(frozenset(of_cell(exclude, cell)), cell.objective)
+    return Count(max(0, count.wait_free - excluded[0]), max(0, count.wait - excluded[1]), count.exact)
+
+
+@lru_cache(maxsize=4096)
+def _by_kind(forms: frozenset[bytes], objective: str) -> tuple[int, int]:
+    """How many of these forms are wait-free and how many require a wait; undecided ones count as both."""
+    if not forms:
+        return 0, 0
+    instances = [from_form(form, objective) for form in sorted(forms)]
+    drawable = [x for x in instances if not any(s == g for s, g in zip(x.starts, x.goals, strict=True))]
+    kinds = [x.requires_wait for x in solver.solve_many(drawable, wait=True) if x.status != "infeasible"]
+    return sum(kind is not True for kind in kinds), sum(kind is not False for kind in kinds)
+
+
+@lru_cache(maxsize=4096)
+def measure(cell: GridCell) -> Count:
+    """Count the forms of a cell, by enumeration where it is small and by sampling elsewhere."""
+    if cell.candidates <= ALWAYS_LIST:
+        return _enumerated(cell)
+    wait_free, wait = _estimate(cell, False), _estimate(cell, True)
+    if cell.enumerable and min(wait_free, wait) < FEW and cell.num_agents in TABLE_AGENTS:
+        return _enumerated(cell)
+    return Count(wait_free, wait, False)
+
+
+def _enumerated(cell: GridCell) -> Count:
+    forms = list_forms(cell)
+    return Count(forms.wait_free, forms.wait, forms.undecided == 0)
+
+
+def _estimate(cell: GridCell, wait: bool) -> int:
+    """A safe lower bound on the forms of one kind (see above); 0 where the kind is too rare to sample."""
+    if wait and cell.num_agents == 1:
+        return 0  # nobody is in the way
+    wanted = Wanted(wait=HITS if wait else 0, wait_free=0 if wait else HITS, distinct=False)
+    draws = _draw(cell, wanted)
+    hits = len(draws.instances)
+    if hits < HITS or hits * RAREST < draws.drawn:
+        return 0
+    ordered = cell.candidates * factorial(cell.num_agents)  # starts and goals per agent; the symmetries come on top
+    return min(CAP, ordered * hits // (draws.drawn * 2 * 8 * factorial(cell.num_agents)))
+
+
+def _draw(cell: GridCell, wanted: Wanted) -> Draws:
+    key = seeding.key(0, "count forms", OBJECTIVES.index(cell.objective), cell.num_agents, cell.size, cell.holes)
+    stall = 5 * RAREST if cell.num_agents in TABLE_AGENTS else QUICK_STALL
+    return draw_cell(cell, key, wanted, stall=stall, max_nodes=QUICK_NODES)
+
+
+def _row(cell: GridCell) -> list[int] | None:
+    """The table's row for a cell, None where it has none."""
+    column = _table().get(cell.objective, {}).get(str(cell.num_agents), {}).get(str(cell.size), [])
+    return column[cell.holes] if cell.holes < len(column) else None
+
+
+@cache
+def _table() -> dict[str, dict[str, dict[str, list[list[int]]]]]:
+    file = files("t2t_envs.frozen_lake.sets") / "forms.json"
+    return dict(json.loads(file.read_text())) if file.is_file() else {}
+
+
+def make_table(threads: int = 1) -> str:
+    """The text of `sets/forms.json`: objective, agents, size, then per hole count [wait_free, wait, exact]."""
+    cells = [
+        GridCell(size, holes, agents, objective)
+        for objective in OBJECTIVES
+        for agents in TABLE_AGENTS
+        for size in SIZES
+        for holes in range(min(most_holes(size), size * size - agents) + 1)
+    ]
+    with ThreadPoolExecutor(threads) as pool:
+        counts = dict(zip(cells, pool.map(measure, cells), strict=True))
+    table: dict[str, dict[str, dict[str, list[list[int]]]]] = {}
+    for cell, count in counts.items():
+        sizes = table.setdefault(cell.objective, {}).setdefault(str(cell.num_agents), {})
+        sizes.setdefault(str(cell.size), []).append([count.wait_free, count.wait, int(count.exact)])
+    return json.dumps(table, separators=(",", ":")).replace("]],", "]],\n") + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(make_table(threads=2))

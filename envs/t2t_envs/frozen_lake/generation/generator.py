@@ -1,0 +1,308 @@
+"""Instances from a configuration: exactly the requested number and share of wait instances in every size.
+
+The distribution (our choice): within a cell (size, hole count) the instances of each kind (wait, wait-free) are a uniform
+sample without replacement of all instances of that kind, up to relabelling agents; see `sampling`. With
+`repeats="forbid"` a canonical form (the 8 grid symmetries too) is taken once, when its first variant is drawn. Where
+sampling finds nothing new in a small cell, the cell is listed completely and the rest is drawn from the list. The
+instances of a size are then shuffled, so that neither kind comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from itertools import cycle, islice
+from typing import Any
+
+from t2t_core import seeding
+from t2t_core.errors import T2TError
+
+from .. import solver
+from ..instance import MAX_AGENTS, OBJECTIVES, Instance, _integer, _show
+from .configuration import Configuration, hole_count, wait_count
+from .forms import TABLE_AGENTS, available, capacity, count_forms
+from .reference_sampler import variant
+from .sampling import Draws, GridCell, Wanted, draw_cell, from_form, list_forms
+
+REPEATS = ("allow", "forbid")
+LABELS = ("own", "both")
+MAX_COUNT = 10_000_000
+
+
+@dataclass(frozen=True)
+class SizeReport:
+    """One size of a generated list: its hole count, instances, how many of them require a wait and how many are repeats;
+    candidates drawn, and those left out because a node limit ended the search."""
+
+    size: int
+    holes: int
+    count: int
+    wait: int
+    repeats: int
+    drawn: int
+    undecided: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came of a request, in total and per size. `undecided` candidates were left out, which favours easy instances."""
+
+    sizes: tuple[SizeReport, ...]
+
+    @property
+    def drawn(self) -> int:
+        return sum(s.drawn for s in self.sizes)
+
+    @property
+    def undecided(self) -> int:
+        return sum(s.undecided for s in self.sizes)
+
+    @property
+    def repeats(self) -> int:
+        return sum(s.repeats for s in self.sizes)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "drawn": self.drawn,
+            "undecided": self.undecided,
+            "repeats": self.repeats,
+            "sizes": [asdict(size) for size in self.sizes],
+        }
+
+
+class Instances(list[Instance]):
+    """Generated instances in id order, and the report on how they came about."""
+
+    def __init__(self, instances: Iterable[Instance], report: Report) -> None:
+        super().__init__(instances)
+        self.report = report
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wanted of the generator beside the configuration.
+
+    Args:
+        count: number of instances.
+        num_agents: 1..16.
+        objective: "makespan" or "sum_of_costs"; `requires_wait` refers to it.
+        exclude: canonical forms (`Instance.canonical()`) that are never drawn.
+        repeats: "allow": distinct up to relabelling agents, repeats only where a small size has no more; "forbid": one per
+            canonical form.
+    """
+
+    count: int
+    num_agents: int = 2
+    objective: str = "makespan"
+    exclude: frozenset[bytes] = frozenset()
+    repeats: str = "allow"
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "count", _integer(self.count, "count", 1, MAX_COUNT, "request"))
+        put(self, "num_agents", _integer(self.num_agents, "num_agents", 1, MAX_AGENTS, "request"))
+        check_choice("objective", self.objective, OBJECTIVES)
+        check_choice("repeats", self.repeats, REPEATS)
+        exclude = self.exclude
+        if isinstance(exclude, (str, bytes)) or not all(isinstance(form, bytes) for form in exclude):
+            raise T2TError("exclude must hold canonical forms, as bytes", next="{x.canonical() for x in instances}")
+        put(self, "exclude", frozenset(exclude))
+
+
+def generate(
+    configuration: Configuration,
+    count: int,
+    num_agents: int = 2,
+    seed: int = 0,
+    objective: str = "makespan",
+    exclude: Collection[bytes] = (),
+    repeats: str = "allow",
+    labels: str = "own",
+    *,
+    threads: int = 1,
+    max_nodes: int = solver.DEFAULT_MAX_NODES,
+) -> Instances:
+    """Draw `count` labelled instances; the same arguments give the same instances on every machine.
+
+    Args:
+        configuration: ratios per size. Hole count = floor(ratio * N^2 + 1/2), capped at what the size can hold; counts per
+            size by largest remainder; wait instances of a size = floor(wait ratio * count + 1/2).
+        num_agents, objective, exclude, repeats: see `Request`.
+        seed: any integer >= 0.
+        labels: "own": the optimum of the objective; "both": of the other one too.
+        threads: worker threads; the result does not depend on it.
+        max_nodes: the solver's limit per search; candidates it leaves undecided are left out and counted.
+
+    Returns:
+        A list of Instance, by size and then id (`2agents_3x3_0236`), with a `.report`.
+
+    Raises:
+        T2TError: nonsense, or what the rule cannot fill, with the reason and the nearest feasible request.
+    """
+    request = Request(count, num_agents, objective, frozenset(_iterable(exclude)), repeats)
+    if not isinstance(configuration, Configuration):
+        raise T2TError(f"configuration must be a Configuration, not {_show(configuration)}", next="Configuration.from_dict")
+    check_choice("labels", labels, LABELS)
+    seed = _integer(seed, "seed", 0, 2**128, "generate")
+    threads = _integer(threads, "threads", 1, 1024, "generate")
+    max_nodes = _integer(max_nodes, "max_nodes", 1, 2**62, "generate")
+    jobs = [
+        CellJob(cell, wait_free, wait, request, labels == "both", seed, threads, max_nodes)
+        for cell, wait_free, wait in cells_of(configuration, request)
+    ]
+    try:
+        for job in jobs:
+            job.check()
+        done = [job.run() for job in jobs]
+    except CannotFill as error:
+        raise _refusal(error, configuration, request) from None
+    return Instances((x for instances, _ in done for x in instances), Report(tuple(report for _, report in done)))
+
+
+def cells_of(configuration: Configuration, request: Request) -> Iterator[tuple[GridCell, int, int]]:
+    """The cells of a request that get instances, with how many of them do not, and do, require a wait."""
+    for size, count in configuration.counts(request.count).items():
+        if count == 0:
+            continue
+        holes = min(hole_count(configuration[size].hole_ratio, size), capacity(size, request.num_agents))
+        waits = wait_count(configuration[size].wait_ratio, count)
+        yield GridCell(size, holes, request.num_agents, request.objective), count - waits, waits
+
+
+class CannotFill(Exception):
+    """A cell cannot give what is asked of it: why."""
+
+    def __init__(self, cell: GridCell, reason: str) -> None:
+        super().__init__(reason)
+        self.cell = cell
+
+
+@dataclass
+class CellJob:
+    """Fills one cell of a request: `check` refuses what is known to be impossible, `run` draws."""
+
+    cell: GridCell
+    wait_free: int
+    wait: int
+    request: Request
+    both: bool
+    seed: int
+    threads: int
+    max_nodes: int
+
+    def check(self) -> None:
+        """Refuse at once what is known to be impossible."""
+        if self.cell.holes < 0:
+            raise CannotFill(self.cell, f"{self.cell.num_agents} agents do not fit or cannot move on it")
+        if self.wait and self.cell.num_agents == 1:
+            raise CannotFill(self.cell, "one agent never has to wait: nobody is in its way")
+        if not (self.cell.enumerable and count_forms(self.cell).exact):
+            return
+        there = available(self.cell, self.request.exclude)
+        for wait, need, have in ((False, self.wait_free, there.wait_free), (True, self.wait, there.wait)):
+            if need > have and (have == 0 or self.request.repeats == "forbid"):
+                raise CannotFill(self.cell, f"it has {have} {_kind(wait)} forms that are not excluded; {need} are asked for")
+
+    def run(self) -> tuple[list[Instance], SizeReport]:
+        cell, forbid = self.cell, self.request.repeats == "forbid"
+        wanted = Wanted(self.wait_free, self.wait, None, self.both, forbid, True, self.request.exclude)
+        draws = draw_cell(cell, self._key("generate"), wanted, max_nodes=self.max_nodes, threads=self.threads)
+        found = draws.instances
+        waits = sum(bool(x.requires_wait) for x in found)
+        repeats = 0
+        for wait, missing in ((False, self.wait_free - (len(found) - waits)), (True, self.wait - waits)):
+            if missing:
+                rest, again = self._from_the_list(wait, missing, found, draws)
+                found += rest
+                repeats += again
+        seeding.Stream(self._key("order")).shuffle(found)
+        prefix = f"{cell.num_agents}agents_{cell.size}x{cell.size}_"
+        for i, instance in enumerate(found):
+            instance.__dict__["id"] = f"{prefix}{i:04d}"  # ours alone until it is returned
+        report = SizeReport(cell.size, cell.holes, len(found), self.wait, repeats, draws.drawn, draws.undecided)
+        return found, report
+
+    def _key(self, purpose: str) -> int:
+        cell = self.cell
+        return seeding.key(self.seed, purpose, OBJECTIVES.index(cell.objective), cell.num_agents, cell.size, cell.holes)
+
+    def _from_the_list(self, wait: bool, missing: int, found: list[Instance], draws: Draws) -> tuple[list[Instance], int]:
+        """`missing` more instances of a kind from the complete list of the cell, and how many of them are repeats."""
+        if not self.cell.enumerable:
+            raise CannotFill(
+                self.cell, f"{missing} {_kind(wait)} instances are missing after {draws.drawn} random candidates, the budget"
+            )
+        forms = [f for f in list_forms(self.cell, wait, self.max_nodes).listed if f not in self.request.exclude]
+        stream = seeding.Stream(self._key("list"))
+        if self.request.repeats == "forbid":
+            taken = {x.canonical() for x in found}
+            left = [from_form(form, self.cell.objective) for form in forms if form not in taken]
+            stream.shuffle(left)
+            if len(left) < missing:
+                raise CannotFill(self.cell, f"it has {len(forms)} {_kind(wait)} forms, {missing - len(left)} too few")
+            return self._labelled(left[:missing], wait), 0
+        all_variants = [x for form in forms for x in variants(from_form(form, self.cell.objective))]
+        if not all_variants:
+            raise CannotFill(self.cell, f"it has no {_kind(wait)} instance that is not excluded")
+        stream.shuffle(all_variants)
+        taken_variants = {variant(x) for x in found}
+        new = [x for x in all_variants if variant(x) not in taken_variants][:missing]
+        again = list(islice(cycle(all_variants), missing - len(new)))
+        return self._labelled(new + again, wait), len(again)
+
+    def _labelled(self, instances: list[Instance], wait: bool) -> list[Instance]:
+        for objective in OBJECTIVES if self.both else (self.cell.objective,):
+            labels = solver.solve_many(instances, objective, self.max_nodes, threads=self.threads)
+            for instance, label in zip(instances, labels, strict=True):
+                instance.__dict__[f"optimal_{objective}"] = label.cost
+        return [replace(x, requires_wait=wait) for x in instances]
+
+
+def variants(instance: Instance) -> list[Instance]:
+    """The different instances, up to relabelling agents, that the 8 grid symmetries make of this one."""
+    n, m = instance.size, instance.size - 1
+
+    def turned(cells: Iterable[tuple[int, int]], turn: int) -> list[tuple[int, int]]:
+        moved = [(c, r) if turn & 1 else (r, c) for r, c in cells]
+        moved = [(m - r, c) if turn & 2 else (r, c) for r, c in moved]
+        return [(r, m - c) if turn & 4 else (r, c) for r, c in moved]
+
+    images: dict[object, Instance] = {}
+    for turn in range(8):
+        pairs = sorted(zip(turned(instance.starts, turn), turned(instance.goals, turn), strict=True))
+        holes = turned(instance.holes, turn)
+        image = Instance(n, holes, [s for s, _ in pairs], [g for _, g in pairs], instance.objective)
+        images.setdefault((image.holes, image.starts, image.goals), image)
+    return sorted(images.values(), key=lambda x: (x.holes, x.starts, x.goals))
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """T2TError unless `value` is one of `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        raise T2TError(f"{name} must be one of {', '.join(choices)}, not {_show(value)}", where=name)
+
+
+def _iterable(value: Any) -> Iterable[Any]:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise T2TError(f"exclude must be a set of canonical forms, not {_show(value)}", next="{x.canonical() for x in instances}")
+    return value
+
+
+def _kind(wait: bool) -> str:
+    return "wait" if wait else "wait-free"
+
+
+def _refusal(error: CannotFill, configuration: Configuration, request: Request) -> T2TError:
+    from .projection import project  # projection builds on this module
+
+    hints = []
+    if request.num_agents in TABLE_AGENTS:
+        changes = project(configuration.to_dict(), configuration, request).changes
+        hints = [f"{change.knob} = {change.used:.6g} ({change.reason})" for change in changes if change.used is not None]
+    cell = error.cell
+    return T2TError(
+        f"{cell.size}x{cell.size} with {max(cell.holes, 0)} holes and {cell.num_agents} agents cannot be filled: {error}",
+        where=f"size {cell.size}, objective {cell.objective}, repeats {request.repeats}, {len(request.exclude)} forms excluded",
+        cause="small grids, and few or many holes with few agents, have few different instances of a kind",
+        next="the nearest feasible request: " + ("; ".join(hints) or "a larger size, fewer agents or instances, or another seed"),
+    )

@@ -1,0 +1,79 @@
+"""What instances share with an evaluation set short of being the same: hole layouts, and groups of its agents.
+
+Training with 2 agents can never hold an evaluation instance with 3, but it can hold its holes, or two of its agents among them.
+Both are allowed, and counted, so that nobody has to guess how much of a score they could explain. All is up to the 8 grid
+symmetries and the agents' labels. A grid without holes has no layout to share; its agents count all the same. (Our choices.)
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import combinations
+
+from ..instance import SYMMETRIES, Cell, Instance
+
+Symmetry = tuple[int, ...]  # cell (row * size + column) -> cell
+Layout = tuple[int, ...]  # the size, then the holes' cells in rising order
+Agents = tuple[tuple[int, int], ...]  # start and goal cells in rising order
+
+
+def shared(instances: Sequence[Instance], others: Iterable[Instance]) -> dict[str, int]:
+    """How much `instances` (to be trained on) and `others` (an evaluation set) share.
+
+    Returns:
+        hole_layouts: how many of `instances` have their holes where one of `others` has them.
+        hole_layouts_of_set: how many of `others` that concerns.
+        projections: how many of `instances` are one of `others` with some of its agents taken away.
+        projections_of_set: how many of `others` that concerns.
+    """
+    by_layout: dict[Layout, dict[Agents, int]] = defaultdict(lambda: defaultdict(int))
+    for instance in instances:
+        layout, symmetries = _layout(instance)
+        by_layout[layout][_least(_agents(instance), symmetries)] += 1
+    counts = dict.fromkeys(("hole_layouts", "hole_layouts_of_set", "projections", "projections_of_set"), 0)
+    met: dict[Layout, set[Agents]] = defaultdict(set)
+    for other in others:
+        layout, symmetries = _layout(other)
+        if layout in by_layout:
+            found = _groups(other, symmetries, {len(agents) for agents in by_layout[layout]}) & by_layout[layout].keys()
+            met[layout] |= found
+            counts["hole_layouts_of_set"] += len(layout) > 1
+            counts["projections_of_set"] += bool(found)
+    counts["hole_layouts"] = sum(sum(by_layout[layout].values()) for layout in met if len(layout) > 1)
+    counts["projections"] = sum(by_layout[layout][agents] for layout, found in met.items() for agents in found)
+    return counts
+
+
+def _layout(instance: Instance) -> tuple[Layout, list[Symmetry]]:
+    """The least of the 8 symmetric hole layouts, and the symmetries that give it."""
+    cells = [row * instance.size + column for row, column in instance.holes]
+    forms = [tuple(sorted(symmetry[cell] for cell in cells)) for symmetry in _symmetries(instance.size)]
+    least = min(forms)
+    giving = [symmetry for form, symmetry in zip(forms, _symmetries(instance.size), strict=True) if form == least]
+    return (instance.size, *least), giving
+
+
+@cache
+def _symmetries(size: int) -> tuple[Symmetry, ...]:
+    moved = [[move(row, column, size - 1) for row in range(size) for column in range(size)] for move in SYMMETRIES]
+    return tuple(tuple(row * size + column for row, column in cells) for cells in moved)
+
+
+def _agents(instance: Instance) -> Agents:
+    def index(cell: Cell) -> int:
+        return cell[0] * instance.size + cell[1]
+
+    return tuple((index(start), index(goal)) for start, goal in zip(instance.starts, instance.goals, strict=True))
+
+
+def _least(agents: Agents, symmetries: Iterable[Symmetry]) -> Agents:
+    """The agents up to these symmetries of the grid and their own labels."""
+    return min(tuple(sorted((s[start], s[goal]) for start, goal in agents)) for s in symmetries)
+
+
+def _groups(instance: Instance, symmetries: Sequence[Symmetry], sizes: Iterable[int]) -> set[Agents]:
+    """Every group of so many of its agents, but not all of them."""
+    agents = _agents(instance)
+    return {_least(group, symmetries) for k in sizes if k < len(agents) for group in combinations(agents, k)}

@@ -1,0 +1,142 @@
+"""The generator's sampler and enumeration in plain Python, draw for draw: the fallback without the native core, and its test.
+
+Short and slow: every candidate that survives the flood fill goes through the solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING
+
+from t2t_core.seeding import Stream
+
+from .. import solver
+from ..instance import OBJECTIVES, Cell, Instance
+
+if TYPE_CHECKING:
+    from .sampling import GridCell, Wanted
+
+
+def draw_cell(
+    cell: GridCell, key: int, wanted: Wanted, stall: int, max_nodes: int
+) -> tuple[list[Instance], int, int, bool]:
+    """(instances in candidate order, candidates drawn, undecided, gave up): `sampling.draw_cell` without the native core."""
+    left = {False: wanted.wait_free, True: wanted.wait}
+    total = sum(left.values()) if wanted.total is None else wanted.total
+    stream, seen, exclude = Stream(key), set(), set(wanted.exclude)
+    found: list[Instance] = []
+    drawn = last = undecided = 0
+    while len(found) < total and any(left.values()):
+        if drawn - last >= stall:
+            return found, drawn, undecided, True
+        candidate = _draw(cell, stream.fork(drawn))
+        drawn += 1
+        if candidate is None:
+            continue
+        instance, decided = _label(candidate, max_nodes, left, wanted.both)
+        undecided += not decided
+        if instance is None or not left[bool(instance.requires_wait)]:
+            continue
+        form = instance.canonical() if exclude or wanted.one_per_form else b""
+        name = form if wanted.one_per_form else variant(instance)
+        if form in exclude or (wanted.distinct and name in seen):
+            continue
+        seen.add(name)
+        found.append(instance)
+        left[bool(instance.requires_wait)] -= 1
+        last = drawn
+    return found, drawn, undecided, False
+
+
+def variant(instance: Instance) -> object:
+    """A name for the instance up to relabelling its agents."""
+    return instance.holes, frozenset(zip(instance.starts, instance.goals, strict=True))
+
+
+def _draw(cell: GridCell, stream: Stream) -> Instance | None:
+    """One uniform candidate; None where an agent starts on its goal or is cut off from it."""
+    n = cell.size * cell.size
+    holes: set[int] = set()
+    for j in range(n - cell.holes, n):  # Floyd's algorithm: a uniform subset
+        drawn = stream.below(j + 1)
+        holes.add(j if drawn in holes else drawn)
+    starts: list[int] = []
+    goals: list[int] = []
+    for _ in range(cell.num_agents):
+        starts.append(_draw_free(n, holes, starts, stream))
+        goals.append(_draw_free(n, holes, goals, stream))
+        if starts[-1] == goals[-1] or goals[-1] not in _flood(cell.size, holes, starts[-1]):
+            return None
+    return _instance(cell, holes, starts, goals)
+
+
+def _draw_free(n: int, holes: set[int], taken: list[int], stream: Stream) -> int:
+    while True:
+        drawn = stream.below(n)
+        if drawn not in holes and drawn not in taken:
+            return drawn
+
+
+def _flood(size: int, holes: set[int] | frozenset[int], start: int) -> set[int]:
+    """The cells that can be reached from `start`."""
+    reached, frontier = {start}, [start]
+    while frontier:
+        row, column = divmod(frontier.pop(), size)
+        for r, c in ((row, column - 1), (row + 1, column), (row, column + 1), (row - 1, column)):
+            to = r * size + c
+            if 0 <= r < size and 0 <= c < size and to not in holes and to not in reached:
+                reached.add(to)
+                frontier.append(to)
+    return reached
+
+
+def _instance(cell: GridCell, holes: set[int] | frozenset[int], starts: list[int], goals: list[int]) -> Instance:
+    def at(cells: list[int]) -> list[Cell]:
+        return [divmod(c, cell.size) for c in cells]
+
+    return Instance(cell.size, at(sorted(holes)), at(starts), at(goals), cell.objective)
+
+
+def _label(
+    instance: Instance, max_nodes: int, left: dict[bool, int], both: bool
+) -> tuple[Instance | None, bool]:
+    """The instance with its labels, None where it has no solution or is undecided; and whether it was decided."""
+    label = solver.solve_many([instance], max_nodes=max_nodes, wait=True)[0]
+    if label.status == "infeasible":
+        return None, True
+    if label.requires_wait is None:
+        return None, False
+    optima = {instance.objective: label.cost}
+    if both and left[label.requires_wait]:
+        other = next(name for name in OBJECTIVES if name != instance.objective)
+        optima[other] = solver.solve_many([instance], other, max_nodes)[0].cost
+        if optima[other] is None:
+            return None, False
+    data = instance.to_dict() | {f"optimal_{name}": cost for name, cost in optima.items()}
+    return Instance.from_dict(data | {"requires_wait": label.requires_wait}), True
+
+
+def list_forms(cell: GridCell, wait: bool | None, max_nodes: int) -> tuple[int, int, int, tuple[bytes, ...]]:
+    """(wait-free forms, wait forms, undecided, the forms of the kind asked for): `sampling.list_forms` without the core."""
+    kind_of: dict[bytes, bool | None] = {}
+    for instance in _all_candidates(cell):
+        form = instance.canonical()
+        if form not in kind_of:
+            labelled, decided = _label(instance, max_nodes, {False: 0, True: 0}, False)
+            if labelled is not None or not decided:
+                kind_of[form] = labelled.requires_wait if labelled is not None else None
+    kinds = list(kind_of.values())
+    listed = sorted(form for form, kind in kind_of.items() if wait is not None and kind is wait)
+    return kinds.count(False), kinds.count(True), kinds.count(None), tuple(listed)
+
+
+def _all_candidates(cell: GridCell) -> Iterator[Instance]:
+    n = cell.size * cell.size
+    for chosen in combinations(range(n), cell.holes):
+        holes = frozenset(chosen)
+        reach = {c: _flood(cell.size, holes, c) for c in range(n) if c not in holes}
+        for starts in combinations(reach, cell.num_agents):
+            for goals in permutations(reach, cell.num_agents):
+                if all(s != g and g in reach[s] for s, g in zip(starts, goals, strict=True)):
+                    yield _instance(cell, holes, list(starts), list(goals))

@@ -1,0 +1,173 @@
+"""One cell of the generator: all instances of one size, hole count, agent count and objective.
+
+Candidate i of a cell is drawn from `Stream(key).fork(i)`: a uniform hole set, then for each agent a start and a goal,
+uniform over the free cells that no earlier agent starts or ends on. It is rejected if an agent starts on its goal or cannot
+reach it, or if there is no solution; what is left is labelled exactly and taken, in candidate order, if its kind (wait or
+wait-free) is still wanted and it is new. So the instances of a kind are a uniform sample, without replacement, of all
+labelled instances of that kind. The native core does this; `reference_sampler` is the same thing in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import cache
+from math import comb, perm
+from typing import Any
+
+import numpy as np
+
+from .. import solver
+from ..instance import OBJECTIVES, Cell, Instance
+from . import reference_sampler
+
+ENUMERABLE = 60_000_000  # our choice: candidates of a cell, agents unlabelled, that are listed in seconds
+STALL = 10_000_000  # our choice: candidates in a row without a new instance before a large cell is given up
+
+
+@dataclass(frozen=True)
+class GridCell:
+    """Size N, number of holes, number of agents, objective."""
+
+    size: int
+    holes: int
+    num_agents: int
+    objective: str = "makespan"
+
+    @property
+    def free(self) -> int:
+        return self.size**2 - self.holes
+
+    @property
+    def candidates(self) -> int:
+        """How many (hole set, starts, goals) there are up to relabelling agents, solvable or not."""
+        return comb(self.size**2, self.holes) * comb(self.free, self.num_agents) * perm(self.free, self.num_agents)
+
+    @property
+    def enumerable(self) -> bool:
+        """Whether all canonical forms can be listed in seconds."""
+        return self.candidates <= ENUMERABLE
+
+    @property
+    def stall(self) -> int:
+        """After so many candidates without a new instance, list the cell (or give up where it is too large)."""
+        return max(2000, self.candidates // 32) if self.enumerable else STALL
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to draw of a cell.
+
+    Args:
+        wait_free, wait: at most so many instances that do not, and do, require a wait.
+        total: at most so many of both; None: all.
+        both: label the other objective too.
+        one_per_form: distinct canonical forms; else distinct up to relabelling agents.
+        distinct: off: independent draws, which may repeat.
+        exclude: canonical forms that are never drawn.
+    """
+
+    wait_free: int = 0
+    wait: int = 0
+    total: int | None = None
+    both: bool = False
+    one_per_form: bool = False
+    distinct: bool = True
+    exclude: Collection[bytes] = ()
+
+
+@dataclass
+class Draws:
+    """Labelled instances in candidate order, the candidates looked at, those left out as undecided, and whether it gave up."""
+
+    instances: list[Instance] = field(default_factory=list)
+    drawn: int = 0
+    undecided: int = 0
+    stalled: bool = False
+
+
+@dataclass(frozen=True)
+class Forms:
+    """Number of canonical forms of each kind, of undecided ones, and the forms of the kind that was asked for, rising."""
+
+    wait_free: int
+    wait: int
+    undecided: int
+    listed: tuple[bytes, ...] = ()
+
+
+def draw_cell(
+    cell: GridCell,
+    key: int,
+    wanted: Wanted,
+    *,
+    stall: int | None = None,
+    max_nodes: int = solver.DEFAULT_MAX_NODES,
+    threads: int = 1,
+) -> Draws:
+    """Draw labelled instances (without ids); the result does not depend on `threads`."""
+    stall = cell.stall if stall is None else stall
+    core = solver.native_core()
+    if core is None:
+        return Draws(*reference_sampler.draw_cell(cell, key, wanted, stall, max_nodes))
+    result = core.sample_cell(
+        cell.size, cell.holes, cell.num_agents, OBJECTIVES.index(cell.objective), key, wanted.wait_free, wanted.wait,
+        wanted.wait_free + wanted.wait if wanted.total is None else wanted.total, stall, max_nodes,
+        both=wanted.both, one_per_form=wanted.one_per_form, distinct=wanted.distinct, threads=threads,
+        exclude=list(of_cell(wanted.exclude, cell)),
+    )  # fmt: skip
+    return Draws(_instances(cell, result), result["drawn"], result["undecided"], result["stalled"])
+
+
+def list_forms(cell: GridCell, wait: bool | None = None, max_nodes: int = solver.DEFAULT_MAX_NODES) -> Forms:
+    """Count all canonical forms of an enumerable cell, and list those that do (or do not) require a wait."""
+    core = solver.native_core()
+    if core is None:
+        return Forms(*reference_sampler.list_forms(cell, wait, max_nodes))
+    kind = -1 if wait is None else int(wait)
+    wait_free, waiting, undecided, listed = core.enumerate_cell(
+        cell.size, cell.holes, cell.num_agents, OBJECTIVES.index(cell.objective), max_nodes, kind
+    )
+    return Forms(wait_free, waiting, undecided, tuple(listed))
+
+
+def of_cell(forms: Collection[bytes], cell: GridCell) -> list[bytes]:
+    """Those canonical forms that belong to the cell: their first three numbers say so."""
+    head = b"".join(x.to_bytes(2, "big") for x in (cell.size, cell.holes, cell.num_agents))
+    return [form for form in forms if form.startswith(head)]
+
+
+def from_form(form: bytes, objective: str) -> Instance:
+    """The instance that a canonical form spells out."""
+    size, holes, agents, *cells = (int.from_bytes(form[i : i + 2], "big") for i in range(0, len(form), 2))
+    where = [divmod(cell, size) for cell in cells]
+    pairs = where[holes : holes + 2 * agents]
+    return Instance(size, where[:holes], pairs[0::2], pairs[1::2], objective)
+
+
+@cache
+def _cells(size: int) -> list[Cell]:
+    return [divmod(cell, size) for cell in range(size * size)]
+
+
+def _instances(cell: GridCell, result: dict[str, Any]) -> list[Instance]:
+    """Instances from the core's arrays. They are built without the constructor's checks, which cost ten times the search."""
+    at = _cells(cell.size).__getitem__
+    columns = (result["holes"], result["starts"], result["goals"], result["costs"], result["wait"])
+    rows = zip(*(np.asarray(column).tolist() for column in columns), strict=True)
+    instances = []
+    for holes, starts, goals, (makespan, sum_of_costs), (wait,) in rows:
+        instance = object.__new__(Instance)
+        instance.__dict__.update(
+            size=cell.size,
+            holes=tuple(map(at, holes)),
+            starts=tuple(map(at, starts)),
+            goals=tuple(map(at, goals)),
+            objective=cell.objective,
+            id="",
+            optimal_makespan=makespan if makespan >= 0 else None,
+            optimal_sum_of_costs=sum_of_costs if sum_of_costs >= 0 else None,
+            requires_wait=bool(wait),
+        )
+        instances.append(instance)
+    return instances

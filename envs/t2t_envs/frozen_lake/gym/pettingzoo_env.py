@@ -1,0 +1,175 @@
+"""`MAPFFrozenLake-v0` for PettingZoo: the parallel environment and its agent-by-agent (AEC) twin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.utils import seeding
+from pettingzoo import AECEnv, ParallelEnv
+from pettingzoo.utils.conversions import parallel_to_aec
+
+from t2t_core.errors import T2TError
+
+from ..instance import Cell, Instance
+from ..rules import ACTION_NAMES
+from .episode import Episode
+from .options import EnvOptions, observation_space, state_space
+from .pools import PoolSource
+from .rendering import FPS, RENDER_MODES, check_render_mode, render_frame
+
+
+class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo ships no types
+    """
+    MAPF-FrozenLake with one policy per agent. The rules, the arguments and the starting state are those of the joint
+    environment (`MAPFFrozenLakeEnv`); what differs is said here.
+
+    ```python
+    import pettingzoo, t2t_envs
+    env = pettingzoo.make("parallel", "MAPFFrozenLake-v0", size=5, num_agents=3, rewards="shared")
+    env = pettingzoo.make("aec", "MAPFFrozenLake-v0", size=5, num_agents=3)
+    ```
+
+    ## Agents
+    `agent_0` ... `agent_<k-1>`. All of them live until the episode ends, and end together. In the AEC twin the agents choose
+    one after the other, none sees what the others chose, and all move when the last has chosen.
+
+    ## Action Space
+    `Discrete(5)` per agent: 0 left, 1 down, 2 right, 3 up, 4 wait. `infos[agent]["action_mask"]` (int8, 5) is 1 for the
+    actions that are no move off the grid or into a hole; `env.action_space(agent).sample(mask)` takes it.
+
+    ## Observation Space
+    As in the joint environment, with the agent itself first and the others after it in their order: `positions[0]` and
+    `goals[0]` are its own, and so are the first of the position planes and of the goal planes. With `view=r` an agent has its
+    own window only: `holes` and `others` are `(w, w)`, `positions` and `goals` `(1, 2)`, planes `(3, w, w)`.
+
+    `env.state()` gives the whole grid as planes, `(1 + 2k, N, N)` uint8, whatever the observation is.
+
+    ## Rewards
+    - `rewards="shared"` (default): every agent gets the reward of the joint environment.
+    - `rewards="individual"` (ours): when the episode ends, however it ends, 1.0 for each agent that stands on its goal and
+      has neither fallen nor taken part in a conflict; 0 for the others. The argument `reward` then plays no part.
+
+    ## Information
+    At the end every agent's info also holds the verdict of the episode (see `MAPFFrozenLakeEnv`), at the start `instance` and
+    `optimum`. `reset` takes the options `instance` and `pool`, and ignores others, as PettingZoo's own tests ask for.
+
+    ## Version History
+    * v0: Initial version release
+    """
+
+    metadata: dict[str, Any] = {
+        "name": "MAPFFrozenLake-v0",
+        "render_modes": RENDER_MODES,
+        "render_fps": FPS,
+        "is_parallelizable": True,
+    }
+
+    def __init__(
+        self,
+        size: int = 5,
+        num_agents: int = 2,
+        hole_ratio: float = 0.2,
+        require_wait: bool | None = None,
+        objective: str = "makespan",
+        max_steps: int | None = None,
+        on_hole: str = "terminate",
+        on_conflict: str = "terminate",
+        reward: str = "accuracy",
+        observation: str = "dict",
+        view: int | None = None,
+        pool: PoolSource | None = None,
+        rewards: str = "shared",
+        render_mode: str | None = None,
+    ) -> None:
+        options = EnvOptions(
+            size, num_agents, hole_ratio, require_wait, objective, max_steps, on_hole, on_conflict, reward, observation, view
+        )
+        if rewards not in ("shared", "individual"):
+            raise T2TError("unknown rewards", where="option rewards", next='use "shared" or "individual"')
+        self._individual = rewards == "individual"
+        self.render_mode = check_render_mode(render_mode)
+        self._episode = Episode(options, pool)
+        self._names = tuple(f"agent_{agent}" for agent in range(options.num_agents))
+        self.possible_agents = list(self._names)
+        self.agents: list[str] = []
+        self.state_space = state_space(options)
+        self._observation_spaces = {name: observation_space(options, joint=False) for name in self._names}
+        self._action_spaces = {name: spaces.Discrete(len(ACTION_NAMES)) for name in self._names}
+        self._random: np.random.Generator | None = None
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        return self._observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        return self._action_spaces[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        if seed is not None or self._random is None:
+            self._random, _ = seeding.np_random(seed)
+        start = self._episode.start(self._random, options)
+        self.agents = list(self._names)
+        observations, infos = self._episode.stepper.observe_agents(self._names)
+        for info in infos.values():
+            info.update(start)
+        if self.render_mode == "human":
+            self.render()
+        return observations, infos
+
+    def step(
+        self, actions: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
+        names = self._names
+        try:
+            observations, terminated, truncated, infos = self._episode.stepper.step_agents(names, actions)
+        except (TypeError, ValueError) as error:
+            raise self._episode.misuse(error) from None
+        rewards = dict.fromkeys(names, 0.0)
+        if terminated or truncated:
+            rewards = self._end(infos)
+        if self.render_mode == "human":
+            self.render()
+        return observations, rewards, dict.fromkeys(names, terminated), dict.fromkeys(names, truncated), infos
+
+    def _end(self, infos: dict[str, dict[str, Any]]) -> dict[str, float]:
+        self.agents = []
+        reward, verdict = self._episode.end()
+        for info in infos.values():
+            info.update(verdict)
+        if not self._individual:
+            return dict.fromkeys(self._names, reward)
+        return dict(zip(self._names, self._episode.individual_rewards(), strict=True))
+
+    def state(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        self._episode.check_started()
+        planes: np.ndarray[Any, np.dtype[np.uint8]] = self._episode.stepper.planes()
+        return planes
+
+    @property
+    def instance(self) -> Instance:
+        """The instance being played, with its labels."""
+        return self._episode.instance
+
+    @property
+    def paths(self) -> list[list[Cell]]:
+        """Per agent its cells (row, column) so far, the start first."""
+        return self._episode.paths
+
+    def render(self) -> Any:
+        return render_frame(self.instance, self._episode.recent, self._episode.stepper.steps, self.render_mode)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def parallel_env(**options: Any) -> ParallelEnv[str, Any, Any]:
+    """The parallel environment; `options` are those of `MAPFFrozenLakeParallelEnv`."""
+    return MAPFFrozenLakeParallelEnv(**options)
+
+
+def env(**options: Any) -> AECEnv[str, Any, Any]:
+    """The AEC twin of the parallel environment, with PettingZoo's check of the order of calls."""
+    return parallel_to_aec(parallel_env(**options))

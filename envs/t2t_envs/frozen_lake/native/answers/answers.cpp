@@ -1,0 +1,225 @@
+#include "answers/answers.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <span>
+#include <string_view>
+
+namespace t2t {
+namespace {
+
+constexpr char32_t nothing = 0xFFFFFFFF;  // at the end of the text; no code point
+constexpr int max_digits = 6, max_language = 20;
+
+bool is_letter(char32_t c) { return (c >= U'a' && c <= U'z') || (c >= U'A' && c <= U'Z'); }
+bool is_digit(char32_t c) { return c >= U'0' && c <= U'9'; }
+bool is_blank(char32_t c) { return c == U' ' || c == U'\t'; }
+bool is_line_end(char32_t c) { return c == U'\n' || c == U'\r' || c == nothing; }
+char32_t lower(char32_t c) { return c >= U'A' && c <= U'Z' ? c | 0x20 : c; }
+
+bool before_label(char32_t c) { return is_blank(c) || c == U'-' || c == U'*'; }
+bool after_label(char32_t c) { return is_blank(c) || c == U':' || c == U'*'; }
+bool between_cells(char32_t c) {
+    return is_blank(c) || c == U'-' || c == U'=' || c == U'>' || c == U',' || c == U'\u2192' || c == U'\u21d2' ||
+           c == U'\u27f6' || c == U'\u2013' || c == U'\u2014';
+}
+bool in_prose(char32_t c) {
+    return is_letter(c) || is_blank(c) || (c < 0x80 && std::u32string_view(U".,:;!?'\"*-").find(c) != std::u32string_view::npos);
+}
+
+// Where `tag` (in small letters) next stands, in letters of either case; `end` where nowhere.
+template <typename Char>
+const Char* find(const Char* from, const Char* end, std::string_view tag) {
+    const auto same = [](char letter, Char c) { return static_cast<char32_t>(letter) == lower(c); };
+    while ((from = std::find(from, end, static_cast<Char>('<'))) != end) {
+        if (static_cast<std::size_t>(end - from) < tag.size()) return end;
+        if (std::equal(tag.begin(), tag.end(), from, same)) return from;
+        ++from;
+    }
+    return end;
+}
+
+// The place behind the last `tag`; null where there is none.
+template <typename Char>
+const Char* behind_last(const Char* from, const Char* end, std::string_view tag) {
+    const Char* found = nullptr;
+    while ((from = find(from, end, tag)) != end) found = from += tag.size();
+    return found;
+}
+
+template <typename Char>
+class Reader {
+public:
+    Reader(const Char* begin, const Char* end, bool tagged, WrittenAnswer& answer)
+        : at_(begin), end_(end), tagged_(tagged), answer_(answer) {}
+
+    bool read() {
+        for (;; ++at_) {
+            if (!line() || !is_line_end(here())) return false;
+            if (at_ == end_) return !answer_.paths.empty();
+        }
+    }
+
+private:
+    char32_t here() const { return at_ == end_ ? nothing : static_cast<char32_t>(*at_); }
+    template <typename Kind>
+    void skip(Kind kind) {
+        while (kind(here())) ++at_;
+    }
+    bool take(std::string_view text) {
+        if (static_cast<std::size_t>(end_ - at_) < text.size()) return false;
+        const bool here = std::equal(text.begin(), text.end(), at_, [](char x, Char c) { return static_cast<Char>(x) == c; });
+        if (here) at_ += text.size();
+        return here;
+    }
+
+    bool line() {
+        skip(before_label);
+        if (take("Agent ")) return path();
+        return take("```") ? language() : prose();
+    }
+    bool path() {
+        int label = 0;
+        if (!is_digit(here()) || !number(label) || label > max_label) return false;
+        if (broken_ && !tagged_) answer_ = {};
+        broken_ = false;
+        if (answer_.labels[label]) return false;
+        answer_.labels[label] = true;
+        const Char* marks = at_;
+        skip(after_label);
+        if (std::find(marks, at_, static_cast<Char>(':')) == at_) return false;
+        const std::size_t begin = answer_.cells.size();
+        do {
+            if (!cell()) return false;
+            skip(between_cells);
+        } while (!is_line_end(here()));
+        answer_.paths.push_back({label, begin, answer_.cells.size()});
+        return true;
+    }
+    bool cell() {
+        const char* close = take("(") ? ")" : take("[") ? "]" : nullptr;
+        NamedCell named;
+        if (!close || !coordinate(named.row) || !take(",") || !coordinate(named.column) || !take(close)) return false;
+        answer_.cells.push_back(named);
+        return true;
+    }
+    bool coordinate(int& value) {
+        skip(is_blank);
+        const bool read = number(value);
+        skip(is_blank);
+        return read;
+    }
+    bool number(int& value) {
+        const bool negative = take("-");
+        int digits = 0;
+        for (; is_digit(here()); ++at_) {
+            if (++digits > max_digits) return false;
+            value = value * 10 + static_cast<int>(here() - U'0');
+        }
+        if (negative) value = -value;
+        return digits > 0;
+    }
+    bool language() {
+        const Char* begin = at_;
+        skip([](char32_t c) { return c >= U'a' && c <= U'z'; });
+        if (at_ - begin > max_language) return false;
+        skip(is_blank);
+        return true;
+    }
+    bool prose() {
+        static constexpr std::u32string_view agent = U"agent";
+        const Char* begin = at_;
+        skip(in_prose);
+        broken_ = broken_ || std::any_of(begin, at_, is_letter);
+        const auto same = [](Char c, char32_t letter) { return lower(c) == letter; };
+        return std::search(begin, at_, agent.begin(), agent.end(), same) == at_;
+    }
+
+    const Char* at_;
+    const Char* end_;
+    bool tagged_;
+    bool broken_ = false;  // words came since the last path
+    WrittenAnswer& answer_;
+};
+
+using Path = std::span<const NamedCell>;
+
+bool on_grid(const Question& question, NamedCell cell) {
+    return cell.row >= 0 && cell.row < question.size && cell.column >= 0 && cell.column < question.size;
+}
+bool in_hole(const Question& question, NamedCell cell) {
+    return on_grid(question, cell) && question.holes[cell.row * question.size + cell.column];
+}
+bool is_step(NamedCell before, NamedCell after) {
+    return std::abs(before.row - after.row) + std::abs(before.column - after.column) <= 1;
+}
+
+// Whether two agents are ever on one cell or swap cells; each stays on its last cell.
+bool meet(Path one, Path other) {
+    if (one.size() > other.size()) std::swap(one, other);
+    for (std::size_t t = 0; t < other.size(); ++t) {
+        if (other[t] == (t < one.size() ? one[t] : one.back())) return true;
+        if (t > 0 && t < one.size() && one[t] == other[t - 1] && other[t] == one[t - 1]) return true;
+    }
+    return false;
+}
+
+// The step at which a path that ends on its goal arrives there for good.
+std::int64_t arrival(Path path) {
+    std::size_t step = path.size() - 1;
+    while (step > 0 && path[step - 1] == path.back()) --step;
+    return static_cast<std::int64_t>(step);
+}
+
+}  // namespace
+
+template <typename Char>
+bool read_answer(const Char* text, std::size_t length, WrittenAnswer& answer) {
+    const Char* end = text + length;
+    const Char* begin = behind_last(text, end, "<answer>");
+    const bool tagged = begin != nullptr;
+    if (tagged) {
+        end = find(begin, end, "</answer>");
+    } else if (!(begin = behind_last(text, end, "</think>"))) {
+        begin = text;
+    }
+    return Reader<Char>(begin, end, tagged, answer).read();
+}
+
+template bool read_answer(const std::uint8_t*, std::size_t, WrittenAnswer&);
+template bool read_answer(const std::uint16_t*, std::size_t, WrittenAnswer&);
+template bool read_answer(const std::uint32_t*, std::size_t, WrittenAnswer&);
+
+Judgement judge(const Question& question, const WrittenAnswer& answer) {
+    std::array<Path, Question::max_agents> paths;
+    int present = 0;
+    bool start = true, bounds = true, holes = true, legal = true, apart = true, goal = true;
+    for (int agent = 0; agent < question.agents; ++agent) {
+        if (!answer.labels[agent]) continue;
+        const auto of_agent = [&](const auto& written) { return written.label == agent; };
+        const auto found = std::find_if(answer.paths.begin(), answer.paths.end(), of_agent);
+        const Path path(answer.cells.data() + found->begin, found->end - found->begin);
+        start = start && path.front() == question.starts[agent];
+        goal = goal && path.back() == question.goals[agent];
+        bounds = bounds && std::all_of(path.begin(), path.end(), [&](NamedCell c) { return on_grid(question, c); });
+        holes = holes && std::none_of(path.begin(), path.end(), [&](NamedCell c) { return in_hole(question, c); });
+        legal = legal && std::adjacent_find(path.begin(), path.end(), std::not_fn(is_step)) == path.end();
+        apart = apart && std::none_of(paths.begin(), paths.begin() + present, [&](Path other) { return meet(path, other); });
+        paths[present++] = path;
+    }
+    const bool count = present == question.agents && answer.paths.size() == static_cast<std::size_t>(present);
+    Judgement result;
+    const bool all[] = {true, count, start, bounds, holes, legal, apart, goal};
+    for (int i = 0; i < 8; ++i) result.checks |= static_cast<unsigned>(all[i] && (i < 2 || present > 0)) << i;
+    if (!result.valid()) return result;
+    result.makespan = result.sum_of_costs = 0;
+    for (int agent = 0; agent < present; ++agent) {
+        const std::int64_t step = arrival(paths[agent]);
+        result.makespan = std::max(result.makespan, step);
+        result.sum_of_costs += step;
+    }
+    return result;
+}
+
+}  // namespace t2t

@@ -1,0 +1,336 @@
+#include "generator/generator.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "solver/canonical.hpp"
+#include "generator/generator_evaluator.hpp"
+
+namespace t2t {
+
+std::unique_ptr<Evaluator> make_evaluator(const GridCell& cell) {
+    const int bits = cell.size * (cell.size + 1);
+    if (bits <= 64) return std::make_unique<BoardEvaluator<1>>(cell);
+    if (bits <= 128) return std::make_unique<BoardEvaluator<2>>(cell);
+    return std::make_unique<BoardEvaluator<17>>(cell);  // up to 32 x 33
+}
+
+namespace {
+
+// Calls `beat` about ten times a second; looks at the clock only after every 64 pieces of work.
+class Pulse {
+public:
+    explicit Pulse(const std::function<void()>& beat) : beat_(beat) {}
+    void operator()(std::uint64_t pieces) {
+        pieces_ += pieces;
+        if (pieces_ < 64) return;
+        pieces_ = 0;
+        const auto now = std::chrono::steady_clock::now();
+        if (now - last_ < std::chrono::milliseconds(100)) return;
+        last_ = now;
+        beat_();
+    }
+
+private:
+    const std::function<void()>& beat_;
+    std::uint64_t pieces_ = 0;
+    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+// What one candidate came to. The instance is there, and `complete` (the other objective is decided too, where asked for)
+// means something, only if its kind was still wanted when its chunk began.
+struct Candidate {
+    Kind kind = Kind::rejected;
+    bool complete = true;
+    LabelledInstance instance;
+};
+
+// The chunks of candidates that are being evaluated, a ring of them.
+class ChunkQueue {
+public:
+    static constexpr std::size_t length = 32;
+
+    explicit ChunkQueue(std::size_t ahead) : chunks_(ahead, std::vector<Candidate>(length)), ready_(ahead, false) {}
+
+    std::vector<Candidate>& chunk(std::uint64_t number) { return chunks_[number % chunks_.size()]; }
+    // The next chunk to evaluate; false where it would be too far ahead.
+    bool take(std::uint64_t& number) {
+        const std::lock_guard lock(mutex_);
+        if (next_ >= released_ + chunks_.size()) return false;
+        number = next_++;
+        return true;
+    }
+    // The same, waiting for it; false where the work is over.
+    bool wait_and_take(std::uint64_t& number) {
+        std::unique_lock lock(mutex_);
+        room_.wait(lock, [this] { return over_ || next_ < released_ + chunks_.size(); });
+        if (over_) return false;
+        number = next_++;
+        return true;
+    }
+    void finish(std::uint64_t number) {
+        const std::lock_guard lock(mutex_);
+        ready_[number % ready_.size()] = true;
+        done_.notify_one();
+    }
+    bool is_ready(std::uint64_t number) {
+        const std::lock_guard lock(mutex_);
+        if (error_) std::rethrow_exception(error_);
+        return ready_[number % ready_.size()];
+    }
+    // Not for long, so that the caller can look after other things.
+    void wait_for_ready(std::uint64_t number) {
+        std::unique_lock lock(mutex_);
+        done_.wait_for(lock, std::chrono::milliseconds(50), [&] { return error_ || ready_[number % ready_.size()]; });
+    }
+    // The oldest chunk has been accepted; its place is free.
+    void release(std::uint64_t number) {
+        const std::lock_guard lock(mutex_);
+        ready_[number % ready_.size()] = false;
+        released_ = number + 1;
+        room_.notify_one();
+    }
+    void fail(std::exception_ptr error) {
+        const std::lock_guard lock(mutex_);
+        error_ = error;
+        done_.notify_one();
+    }
+    void stop() {
+        const std::lock_guard lock(mutex_);
+        over_ = true;
+        room_.notify_all();
+    }
+    bool is_over() const { return over_; }
+    // Which kinds are still wanted. What is not wanted now never is again.
+    void set_open(bool first, bool second) { open_[0] = first, open_[1] = second; }
+    void read_open(bool open[2]) const { open[0] = open_[0], open[1] = open_[1]; }
+
+private:
+    std::vector<std::vector<Candidate>> chunks_;
+    std::vector<bool> ready_;
+    std::uint64_t next_ = 0, released_ = 0;
+    std::atomic<bool> open_[2] = {true, true};
+    std::atomic<bool> over_ = false;
+    std::exception_ptr error_;
+    std::mutex mutex_;
+    std::condition_variable room_, done_;
+};
+
+struct Stopper {
+    ChunkQueue& queue;
+    ~Stopper() { queue.stop(); }
+};
+
+class Sampling {
+public:
+    Sampling(const SampleRequest& request, const std::function<void()>& heartbeat)
+        : request_(request), pulse_(heartbeat), stream_(request.key), symmetries_(request.cell.size) {
+        for (int i = 0; i < request.threads; ++i) evaluators_.push_back(make_evaluator(request.cell));
+    }
+
+    Sample run() {
+        if (request_.threads == 1) {
+            Chunk one(1);
+            while (!finished()) {
+                const bool open[2] = {wanted(0), wanted(1)};
+                evaluate(*evaluators_[0], sample_.drawn, one, open);
+                accept(one);
+                pulse_(1);
+            }
+        } else {
+            run_in_threads();
+        }
+        sample_.stalled = wanted(0) || wanted(1);
+        return std::move(sample_);
+    }
+
+private:
+    bool wanted(int kind) const {
+        return taken_[kind] < request_.quota[kind] && taken_[0] + taken_[1] < request_.total;
+    }
+
+    bool finished() const { return (!wanted(0) && !wanted(1)) || sample_.drawn - last_ >= request_.stall; }
+
+    using Chunk = std::vector<Candidate>;
+
+    void evaluate(Evaluator& evaluator, std::uint64_t first, Chunk& chunk, const bool open[2],
+                  const ChunkQueue* queue = nullptr) {
+        for (std::size_t i = 0; i < chunk.size(); ++i) {
+            if (queue != nullptr && queue->is_over()) return;  // nobody will look at them
+            Candidate& candidate = chunk[i];
+            candidate.kind = evaluator.draw(stream_, first + i);
+            candidate.complete = true;
+            const int kind = static_cast<int>(candidate.kind);
+            if (kind < 2 && open[kind]) candidate.complete = evaluator.read(candidate.instance, request_.both);
+        }
+    }
+    void accept(Chunk& chunk) {
+        for (Candidate& candidate : chunk) {
+            if (finished()) return;
+            ++sample_.drawn;
+            if (candidate.kind == Kind::undecided) ++sample_.undecided;
+            const int kind = static_cast<int>(candidate.kind);
+            if (kind >= 2 || !wanted(kind)) continue;
+            if (!candidate.complete) ++sample_.undecided;
+            if (!candidate.complete || !is_new(candidate.instance)) continue;
+            ++taken_[kind];
+            last_ = sample_.drawn;
+            sample_.instances.push_back(candidate.instance);
+        }
+    }
+
+    // Candidates are independent of each other, so any thread may evaluate the next chunk of them, up to so many ahead of the
+    // one to be accepted next; this thread accepts them in their order, and helps where that one is not ready.
+    void run_in_threads() {
+        ChunkQueue queue(std::min<std::size_t>(64 * request_.threads, 1024));
+        const auto work = [&](Evaluator& evaluator, std::uint64_t number) {
+            bool open[2];
+            queue.read_open(open);
+            evaluate(evaluator, number * ChunkQueue::length, queue.chunk(number), open, &queue);
+            queue.finish(number);
+        };
+        const auto work_on = [&](Evaluator& evaluator) {
+            try {
+                for (std::uint64_t number; queue.wait_and_take(number);) work(evaluator, number);
+            } catch (...) {
+                queue.fail(std::current_exception());
+            }
+        };
+        std::vector<std::jthread> others;
+        const Stopper stopper{queue};  // before the threads are joined, whatever happens
+        for (std::size_t i = 1; i < evaluators_.size(); ++i) others.emplace_back([&, i] { work_on(*evaluators_[i]); });
+        for (std::uint64_t number = 0; !finished();) {
+            queue.set_open(wanted(0), wanted(1));
+            std::uint64_t mine;
+            if (queue.is_ready(number)) {
+                accept(queue.chunk(number));
+                queue.release(number++);
+            } else if (queue.take(mine)) {
+                work(*evaluators_[0], mine);
+            } else {
+                queue.wait_for_ready(number);
+            }
+            pulse_(ChunkQueue::length);
+        }
+    }
+
+    bool is_new(const LabelledInstance& instance) {
+        std::string form;
+        if (request_.one_per_form || !request_.exclude.empty()) {
+            form = canonical_form(symmetries_, instance.holes, instance.starts, instance.goals);
+            if (request_.exclude.contains(form)) return false;
+        }
+        if (!request_.distinct) return true;
+        if (!request_.one_per_form) form = variant_form(symmetries_, instance.holes, instance.starts, instance.goals);
+        return seen_.insert(std::move(form)).second;
+    }
+
+    const SampleRequest& request_;
+    Pulse pulse_;
+    Stream stream_;
+    Symmetries symmetries_;
+    std::vector<std::unique_ptr<Evaluator>> evaluators_;
+    std::unordered_set<std::string> seen_;
+    std::int64_t taken_[2] = {0, 0};
+    std::uint64_t last_ = 0;
+    Sample sample_;
+};
+
+// Lists every canonical form of a cell in rising order: hole sets that are the least of their images, and on each of them
+// the agents that are the least under the symmetries that leave the holes alone.
+class Enumeration {
+public:
+    Enumeration(const GridCell& cell, int list_kind, const std::function<void()>& heartbeat)
+        : cell_(cell), list_kind_(list_kind), pulse_(heartbeat), symmetries_(cell.size),
+          evaluator_(make_evaluator(cell)), used_as_goal_(static_cast<std::size_t>(cell.size) * cell.size) {}
+
+    Forms run() {
+        choose_holes(0);
+        return std::move(forms_);
+    }
+
+private:
+    int cells() const { return cell_.size * cell_.size; }
+
+    void choose_holes(int from) {
+        if (static_cast<int>(holes_.size()) == cell_.holes) return on_holes();
+        const int missing = cell_.holes - static_cast<int>(holes_.size());
+        for (int c = from; c <= cells() - missing; ++c) {
+            holes_.push_back(static_cast<Cell>(c));
+            choose_holes(c + 1);
+            holes_.pop_back();
+        }
+    }
+
+    void on_holes() {
+        stabilizer_.clear();
+        std::vector<Cell> moved;
+        for (int s = 1; s < 8; ++s) {
+            symmetries_.sorted_image(s, holes_, moved);
+            if (moved < holes_) return;
+            if (moved == holes_) stabilizer_.push_back(s);
+        }
+        evaluator_->set_holes(holes_);
+        choose_agents(0);
+    }
+
+    void choose_agents(int from) {
+        if (static_cast<int>(starts_.size()) == cell_.agents) return on_agents();
+        for (int start = from; start < cells(); ++start) {
+            for (int goal = 0; goal < cells(); ++goal) {
+                const auto s = static_cast<Cell>(start), g = static_cast<Cell>(goal);
+                if (used_as_goal_[goal] || !evaluator_->connected(s, g)) continue;
+                used_as_goal_[goal] = 1;
+                starts_.push_back(s);
+                goals_.push_back(g);
+                choose_agents(start + 1);
+                starts_.pop_back();
+                goals_.pop_back();
+                used_as_goal_[goal] = 0;
+            }
+        }
+    }
+
+    void on_agents() {
+        pulse_(1);
+        sorted_agents(symmetries_, 0, starts_, goals_, agents_);
+        for (const int s : stabilizer_) {
+            sorted_agents(symmetries_, s, starts_, goals_, moved_agents_);
+            if (moved_agents_ < agents_) return;
+        }
+        const Kind kind = evaluator_->label(starts_, goals_);
+        if (kind == Kind::undecided) ++forms_.undecided;
+        if (kind == Kind::undecided || kind == Kind::rejected) return;
+        ++forms_.count[static_cast<int>(kind)];
+        if (static_cast<int>(kind) == list_kind_) forms_.listed.push_back(form_bytes(cell_.size, holes_, agents_));
+    }
+
+    const GridCell cell_;
+    const int list_kind_;
+    Pulse pulse_;
+    Symmetries symmetries_;
+    std::unique_ptr<Evaluator> evaluator_;
+    std::vector<Cell> holes_, starts_, goals_;
+    std::vector<std::uint8_t> used_as_goal_;
+    std::vector<int> stabilizer_;
+    std::vector<std::pair<Cell, Cell>> agents_, moved_agents_;
+    Forms forms_;
+};
+
+}  // namespace
+
+Sample sample_cell(const SampleRequest& request, const std::function<void()>& heartbeat) {
+    return Sampling(request, heartbeat).run();
+}
+
+Forms enumerate_cell(const GridCell& cell, int list_kind, const std::function<void()>& heartbeat) {
+    return Enumeration(cell, list_kind, heartbeat).run();
+}
+
+}  // namespace t2t

@@ -1,0 +1,59 @@
+// Random instances with exact labels, and the complete list of small cells. A cell is (size, holes, agents, objective).
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "solver/problem.hpp"
+
+namespace t2t {
+
+struct GridCell {
+    int size = 0;    // N, 3..32
+    int holes = 0;   // number of hole cells
+    int agents = 0;  // k, at most the number of free cells
+    Objective objective = Objective::makespan;
+    std::uint64_t max_nodes = 0;  // the solver's limit per search
+};
+
+struct LabelledInstance {
+    std::vector<Cell> holes, starts, goals;
+    int cost[2] = {-1, -1};  // by objective; -1: not asked for
+    bool requires_wait = false;
+};
+
+struct SampleRequest {
+    GridCell cell;
+    std::uint64_t key = 0;              // candidate i is drawn from Stream(key).fork(i)
+    std::int64_t quota[2] = {0, 0};     // at most so many that do not, and do, require a wait
+    std::int64_t total = 0;             // at most so many of both together
+    std::uint64_t stall = 0;            // give up after so many candidates in a row without a new instance
+    bool both = false;                  // label the other objective too
+    bool one_per_form = false;          // distinct canonical forms instead of distinct up to relabelling agents
+    bool distinct = true;               // off: independent draws, which may repeat
+    int threads = 1;                    // the result does not depend on it
+    std::unordered_set<std::string> exclude;  // canonical forms that are never drawn
+};
+
+struct Sample {
+    std::vector<LabelledInstance> instances;  // in candidate order
+    std::uint64_t drawn = 0;                  // candidates looked at
+    std::uint64_t undecided = 0;              // of these, left out because a node limit ended the search
+    bool stalled = false;
+};
+
+// `heartbeat` is called now and then from the calling thread; it may throw to end the work.
+Sample sample_cell(const SampleRequest& request, const std::function<void()>& heartbeat);
+
+struct Forms {
+    std::uint64_t count[2] = {0, 0};   // canonical forms that do not, and do, require a wait
+    std::uint64_t undecided = 0;
+    std::vector<std::string> listed;   // those of the wanted kind, in rising order of their bytes
+};
+
+// All canonical forms of a cell. `list_kind`: 0 or 1 lists the forms that do not, or do, require a wait; -1 only counts.
+Forms enumerate_cell(const GridCell& cell, int list_kind, const std::function<void()>& heartbeat);
+
+}  // namespace t2t

@@ -1,0 +1,237 @@
+#include "solver/joint_search.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <optional>
+
+#include "solver/joint_bounds.hpp"
+#include "solver/joint_moves.hpp"
+
+namespace t2t {
+namespace {
+
+constexpr std::uint32_t none = 0xffffffffu;
+
+}  // namespace
+
+// A state is the cells of all agents, packed; states are expanded in the order of f = cost + lower bound. An expansion
+// makes only the successors that a quick bound allows at the f of the moment, and notes the least bound of the others, at which
+// the state is expanded again (partial expansion: Goldenberg et al., "Enhanced partial expansion A*", 2014).
+template <typename Key>
+class JointSearch::Memory {
+public:
+    JointResult run(const JointProblem& problem, std::uint64_t max_nodes, std::uint64_t& nodes) {
+        problem_ = &problem;
+        bounds_.emplace(problem);
+        agents_ = problem.agents;
+        bits_ = std::bit_width(static_cast<unsigned>(problem.cells));
+        makespan_ = problem.movement.objective == Objective::makespan;
+        commits_ = problem.movement.commits();
+        nodes_.clear();
+        for (auto& bucket : buckets_) bucket.clear();
+        slots_.assign(1024, Slot{});
+        goal_ = none;
+        layer_ = 0;
+        add_starts(0);
+        JointResult result;
+        for (layer_ = 0; layer_ < static_cast<int>(buckets_.size()); ++layer_) {
+            while (!buckets_[layer_].empty()) {
+                const std::uint32_t node = buckets_[layer_].back();
+                buckets_[layer_].pop_back();
+                if (nodes_[node].next != layer_) continue;
+                if (is_goal(node)) {
+                    nodes += nodes_.size();
+                    goal_ = node;
+                    return {Status::solved, nodes_[node].cost};
+                }
+                if (nodes + nodes_.size() >= max_nodes) {
+                    nodes += nodes_.size();
+                    return result;
+                }
+                ++nodes;
+                if (!expand(node)) {
+                    nodes += nodes_.size();
+                    return result;
+                }
+            }
+        }
+        nodes += nodes_.size();
+        result.status = Status::infeasible;
+        return result;
+    }
+
+    void paths(std::vector<std::vector<int>>& paths) const {
+        std::vector<std::uint32_t> chain;
+        for (std::uint32_t node = goal_; node != none; node = nodes_[node].parent) chain.push_back(node);
+        paths.assign(agents_, {});
+        for (int i = 0; i < agents_; ++i) {
+            const int goal = problem_->goals[i];
+            for (auto node = chain.rbegin(); node != chain.rend(); ++node) {
+                const int cell = unpack(nodes_[*node].key, i);
+                paths[i].push_back(cell == problem_->cells ? goal : cell);
+                if (cell == problem_->cells) break;
+            }
+            while (paths[i].size() > 1 && paths[i][paths[i].size() - 2] == goal) paths[i].pop_back();
+        }
+    }
+
+private:
+    struct Node {
+        Key key;
+        std::uint32_t parent;
+        int cost, rest, next;  // so far; lower bound of what is left; the f at which it is to be expanded
+    };
+
+    struct Slot {
+        Key key;
+        std::uint32_t node = none;
+        int cost;
+    };
+
+    struct Child {
+        Key key;
+        int rest;  // for the makespan: the sum of what all agents alone still need
+    };
+
+    int unpack(Key key, int agent) const {
+        return static_cast<int>(key >> (agent * bits_)) & ((1 << bits_) - 1);
+    }
+    bool is_goal(std::uint32_t node) const {
+        for (int i = 0; i < agents_; ++i) {
+            if (unpack(nodes_[node].key, i) != (commits_ ? problem_->cells : problem_->goals[i])) return false;
+        }
+        return true;
+    }
+    // All states at step 0: an agent that starts on its goal may have arrived already.
+    void add_starts(int agent) {
+        if (agent == agents_) {
+            add(pack(now_), none, 0);
+            return;
+        }
+        now_[agent] = problem_->starts[agent];
+        add_starts(agent + 1);
+        if (!commits_ || problem_->starts[agent] != problem_->goals[agent]) return;
+        now_[agent] = problem_->cells;
+        add_starts(agent + 1);
+    }
+    Key pack(const int* state) const {
+        Key key = 0;
+        for (int i = 0; i < agents_; ++i) key |= static_cast<Key>(state[i]) << (i * bits_);
+        return key;
+    }
+    // A state reached at this cost. Most are reached several times, so it is stored even where its f is beyond the limit.
+    void add(Key key, std::uint32_t parent, int cost) {
+        std::size_t at = hash(key) & (slots_.size() - 1);
+        for (; slots_[at].node != none; at = (at + 1) & (slots_.size() - 1)) {
+            Slot& slot = slots_[at];
+            if (slot.key != key) continue;
+            if (slot.cost <= cost) return;
+            slot.cost = cost;
+            nodes_[slot.node].parent = parent, nodes_[slot.node].cost = cost;
+            push(slot.node);
+            return;
+        }
+        int state[max_team];
+        for (int i = 0; i < agents_; ++i) state[i] = unpack(key, i);
+        const int rest = bounds_->whole_bound(state);
+        if (cost + rest > problem_->bound) return;
+        slots_[at] = {key, static_cast<std::uint32_t>(nodes_.size()), cost};
+        nodes_.push_back({key, parent, cost, rest, 0});
+        push(slots_[at].node);
+        if (nodes_.size() * 2 >= slots_.size()) rehash();
+    }
+    bool is_known(Key key, int cost) const {
+        std::size_t at = hash(key) & (slots_.size() - 1);
+        while (slots_[at].node != none && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);
+        return slots_[at].node != none && slots_[at].cost <= cost;
+    }
+    void push(std::uint32_t node) {
+        nodes_[node].next = std::max(layer_, nodes_[node].cost + nodes_[node].rest);
+        enqueue(node, nodes_[node].next);
+    }
+    void enqueue(std::uint32_t node, int f) {
+        if (f >= static_cast<int>(buckets_.size())) buckets_.resize(f + 1);
+        buckets_[f].push_back(node);
+    }
+    static std::size_t hash(Key key) {
+        std::uint64_t z = static_cast<std::uint64_t>(key);
+        if constexpr (sizeof(Key) > 8) z ^= static_cast<std::uint64_t>(key >> 64) * 0x9E3779B97F4A7C15ULL;
+        z *= 0x9E3779B97F4A7C15ULL;
+        z ^= z >> 32;
+        return static_cast<std::size_t>(z * 0xD6E8FEB86659FD93ULL >> 20);
+    }
+    void rehash() {
+        std::vector<Slot> old(slots_.size() * 4);
+        old.swap(slots_);
+        for (const Slot& slot : old) {
+            if (slot.node == none) continue;
+            std::size_t at = hash(slot.key) & (slots_.size() - 1);
+            while (slots_[at].node != none) at = (at + 1) & (slots_.size() - 1);
+            slots_[at] = slot;
+        }
+    }
+
+    // False where there are more joint moves than fit in memory.
+    bool expand(std::uint32_t node) {
+        children_.clear();
+        const Key key = nodes_[node].key;
+        int active = 0;
+        for (int j = 0; j < agents_; ++j) {
+            now_[j] = unpack(key, j);
+            active += now_[j] != problem_->cells;
+        }
+        const int cost = nodes_[node].cost;
+        const auto child = [&](Key key, int rest = 0) {
+            __builtin_prefetch(&slots_[hash(key) & (slots_.size() - 1)]);  // they are looked up together
+            children_.push_back({key, rest});
+            return children_.size() < most_children;
+        };
+        const int next = makespan_ ? moves_.within_makespan(*problem_, *bounds_, now_, bits_, cost, layer_, child)
+                                   : moves_.within_sum(*problem_, *bounds_, now_, bits_, cost, layer_, child);
+        if (children_.size() >= most_children) return false;  // `next` does not know of those that were not made
+        if (makespan_) {
+            // The last one added is expanded first. The makespan says little about who is near the goals, so their sum does.
+            std::erase_if(children_, [&](const Child& one) { return is_known(one.key, cost + 1); });
+            std::stable_sort(children_.begin(), children_.end(), [](const Child& a, const Child& b) { return a.rest > b.rest; });
+        }
+        for (const Child& one : children_) add(one.key, node, cost + (makespan_ ? 1 : active));
+        if (next <= problem_->bound) {
+            nodes_[node].next = next;
+            enqueue(node, next);
+        } else {
+            nodes_[node].next = never;
+        }
+        return true;
+    }
+
+    static constexpr std::size_t most_children = std::size_t{1} << 22;
+    const JointProblem* problem_ = nullptr;
+    std::optional<JointBounds> bounds_;
+    int agents_ = 0, bits_ = 0, layer_ = 0;
+    bool makespan_ = true, commits_ = false;
+    std::vector<Node> nodes_;
+    std::vector<Slot> slots_;
+    std::vector<Child> children_;
+    std::vector<std::vector<std::uint32_t>> buckets_;
+    std::uint32_t goal_ = none;
+    int now_[max_team];  // the state that is expanded
+    JointMoves<Key> moves_;
+};
+
+JointSearch::JointSearch()
+    : small_(std::make_unique<Memory<std::uint64_t>>()), large_(std::make_unique<Memory<unsigned __int128>>()) {}
+JointSearch::~JointSearch() = default;
+
+JointResult JointSearch::run(const JointProblem& problem, std::uint64_t max_nodes, std::uint64_t& nodes) {
+    const int bits = problem.agents * std::bit_width(static_cast<unsigned>(problem.cells));
+    used_large_ = bits > 64 || problem.agents > JointMoves<std::uint64_t>::max_agents;
+    if (bits > 128) return {};  // a joint space this large is out of reach: undecided
+    return used_large_ ? large_->run(problem, max_nodes, nodes) : small_->run(problem, max_nodes, nodes);
+}
+
+void JointSearch::paths(std::vector<std::vector<int>>& paths) const {
+    used_large_ ? large_->paths(paths) : small_->paths(paths);
+}
+
+}  // namespace t2t

@@ -1,0 +1,197 @@
+"""One row's answers on disk: the append-only log, an index of where each answer lies, and how a line is read with suspicion."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import time
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from t2t_core.errors import T2TError
+from t2t_core.records import Response, Verdict
+from t2t_core.store import folders, jsonlines
+
+LOG, ANSWERS = "log.jsonl", "answers.jsonl"
+_FINISH = ("stop", "length", "refusal", "error")
+_EXPORTED = [name for name in Response.__dataclass_fields__ if name != "seconds"]
+_SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
+
+
+@dataclass
+class Progress:
+    """How far an evaluation is. `rate` is answers per second of this session, `eta` seconds to go (None: not yet known),
+    `last_error` what the latest error said."""
+
+    total: int
+    done: int = 0
+    asked: int = 0
+    errors: int = 0
+    last_error: str = ""
+    tokens: int = 0
+    cost_usd: float = 0.0
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def rate(self) -> float:
+        return self.asked / max(1e-9, time.monotonic() - self.started)
+
+    @property
+    def eta(self) -> float | None:
+        return (self.total - self.done) / self.rate if self.asked else None
+
+
+class AnswerIndex:
+    """Where each answer lies in an append-only log, read without changing anything. Texts stay on disk.
+
+    `notes` says what was found on the way, e.g. a torn last line; T2TError names file and line of anything worse.
+    """
+
+    def __init__(self, path: Path, ids: Sequence[str], samples: int) -> None:
+        self.path, self._ids, self._samples = path, ids, samples
+        self._position = {id: i for i, id in enumerate(ids)}
+        total = len(ids) * samples
+        self._offsets = array("q", [-1]) * total
+        self._failed = bytearray(total)
+        self.progress = Progress(total)
+        self.torn: list[jsonlines.Torn] = []
+        if path.exists():
+            for line in jsonlines.read(path, self.torn):
+                self._index(line)
+        self.notes = [str(t) for t in self.torn]
+        self.progress.done = total - len(self.missing())
+        self._reader: BinaryIO | None = None
+
+    def _index(self, line: jsonlines.Line) -> None:
+        record, where = line.value, f"{self.path}, line {line.number}"
+        position, sample = self._position.get(str(record.get("instance"))), record.get("sample")
+        if position is None or type(sample) is not int or not 0 <= sample < self._samples:
+            raise T2TError(
+                f"an answer to {ascii(record.get('instance'))[:80]}, sample {ascii(sample)[:20]}, which was not asked here",
+                where=where,
+                cause="the log belongs to another set of instances, or was edited by hand",
+                next="give another --out",
+            )
+        self._note(position * self._samples + sample, line.offset, read_response(record, where))
+
+    def _note(self, index: int, offset: int, response: Response) -> None:
+        self._offsets[index], self._failed[index] = offset, response.error is not None
+        self.progress.tokens += response.completion_tokens or 0
+        self.progress.cost_usd += response.cost_usd or 0.0
+
+    def missing(self) -> array[int]:
+        """The questions without an answer, errors included, in order."""
+        return array("q", (i for i, offset in enumerate(self._offsets) if offset < 0 or self._failed[i]))
+
+    def response(self, index: int) -> Response | None:
+        """The last answer to that question, read from disk."""
+        offset = self._offsets[index]
+        if offset < 0:
+            return None
+        if self._reader is None:
+            self._reader = jsonlines.open_plain(self.path)
+        self._reader.seek(offset)
+        return read_response(jsonlines.loads(self._reader.readline()), str(self.path))
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+
+
+class AnswerLog(AnswerIndex):
+    """The log of one row, open for appending; a torn last line is cut off."""
+
+    def __init__(self, path: Path, ids: Sequence[str], samples: int) -> None:
+        super().__init__(path, ids, samples)
+        self._secrets = _secrets()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise folders.unwritable(path, error) from None
+        self._appender = jsonlines.Appender(path, self.torn[0] if self.torn else None)
+
+    def append(self, index: int, response: Response) -> None:
+        """Record one answer; it is on its way to the disk when this returns."""
+        position, sample = divmod(index, self._samples)
+        response = self._without_secrets(response)
+        record = {"instance": self._ids[position], "sample": sample, **response_record(response)}
+        offset = self._appender.append({**record, "seconds": response.seconds, "at": folders.now()})
+        self._note(index, offset, response)
+        self.progress.done += 1
+        self.progress.asked += 1
+        self.progress.errors += response.error is not None
+        self.progress.last_error = response.error or self.progress.last_error
+
+    def _without_secrets(self, response: Response) -> Response:
+        """An endpoint may echo a key in its answer or its error; a key is never written."""
+        text, error = response.text, response.error
+        for name, secret in self._secrets.items():
+            text = text.replace(secret, f"[{name}]")
+            error = error and error.replace(secret, f"[{name}]")
+        return response if (text, error) == (response.text, response.error) else replace(response, text=text, error=error)
+
+    def close(self) -> None:
+        super().close()
+        self._appender.close()
+
+
+def without_secrets(text: str) -> str:
+    """A stranger's text with every key of this environment replaced by its name: a key is never written anywhere."""
+    for name, secret in _secrets().items():
+        text = text.replace(secret, f"[{name}]")
+    return text
+
+
+def _secrets() -> dict[str, str]:
+    """Values of environment variables that are keys by their name; short ones could occur in honest text and are left."""
+    return {name: value for name, value in os.environ.items() if _SECRET.search(name) and len(value) >= 12}
+
+
+def response_record(response: Response) -> dict[str, Any]:
+    """What is exported of a response: everything that does not depend on when it came."""
+    return {name: getattr(response, name) for name in _EXPORTED}
+
+
+def read_response(record: Mapping[str, Any], where: str) -> Response:
+    """The response in a line of a log or an export; T2TError where a field has no right type (files are hostile)."""
+    known = {name: record[name] for name in Response.__dataclass_fields__ if name in record}
+    fault = response_fault(Response(**{"text": None, **known}))
+    if fault:
+        raise T2TError(f"the answer's {fault}", where=where, cause="the file was damaged or edited by hand")
+    return Response(**known)
+
+
+def response_fault(response: Response) -> str | None:
+    """What is wrong with the types of a response, None where all is well."""
+    if not isinstance(response.text, str):
+        return f"text is {type(response.text).__name__}, not a string"
+    if response.finish_reason not in _FINISH:
+        return f"finish_reason is {ascii(response.finish_reason)[:40]}, not one of {', '.join(_FINISH)}"
+    if not isinstance(response.error, str | None):
+        return f"error is {type(response.error).__name__}, not a string or None"
+    for name in ("prompt_tokens", "completion_tokens", "reasoning_tokens"):
+        count = getattr(response, name)
+        if count is not None and (type(count) is not int or not 0 <= count < 1 << 50):
+            return f"{name} is not a count"
+    for name in ("seconds", "cost_usd"):
+        value = getattr(response, name)
+        if value is not None and (type(value) not in (int, float) or not (math.isfinite(value) and value >= 0)):
+            return f"{name} is not a number of at least 0"
+    return None
+
+
+def verdict_record(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as JSON, faults left out: they follow from the text and the instance."""
+    return {
+        "checks": dict(verdict.checks),
+        "valid": verdict.valid,
+        "optimal": verdict.optimal,
+        "cost": verdict.cost,
+        "costs": dict(verdict.costs),
+        "gap": verdict.gap,
+        "gaps": dict(verdict.gaps),
+    }

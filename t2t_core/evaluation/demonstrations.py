@@ -1,0 +1,202 @@
+"""Demonstrations: answers of any policy that the verifier passed, as a file to learn from (`t2t generate --answers-from`).
+
+One JSON object a line, for the trainer `trl-sft` or any other that takes chat messages:
+
+    {"instance": {...}, "sample": 0, "policy": "cbs", "prompt": [{"role": "user", "content": "..."}],
+     "completion": [{"role": "assistant", "content": "..."}], "completion_tokens": null, "verdict": {"valid": true, ...}}
+
+The answers themselves are kept beside it in FILE.asked, in the form of a bench row: an append-only log, so that no finished
+answer is ever asked twice, and the choice between valid and optimal can be made again without asking.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.evaluation.answers import ANSWERS, Progress, verdict_record
+from t2t_core.evaluation.evaluate import Evaluation, evaluate, read_sampling, scored
+from t2t_core.hookspecs import Testbed
+from t2t_core.plugins import installed
+from t2t_core.records import Sampling, Scored, Verdict
+from t2t_core.registry import Spec
+from t2t_core.settings import refuse_keys
+from t2t_core.store import folders, jsonlines
+
+KIND = "demonstrations"
+KEEP = ("valid", "optimal")
+INSTANCES = "instances.jsonl"
+
+
+@dataclass(frozen=True)
+class Request:
+    """Whose answers are wanted: `policy` as `t2t plugins` lists them (sampling settings in it come before `sampling`),
+    `samples` answers per instance, asked in `prompt_format` ("": the one the policy was taught, else the testbed's first)."""
+
+    policy: str
+    keep: str = "valid"
+    samples: int = 1
+    sampling: Sampling = field(default_factory=Sampling)
+    prompt_format: str = ""
+    seed: int = 0
+    max_usd: float | None = None
+
+
+@dataclass
+class Counts:
+    """What became of the questions: `questions` = `unanswered` + answers; `asked` of them in this session; `stopped` says why
+    it ended early."""
+
+    questions: int
+    asked: int = 0
+    unanswered: int = 0
+    valid: int = 0
+    optimal: int = 0
+    kept: int = 0
+    stopped: str | None = None
+    last_error: str = ""
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """One line of the file, its verdict computed afresh."""
+
+    instance: Any
+    prompt: Sequence[dict[str, str]]
+    answer: str
+    verdict: Verdict
+
+
+def collect(
+    testbed: Testbed,
+    instances: Sequence[Any],
+    request: Request,
+    out: Path,
+    progress: Callable[[Progress], None] | None = None,
+) -> Counts:
+    """Ask what is not answered yet, then write the answers worth keeping to `out`, whole.
+
+    Args:
+        testbed: whose instances and verdicts these are.
+        instances: with labels (the policy sees none); none of them of a protected set.
+        request: who is asked and how.
+        out: the file; its work folder is `out` + ".asked". The same call again goes on where the last one stopped.
+        progress: called after each answer.
+
+    Raises:
+        T2TError: a mistake in the request, an instance of a protected set, a work folder of another request, or the policy
+            failed; every answer that came is kept.
+    """
+    if request.keep not in KEEP:
+        raise T2TError(f"keep must be {' or '.join(KEEP)}, not {ascii(request.keep)[:40]}")
+    spec, sampling = read_sampling(refuse_keys(Spec.parse(request.policy)), request.sampling)
+    policy = installed().policies.make(spec)
+    form = request.prompt_format or str(policy.describe().get("prompt_format") or "")
+    evaluation = Evaluation(testbed, instances, request.samples, sampling, form, request.seed)
+    refuse_protected(testbed, instances)
+    folder = out.with_name(out.name + ".asked")
+    with folders.locked(folder):
+        _open(folder, evaluation, request.policy)
+        outcome = evaluate(evaluation, policy, folder, max_usd=request.max_usd, progress=progress)
+        counts = Counts(len(evaluation), outcome.progress.asked, stopped=outcome.stopped, notes=outcome.notes)
+        counts.last_error = outcome.progress.last_error
+        with folders.replacing(out) as file:
+            for one in scored(evaluation, folder / ANSWERS):
+                if _counted(one, counts, request.keep):
+                    prompt = testbed.prompt(testbed.unlabelled(one.instance), evaluation.prompt_format)
+                    file.write(jsonlines.dumps(_line(one, prompt, request.policy)).encode() + b"\n")
+    return counts
+
+
+def _open(folder: Path, evaluation: Evaluation, policy: str) -> None:
+    lines = b"".join(jsonlines.dumps(i.to_dict()).encode() + b"\n" for i in evaluation.instances)
+    settings = {
+        "testbed": evaluation.testbed.name,
+        "policy": policy,
+        "sampling": asdict(evaluation.sampling),
+        "samples": evaluation.samples,
+        "seed": evaluation.seed,
+        "prompt_format": evaluation.prompt_format,
+        "instances_sha256": hashlib.sha256(lines).hexdigest(),
+        "prompts_sha256": evaluation.prompts_sha256(),
+    }
+    folders.open_manifest(folder, KIND, settings, "question")
+    if not (folder / INSTANCES).exists():
+        folders.write_atomic(folder / INSTANCES, lines)
+
+
+def _counted(one: Scored, counts: Counts, keep: str) -> bool:
+    """Count an answer; whether it is to be kept. One that was cut off or came with an error is not: what is learnt must end."""
+    if one.response.error is not None:
+        counts.unanswered += 1
+        return False
+    optimal = one.verdict.optimal is True
+    counts.valid += one.verdict.valid
+    counts.optimal += optimal
+    kept = one.response.finish_reason == "stop" and (optimal if keep == "optimal" else one.verdict.valid)
+    counts.kept += kept
+    return kept
+
+
+def _line(one: Scored, prompt: str, policy: str) -> dict[str, Any]:
+    return {
+        "instance": one.instance.to_dict(),
+        "sample": one.sample,
+        "policy": policy,
+        "prompt": [{"role": "user", "content": prompt}],
+        "completion": [{"role": "assistant", "content": one.response.text}],
+        "completion_tokens": one.response.completion_tokens,
+        "verdict": verdict_record(one.verdict),
+    }
+
+
+def read(testbed: Testbed, path: Path) -> Iterator[Demonstration]:
+    """The demonstrations of a file, which may be edited, merged from several, or a stranger's: every answer is verified again.
+
+    Raises:
+        T2TError: with file and line: no instance of this testbed, or no prompt and completion of one message each.
+    """
+    for line in jsonlines.read(path):
+        where = f"{path}, line {line.number}"
+        try:
+            instance = testbed.read_instance(line.value.get("instance", {}))
+        except T2TError as error:
+            raise T2TError(error.what, where=where, cause=error.cause, next=error.next) from None
+        prompt, completion = (_messages(line.value.get(name), name, where) for name in ("prompt", "completion"))
+        answer = completion[-1]["content"]
+        yield Demonstration(instance, prompt, answer, testbed.verify(instance, answer))
+
+
+def _messages(value: Any, name: str, where: str) -> list[dict[str, str]]:
+    """Chat messages with a role and a text each; nothing else of them is kept."""
+    good = isinstance(value, list) and value and all(isinstance(m, dict) for m in value)
+    texts = [m.get(key) for m in value for key in ("role", "content")] if good else [None]
+    if not all(isinstance(text, str) for text in texts) or (name == "completion" and len(value) != 1):
+        raise T2TError(
+            f"the line's {name} is not {'one chat message' if name == 'completion' else 'a list of chat messages'}",
+            where=where,
+            cause="a message is an object with the texts role and content",
+            next="t2t generate --answers-from writes such files",
+        )
+    return [{"role": m["role"], "content": m["content"]} for m in value]
+
+
+def refuse_protected(testbed: Testbed, instances: Sequence[Any]) -> None:
+    """T2TError where an instance to learn from is, up to its canonical form, one of a protected (evaluation or validation)
+    set."""
+    learnt = {instance.canonical(): instance.id for instance in instances}
+    for name in testbed.protected_sets():
+        both = [(learnt[i.canonical()], i.id) for i in testbed.load_set(name).instances if i.canonical() in learnt]
+        if both:
+            shown = ", ".join(f"{mine} is {theirs}" for mine, theirs in both[:5])
+            raise T2TError(
+                f"{len(both)} training instances belong to the set {name}",
+                where=shown,
+                cause="up to grid symmetries and the agents' labels they are the same",
+                next="generate them with that set's canonical forms excluded",
+            )

@@ -1,0 +1,63 @@
+"""A whole run: the loop, its control, the bench of every arm and the summary. What `t2t run` and `t2t sweep` call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from t2t_core.loop.loop import Loop
+from t2t_core.report.summary import render, summarize
+from t2t_core.run.closing_bench import Arm, bench, evaluation_sets
+from t2t_core.run.experiment import Experiment
+from t2t_core.run.forks import Fork
+from t2t_core.run.progress import Reporter
+from t2t_core.run.round_files import RoundFiles
+from t2t_core.store import folders
+
+CONTROL = "fixed"  # the designer of the control arm ("GRPO (random)" in the paper)
+
+
+def conduct(
+    experiment: Experiment,
+    folder: Path,
+    reporter: Reporter,
+    fork: Fork | None = None,
+    with_control: bool = False,
+    measured: Sequence[str] = ("base", "designed"),
+) -> dict[str, Any]:
+    """Do or go on with a run; the summary, which is also in `summary.json` and `summary.md`.
+
+    Args:
+        experiment: what to run.
+        folder: of the run; locked against a second process meanwhile.
+        reporter: where progress goes.
+        fork: the round of another run to start from.
+        with_control: afterwards also the control: the same round 0, then its configuration for good, in `control/`.
+        measured: which policies the bench at the end measures, beside the control.
+    """
+    with folders.locked(folder) as note:
+        if note:
+            reporter.note(note)
+        loop = Loop(experiment, folder, reporter, fork)
+        evaluation_sets(experiment, loop.testbed)  # what is wrong with the bench is better said before hours of training
+        loop.run()
+        policies = {"base": experiment.start(), "designed": _last(experiment, folder)}
+        arms = [Arm(name, policies[name]) for name in measured]
+        if with_control:
+            place = folder / "control"
+            reporter.say("control: the configuration of round 0 for good")
+            Loop(replace(experiment, designer=CONTROL), place, reporter, Fork(folder, 0, "..@0")).run()
+            arms.append(Arm("control", _last(experiment, place)))
+        if experiment.evaluation:
+            with folders.Interrupts():
+                bench(experiment, loop.testbed, folder / "bench", arms, reporter)
+        summary = summarize(folder)
+        folders.write_json(folder / "summary.json", summary)
+        folders.write_atomic(folder / "summary.md", render(summary).encode("utf-8", "backslashreplace"))
+        return summary
+
+
+def _last(experiment: Experiment, folder: Path) -> Path | None:
+    return RoundFiles(folder, experiment.rounds - 1).trained_checkpoint()

@@ -1,0 +1,222 @@
+"""One design step: the rounds so far -> brief -> the designer's proposal -> Project -> the next configuration.
+
+A designer is a stranger: it may raise, hang or return garbage. None of it breaks the loop: the previous configuration stays,
+and the step's record says what happened.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from t2t_core.evaluation.answers import response_fault, response_record, without_secrets
+from t2t_core.loop import context
+from t2t_core.records import Brief, Projection, Proposal, Response, Round, RoundState, Scored
+from t2t_core.run.experiment import Experiment
+from t2t_core.seeding import key
+
+MAX_TEXT = 2_000_000  # characters kept of a reply
+MAX_DEPTH = 16
+MAX_VALUES = 20_000
+MAX_NOTES = 100
+
+
+@dataclass(frozen=True)
+class Step:
+    """What came of one design: `outcome` is "proposed", "unreadable" (no configuration in the reply), "failed" (the designer
+    raised, or its last call failed) or "timed out"."""
+
+    proposal: Proposal
+    outcome: str
+    seconds: float
+
+
+def round_state(
+    testbed: Any, trainer: Any, experiment: Experiment, rounds: Sequence[Round], examples: Sequence[Scored]
+) -> RoundState:
+    """The state after the last of `rounds`: its failed answers as examples, the run's bookkeeping, and facts about the
+    training: what the trainer says of itself, and its settings."""
+    index = rounds[-1].index
+    settings = {**getattr(trainer, "defaults", {}), **experiment.training}
+    bookkeeping: dict[str, Any] = {"round_index": index, "rounds": experiment.rounds}
+    if isinstance(settings.get("epochs"), int):
+        each = settings["epochs"]
+        bookkeeping |= {
+            "epochs_per_round": each,
+            "epochs_so_far": each * (index + 1),
+            "total_epochs": each * experiment.rounds,
+        }
+    plain = {k: v for k, v in settings.items() if isinstance(v, (str, int, float, bool)) and v != ""}
+    facts = {"trainer": experiment.trainer, **getattr(trainer, "facts", {}), "samples_per_round": experiment.samples}
+    return RoundState(testbed, rounds, examples, bookkeeping, {**facts, **plain})
+
+
+def make_brief(
+    experiment: Experiment,
+    named: Sequence[context.NamedModule],
+    state: RoundState,
+    request: Any,
+    checkpoint: Path | None,
+) -> Brief:
+    """Everything a designer gets after the last round of `state`, except the run's policy."""
+    latest = state.rounds[-1]
+    previous = state.testbed.read_configuration(latest.configuration)
+    return Brief(
+        text=context.prompt(named, state, previous, request),
+        state=state,
+        previous=previous,
+        request=request,
+        seed=key(experiment.seed, "design", latest.index) >> 1,
+        checkpoint=checkpoint,
+        base=experiment.start(),
+        compact=context.compact(named, state),
+    )
+
+
+def propose(designer: Any, brief: Brief, seconds: float) -> Step:
+    """Ask the designer, for at most `seconds`; whatever it does, a step comes back."""
+    started = time.monotonic()
+    result: list[Any] = []
+    shown: list[str] = []
+
+    def without(outcome: str, note: str) -> Step:
+        prompt = _text(shown[-1]) if shown else None
+        return Step(Proposal("", None, notes=(note,), prompt=prompt), outcome, time.monotonic() - started)
+
+    def ask() -> None:
+        try:
+            answer = designer.propose(replace(brief, shown=shown.append))
+            result.append(_clean(answer) if isinstance(answer, Proposal) else answer)
+        except BaseException as error:  # noqa: BLE001 - also SystemExit: a designer's fault is a fact of the round
+            result.append(error)
+
+    thread = threading.Thread(target=ask, name="designer", daemon=True)  # it dies with the process where it hangs
+    thread.start()
+    thread.join(seconds)
+    taken = time.monotonic() - started
+    if not result:
+        return without("timed out", f"the designer did not answer within {seconds:g} s")
+    answer = result[0]
+    if isinstance(answer, BaseException):
+        return without("failed", without_secrets(f"the designer failed: {type(answer).__name__}: {answer}")[:500])
+    if not isinstance(answer, Proposal):
+        return without("failed", f"the designer returned {type(answer).__name__}, not a Proposal")
+    if answer.parsed is None:
+        return Step(answer, "failed" if answer.responses and answer.responses[-1].error else "unreadable", taken)
+    return Step(answer, "proposed", taken)
+
+
+def _clean(proposal: Proposal) -> Proposal:
+    """The proposal with nothing in it that JSON cannot hold; what had to go is noted."""
+    notes = [without_secrets(str(n))[:500] for n in list(_items(proposal.notes))[:MAX_NOTES]]
+    parsed = None
+    if isinstance(proposal.parsed, Mapping):
+        try:
+            parsed = plain_json(proposal.parsed)
+        except ValueError as error:
+            notes.append(f"the proposal cannot be kept: {error}")
+    elif proposal.parsed is not None:
+        notes.append(f"the proposal is {type(proposal.parsed).__name__}, not an object")
+    responses = [_kept_call(r) for r in _items(proposal.responses) if isinstance(r, Response) and not response_fault(r)]
+    return Proposal(
+        raw=_text(proposal.raw) or "",
+        parsed=parsed,
+        summary=_text(proposal.summary),
+        notes=tuple(notes),
+        prompt=_text(proposal.prompt),
+        responses=tuple(responses),
+    )
+
+
+def _items(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else ()
+
+
+def _text(value: Any) -> str | None:
+    return without_secrets(value)[:MAX_TEXT] if isinstance(value, str) else None
+
+
+def _kept_call(response: Response) -> Response:
+    return replace(response, text=_text(response.text) or "", error=_text(response.error))
+
+
+def plain_json(value: Any) -> Any:
+    """A stranger's value as JSON: NaN and infinities become None, huge integers and other objects a short text.
+
+    Raises:
+        ValueError: nested deeper than 16, or more than 20,000 values.
+    """
+    left = [MAX_VALUES]
+
+    def walk(item: Any, depth: int) -> Any:
+        left[0] -= 1
+        if depth > MAX_DEPTH or left[0] < 0:
+            raise ValueError("it is nested too deeply" if depth > MAX_DEPTH else "it holds too many values")
+        if isinstance(item, Mapping):
+            return {without_secrets(str(k))[:200]: walk(v, depth + 1) for k, v in item.items()}
+        if isinstance(item, (list, tuple)):
+            return [walk(v, depth + 1) for v in item]
+        if item is None or isinstance(item, bool):
+            return item
+        if isinstance(item, str):
+            return without_secrets(item)
+        if isinstance(item, int):
+            return int(item) if item.bit_length() < 256 else f"an integer of {item.bit_length()} bits"
+        number = getattr(item, "__float__", None)
+        if number is None:
+            return type(item).__name__
+        return float(item) if math.isfinite(float(item)) else None
+
+    return walk(value, 0)
+
+
+def project(testbed: Any, proposal: Mapping[str, Any] | None, previous: Any, request: Any) -> tuple[Projection, str | None]:
+    """Project, or the previous configuration and a note: where nothing was proposed, or the testbed broke its promise never
+    to fail."""
+    if proposal is None:
+        return Projection(previous), "the previous configuration stays"
+    try:
+        return testbed.project(proposal, previous, request), None
+    except Exception as error:  # noqa: BLE001 - a stranger's testbed; one odd proposal must not end a run
+        return Projection(previous), f"Project failed, the previous configuration stays: {type(error).__name__}: {error}"[:500]
+
+
+def step_record(designer: str, step: Step) -> dict[str, Any]:
+    """`proposal.json`: the reply word for word, what was read from it, what was mended, and what it cost."""
+    calls = [response_record(r) for r in step.proposal.responses]
+    return {
+        "designer": designer,
+        "outcome": step.outcome,
+        "parsed": step.proposal.parsed,
+        "summary": step.proposal.summary,
+        "notes": list(step.proposal.notes),
+        "raw": step.proposal.raw,
+        "cost": {
+            "calls": len(calls),
+            "prompt_tokens": sum(c["prompt_tokens"] or 0 for c in calls),
+            "completion_tokens": sum(c["completion_tokens"] or 0 for c in calls),
+            "usd": sum(c["cost_usd"] or 0.0 for c in calls),
+        },
+        "calls": calls,
+    }
+
+
+def projection_record(projection: Projection, note: str | None) -> dict[str, Any]:
+    """`projection.json`: the next configuration and every correction."""
+    changes = [asdict(change) for change in projection.changes]
+    for change in changes:
+        change["proposed"] = _kept(change["proposed"])
+        change["used"] = _kept(change["used"])
+    return {"configuration": projection.configuration.to_dict(), "changes": changes, "note": note}
+
+
+def _kept(value: Any) -> Any:
+    try:
+        return plain_json(value)
+    except ValueError as error:
+        return str(error)

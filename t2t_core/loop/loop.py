@@ -1,0 +1,252 @@
+"""The closed loop: generate -> train -> validate -> break down -> design -> project, round after round (paper section 1).
+
+Every stage writes its files whole or not at all, and a stage whose last file is there is never done again: the same command
+goes on from wherever the last one stopped. Design runs after every round but the last.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.evaluation.answers import ANSWERS, Progress
+from t2t_core.evaluation.evaluate import evaluate, scored
+from t2t_core.loop import context, design_step
+from t2t_core.loop.design_step import make_brief, projection_record, propose, round_state, step_record
+from t2t_core.plugins import installed
+from t2t_core.records import Brief, Round, TrainingJob, TrainingResult
+from t2t_core.run.experiment import Experiment, resolved
+from t2t_core.run.forks import Fork
+from t2t_core.run.progress import Reporter
+from t2t_core.run.questions import failed, own_set, request, validation
+from t2t_core.run.round_files import KIND, RoundFiles, round_facts
+from t2t_core.seeding import key
+from t2t_core.store import folders, jsonlines
+
+MAX_ERRORS = 0.01  # share of unanswered validation questions beyond which a round would be steered by an endpoint's faults
+
+
+class Loop:
+    """One run in its folder.
+
+    Args:
+        experiment: the resolved configuration.
+        folder: of the run; a new or empty one, or one that the same experiment has begun.
+        reporter: where progress goes.
+        fork: where the rounds up to some round are taken over from, if anywhere.
+
+    Raises:
+        T2TError: an unknown plugin, option or set, before anything is written.
+    """
+
+    def __init__(self, experiment: Experiment, folder: Path, reporter: Reporter, fork: Fork | None = None) -> None:
+        plugins = installed()
+        self.experiment, self.folder, self.reporter, self.fork = experiment, folder, reporter, fork
+        self.testbed = plugins.testbeds.make(experiment.testbed)
+        self.trainer = experiment.make_trainer()
+        self.designer = plugins.designers.make(experiment.designer)
+        self.context = context.modules(experiment.context, plugins.contexts)
+        self.request = request(experiment, self.testbed)
+        self.validation = validation(experiment, self.testbed)
+        self._held: tuple[Path | None, Any] | None = None  # the last policy made, with its checkpoint: loading may take minutes
+        self._facts: dict[int, Round] = {}  # of finished rounds, so that a long run does not read its past again each round
+
+    def run(self) -> None:
+        """Do what is not done yet. KeyboardInterrupt (also on SIGTERM) leaves every finished stage in place."""
+        settings = self.experiment.to_dict() | ({"fork": self.fork.label} if self.fork else {})
+        if self.fork:
+            self.fork.check(self.experiment)
+        self._ready()
+        with folders.Interrupts():
+            folders.open_manifest(self.folder, KIND, settings)
+            if not (everything := self.folder / "resolved.json").exists():
+                found = resolved(self.experiment, self.testbed, self.trainer, self.designer, self.context)
+                folders.write_json(everything, design_step.plain_json(found))
+            if self.fork:
+                self.fork.take_over(self.folder)
+            log = self.folder / "log.jsonl"
+            with closing(jsonlines.Appender(log, _torn(log))) as self._log:
+                for index in range(self.experiment.rounds):
+                    self._round(RoundFiles(self.folder, index))
+
+    def _ready(self) -> None:
+        """T2TError where there is something to train and the trainer lacks what it needs, before anything is begun."""
+        ready = getattr(self.trainer, "ready", None)
+        rounds = (RoundFiles(self.folder, index) for index in range(self.experiment.rounds))
+        if ready is not None and not all(files.training.exists() for files in rounds):
+            ready()
+
+    def _round(self, files: RoundFiles) -> None:
+        self.reporter.round(files.index, self.experiment.rounds)
+        folders.make_folder(files.folder)
+        if not files.configuration.exists():
+            folders.write_json(files.configuration, self._configuration(files).to_dict())
+        if not files.instances.exists():
+            with self._stage(files, "generate"):
+                self._generate(files)
+        if not files.training.exists():
+            with self._stage(files, "train"):
+                self._train(files)
+        if not files.breakdown.exists():
+            with self._stage(files, "validate"):
+                self._validate(files)
+        if files.index + 1 < self.experiment.rounds:
+            if not files.proposal.exists():
+                with self._stage(files, "design"):
+                    self._design(files)
+            if not files.projection.exists():
+                self._project(files)
+
+    @contextmanager
+    def _stage(self, files: RoundFiles, name: str) -> Iterator[None]:
+        """Report a stage and log how long it took (the log is for people; nothing is read back from it)."""
+        started = time.monotonic()
+        self.reporter.stage(name)
+        yield
+        seconds = time.monotonic() - started
+        self.reporter.done(name, seconds)
+        self._log.append({"at": folders.now(), "round": files.index, "stage": name, "seconds": round(seconds, 3)})
+
+    def policy(self, checkpoint: Path | None) -> Any:
+        """The run's policy with that checkpoint; validation and design of a round share one."""
+        if self._held is None or self._held[0] != checkpoint:
+            self._held = None  # the memory is free before the next one takes it
+            self._held = (checkpoint, self.experiment.make_policy(checkpoint))
+        return self._held[1]
+
+    # --- the stages
+
+    def _configuration(self, files: RoundFiles) -> Any:
+        if files.index == 0:
+            return self.testbed.random_configuration(self.request, key(self.experiment.seed, "configuration") >> 1)
+        projected = RoundFiles(self.folder, files.index - 1).read_projection()
+        return self.testbed.read_configuration(projected["configuration"])
+
+    def _generate(self, files: RoundFiles) -> None:
+        configuration = self.testbed.read_configuration(files.read_configuration())
+        seed = key(self.experiment.seed, "generate", files.index) >> 1
+        instances = self.testbed.generate(configuration, self.request, seed)
+        report: Any = getattr(instances, "report", None)
+        facts = report.to_dict() if hasattr(report, "to_dict") else {}
+        record = {"seed": seed, "instances": len(instances), "report": facts, "shared": self._shared(instances)}
+        folders.write_json(files.generation, record)
+        files.write_instances(instances)
+        self.reporter.figures(instances=len(instances))
+
+    def _shared(self, instances: Any) -> dict[str, Any]:
+        """What the round's instances share with each set that is kept for measuring, where the testbed can say."""
+        count = getattr(self.testbed, "shared", None)
+        if count is None:
+            return {}
+        named = {name: self.testbed.load_set(name) for name in self.testbed.protected_sets()}
+        own = own_set(self.experiment, self.testbed)
+        kept = named | ({own.name: own} if own else {})
+        return {name: {str(what): int(n) for what, n in count(instances, one.instances).items()} for name, one in kept.items()}
+
+    def _train(self, files: RoundFiles) -> None:
+        before = RoundFiles(self.folder, files.index - 1)
+        folders.make_folder(files.train)
+        path = files.train / "metrics.jsonl"
+        with closing(jsonlines.Appender(path, _torn(path))) as metrics:
+
+            def progress(figures: Mapping[str, Any]) -> None:
+                kept = design_step.plain_json(figures)
+                metrics.append(kept)
+                self.reporter.tick(kept)
+
+            job = TrainingJob(
+                checkpoint=before.trained_checkpoint() if files.index else self.experiment.start(),
+                instances=files.read_instances(self.testbed),
+                testbed=self.testbed,
+                settings=self.experiment.training,
+                folder=files.checkpoint,
+                seed=key(self.experiment.seed, "train", files.index) >> 1,
+                round_index=files.index,
+                resume_from=before.checkpoint if files.index and before.checkpoint.exists() else None,
+                progress=progress,
+            )
+            self._held = None
+            result = self.trainer.train(job)
+        if not isinstance(result, TrainingResult):
+            raise T2TError(
+                f"the trainer returned {type(result).__name__}, not a TrainingResult",
+                where=self.experiment.trainer,
+                next="t2t_core.testing.check_trainer finds such faults",
+            )
+        record = {
+            "checkpoint": files.relative(result.checkpoint),
+            "samples": result.samples,
+            "updates": result.updates,
+            "tokens": result.tokens,
+            "metrics": design_step.plain_json(result.metrics),
+        }
+        folders.sync_folder(files.checkpoint)  # before the file that says it is there
+        folders.write_json(files.training, record)
+        counts = {"samples": result.samples, "updates": result.updates, "tokens": result.tokens}
+        self.reporter.figures(**{**counts, **record["metrics"]})
+
+    def _validate(self, files: RoundFiles) -> None:
+        if not files.validation.exists():
+            policy = self.policy(files.trained_checkpoint())
+            outcome = evaluate(self.validation, policy, files.validation_log, progress=self.reporter.answers)
+            _refuse_errors(outcome.progress)
+            folders.rename(files.validation_log / ANSWERS, files.validation)
+        answers = list(scored(self.validation, files.validation))
+        breakdown = dict(self.testbed.breakdown(answers))
+        folders.write_json(files.breakdown, breakdown)
+        total = breakdown.get("total", {})
+        self.reporter.figures(valid=total.get("valid"), optimal=total.get("optimal"), answers=total.get("answers"))
+
+    def brief(self, files: RoundFiles) -> Brief:
+        """What a designer gets after that round."""
+        for index in range(files.index + 1):
+            if index not in self._facts:
+                self._facts[index] = round_facts(RoundFiles(self.folder, index))
+        rounds = [self._facts[index] for index in range(files.index + 1)]
+        examples = failed(self.validation, files.validation)
+        state = round_state(self.testbed, self.trainer, self.experiment, rounds, examples)
+        brief = make_brief(self.experiment, self.context, state, self.request, files.trained_checkpoint())
+        return replace(brief, policy=self.policy)
+
+    def _design(self, files: RoundFiles) -> None:
+        brief = self.brief(files)
+        self.reporter.say(f"    asking {self.experiment.designer}")  # a large model may think for minutes
+        step = propose(self.designer, brief, self.experiment.design_seconds)
+        shown = step.proposal.prompt if step.proposal.prompt is not None else brief.text
+        folders.write_atomic(files.context, shown.encode("utf-8", "backslashreplace"))
+        folders.write_json(files.proposal, step_record(self.experiment.designer, step))
+        if step.outcome != "proposed":
+            self.reporter.note(f"designer {step.outcome}, the configuration stays: {'; '.join(step.proposal.notes)[:300]}")
+
+    def _project(self, files: RoundFiles) -> None:
+        previous = self.testbed.read_configuration(files.read_configuration())
+        record = files.read_proposal()
+        projection, note = design_step.project(self.testbed, record["parsed"], previous, self.request)
+        if record["outcome"] != "proposed":
+            note = f"designer {record['outcome']}: {note}"
+        folders.write_json(files.projection, projection_record(projection, note))
+        for change in projection.changes:
+            self.reporter.note(f"corrected {change.knob}: {change.reason}"[:200])
+
+
+def _refuse_errors(progress: Progress) -> None:
+    missing = progress.total - progress.done + progress.errors
+    if missing > MAX_ERRORS * progress.total:
+        raise T2TError(
+            f"{missing} of {progress.total} validation questions have no answer",
+            cause="the policy's endpoint failed; a breakdown of its faults would steer the design",
+            next="the same command asks for the missing answers and goes on",
+        )
+
+
+def _torn(path: Path) -> jsonlines.Torn | None:
+    torn: list[jsonlines.Torn] = []
+    if path.exists():
+        for _ in jsonlines.read(path, torn):
+            pass
+    return torn[0] if torn else None

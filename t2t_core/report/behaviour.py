@@ -1,0 +1,324 @@
+"""How a designer behaved: the paper's five dimensions as numbers (the numbers are our choice; the paper describes in words).
+
+One design step goes from a configuration C and the breakdown it led to, to the next configuration C'. Groups (map sizes) are
+taken in the configuration's order; the first knob is the share (data ratio), the others are level knobs (hole, wait ratio).
+A cell is one knob of one group; it changed where it moved by more than 0.005. v_g is a group's valid rate; a group fails
+where v_g < 0.5; the capability boundary is the last group with v_g >= 0.5 (SPEC: our choice).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from t2t_core.evaluation.stats import t_interval
+from t2t_core.run.round_files import RoundFiles, finished_rounds, open_run, round_facts
+
+MOVED = 0.005
+CAPABLE = 0.5
+KEPT = 0.01
+Number = float | None
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One design step as arrays over groups: `before` and `after` (groups x knobs, the share first), `valid` (v_g, NaN where
+    nothing was asked), `failed` (failed answers), `named` (whether the last summary names the group; None without one) and
+    `start`, the configuration of round 0."""
+
+    groups: Sequence[str]
+    before: Any
+    after: Any
+    valid: Any
+    failed: Any
+    named: Any
+    start: Any
+
+    @property
+    def moved(self) -> Any:
+        return np.abs(self.after - self.before) > MOVED
+
+    @property
+    def failing(self) -> Any:
+        return self.valid < CAPABLE
+
+    @property
+    def boundary(self) -> int | None:
+        capable = np.flatnonzero(self.valid >= CAPABLE)
+        return int(capable[-1]) if len(capable) else None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number: which of the five behaviours it belongs to, its formula, what it reads, and what the paper saw."""
+
+    name: str
+    behaviour: str
+    formula: str
+    inputs: str
+    paper: str
+    value: Callable[[Edit], Number]
+
+
+def _share(part: Any, whole: Any) -> Number:
+    """The share of `whole` that is also `part`."""
+    count = int(np.sum(whole))
+    return float(np.sum(part & whole) / count) if count else None
+
+
+def _overlap(one: Any, other: Any) -> Number:
+    """Jaccard index of two sets of groups."""
+    union = int(np.sum(one | other))
+    return float(np.sum(one & other) / union) if union else None
+
+
+def _spearman(values: Any) -> Number:
+    """Spearman's rank correlation with the groups' order; None where the values are all equal."""
+    values = np.asarray(values, dtype=float)
+    if len(values) < 2 or np.ptp(values) < 1e-12:
+        return None
+    ranks = np.array([np.mean(np.flatnonzero(np.sort(values) == v)) for v in values])
+    return float(np.corrcoef(np.arange(len(values)), ranks)[0, 1])
+
+
+def _change_at(edit: Edit, index: int | None) -> Number:
+    return None if index is None else float(edit.after[index, 0] - edit.before[index, 0])
+
+
+def _near_boundary(edit: Edit, shares: Any) -> Number:
+    if edit.boundary is None:
+        return None
+    return float(shares[max(0, edit.boundary - 1) : edit.boundary + 2].sum())
+
+
+def _boundary_shift(edit: Edit) -> Number:
+    before, after = _near_boundary(edit, edit.before[:, 0]), _near_boundary(edit, edit.after[:, 0])
+    return None if before is None or after is None else after - before
+
+
+def _most(values: Any) -> int | None:
+    known = np.where(np.isnan(values), -1.0, values)
+    return int(np.argmax(known)) if len(known) and known.max() > 0 else None
+
+
+def _rewritten(edit: Edit) -> Any:
+    return edit.moved.any(axis=1)
+
+
+def _distance(one: Any, other: Any) -> float:
+    return float(np.abs(one - other).mean())
+
+
+def _centre_shift(edit: Edit) -> Number:
+    """How far the centre of the shares moved through the groups' order, as a share of that order's length."""
+    if len(edit.groups) < 2:
+        return None
+    return float(np.arange(len(edit.groups)) @ (edit.after[:, 0] - edit.before[:, 0]) / (len(edit.groups) - 1))
+
+
+SALIENCE, GRANULARITY, TEMPLATE = "signal salience", "edit granularity", "template against evidence"
+CORRECTION, GROUNDED = "cross-round self-correction", "task-grounded modelling"
+MEASURES = (
+    Measure(
+        "share_to_loudest",
+        SALIENCE,
+        "C'.share - C.share at the group with most failed answers",
+        "configurations, breakdown.failed",
+        "the most prominent cue is followed, not the most informative",
+        lambda e: _change_at(e, _most(e.failed)),
+    ),
+    Measure(
+        "share_to_informative",
+        SALIENCE,
+        "C'.share - C.share at the group with the highest v (1 - v)",
+        "configurations, breakdown.valid",
+        "the most prominent cue is followed, not the most informative",
+        lambda e: _change_at(e, _most(e.valid * (1 - e.valid))),
+    ),
+    Measure(
+        "distance_to_round_0",
+        SALIENCE,
+        "mean absolute difference of C' and C_0, over all cells",
+        "configurations",
+        "a shown round-0 configuration becomes a default",
+        lambda e: _distance(e.after, e.start),
+    ),
+    Measure(
+        "cells_rewritten",
+        GRANULARITY,
+        "changed cells / all cells",
+        "configurations",
+        "V1, V2: nearly all; V3, V6: only the sizes the breakdown points at",
+        lambda e: float(e.moved.mean()),
+    ),
+    Measure(
+        "rewrites_at_failing",
+        GRANULARITY,
+        "changed cells in failing groups / changed cells",
+        "configurations, breakdown.valid",
+        "V3, V6: high",
+        lambda e: _share(np.broadcast_to(e.failing[:, None], e.moved.shape), e.moved),
+    ),
+    Measure(
+        "healthy_rewritten",
+        GRANULARITY,
+        "groups with v >= 0.5 whose level knobs changed / groups with v >= 0.5",
+        "configurations, breakdown.valid",
+        "full rewrites often made healthy sizes worse",
+        lambda e: _share(e.moved[:, 1:].any(axis=1), e.valid >= CAPABLE),
+    ),
+    Measure(
+        "levels_follow_size",
+        TEMPLATE,
+        "mean over level knobs of Spearman(C'.knob, group order)",
+        "configurations",
+        "V1, V2, V5: monotone in map size (near 1); V6: flat, then down",
+        lambda e: _mean([_spearman(e.after[:, k]) for k in range(1, e.after.shape[1])]),
+    ),
+    Measure(
+        "levels_monotone",
+        TEMPLATE,
+        "neighbouring groups whose level knobs do not fall / all neighbouring pairs, over level knobs",
+        "configurations",
+        "V1, V2, V5: 1",
+        lambda e: float((np.diff(e.after[:, 1:], axis=0) >= -MOVED).mean()) if min(len(e.groups), e.after.shape[1]) > 1 else None,
+    ),
+    Measure(
+        "edit_follows_breakdown",
+        CORRECTION,
+        "Jaccard(changed groups, failing groups)",
+        "configurations, breakdown.valid",
+        "V4, V6 edit from the raw breakdown",
+        lambda e: _overlap(_rewritten(e), e.failing),
+    ),
+    Measure(
+        "edit_follows_summary",
+        CORRECTION,
+        "Jaccard(changed groups, groups the last summary names)",
+        "configurations, last summary",
+        "V5 lets its last summary override the breakdown",
+        lambda e: None if e.named is None else _overlap(_rewritten(e), e.named),
+    ),
+    Measure(
+        "share_near_boundary",
+        GROUNDED,
+        "sum of C'.share within one group of the capability boundary",
+        "configurations, breakdown.valid",
+        "V6 puts the budget at the boundary",
+        lambda e: _near_boundary(e, e.after[:, 0]),
+    ),
+    Measure(
+        "boundary_shift",
+        GROUNDED,
+        "share_near_boundary of C' minus that of C",
+        "configurations, breakdown.valid",
+        "V6: up",
+        _boundary_shift,
+    ),
+    Measure(
+        "share_to_largest",
+        GROUNDED,
+        "C'.share - C.share at the last group",
+        "configurations",
+        "only V6 lowers the weight of the largest map",
+        lambda e: _change_at(e, len(e.groups) - 1),
+    ),
+    Measure(
+        "centre_shift",
+        GROUNDED,
+        "mean place in the groups' order, weighted by C'.share, minus that weighted by C.share, / (groups - 1)",
+        "configurations",
+        "V6 moves the budget inward (below 0), to 7x7, in the next round",
+        _centre_shift,
+    ),
+    Measure(
+        "groups_kept",
+        GROUNDED,
+        "groups with C'.share >= 0.01 / all groups",
+        "configurations",
+        "base gave large maps up in round 1; checkpoint kept all eight sizes (1)",
+        lambda e: float((e.after[:, 0] >= KEPT).mean()),
+    ),
+)
+
+
+def _mean(values: Sequence[Number]) -> Number:
+    known = [v for v in values if v is not None]
+    return float(np.mean(known)) if known else None
+
+
+def analyze(folder: Path) -> dict[str, Any]:
+    """Every measure of every design step of a run: {"run", "designer", "context", "steps": [{"after_round", "outcome",
+    measure: value or None}], "mean"}. Steps whose designer failed count: their configuration stayed."""
+    _, experiment = open_run(folder)
+    steps = []
+    for files in finished_rounds(folder):
+        if files.projection.exists():
+            edit = read_edit(files)
+            values = {m.name: m.value(edit) for m in MEASURES}
+            steps.append({"after_round": files.index, "outcome": files.read_proposal()["outcome"], **values})
+    means = {m.name: _mean([step[m.name] for step in steps]) for m in MEASURES}
+    named = {"run": str(folder), "designer": experiment.designer, "context": experiment.context}
+    return {**named, "steps": steps, "mean": means}
+
+
+def arms(results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Runs of one designer with one context, such as the seeds of a sweep, together: [{"arm", "runs", "values": {measure: its
+    value at every step that has one}, "mean": {measure: {"value", "low", "high"} or None}}]. The mean is over the runs' means,
+    with a 95 % t interval where there are two or more."""
+    together: dict[str, list[Mapping[str, Any]]] = {}
+    for result in results:
+        together.setdefault(f"{result['designer']}, {result['context']}", []).append(result)
+    found = []
+    for name, runs in together.items():
+        values = {m.name: [s[m.name] for r in runs for s in r["steps"] if s[m.name] is not None] for m in MEASURES}
+        means = {m.name: _over_runs([r["mean"][m.name] for r in runs]) for m in MEASURES}
+        found.append({"arm": name, "runs": len(runs), "values": values, "mean": means})
+    return found
+
+
+def _over_runs(means: Sequence[Number]) -> dict[str, Number] | None:
+    known = [v for v in means if v is not None]
+    if not known:
+        return None
+    estimate = t_interval(known)
+    low, high = (None if np.isnan(end) else end for end in (estimate.low, estimate.high))
+    return {"value": estimate.value, "low": low, "high": high}
+
+
+def read_edit(files: RoundFiles) -> Edit:
+    """The design step after a finished round."""
+    facts = round_facts(files)
+    start = RoundFiles(files.run, 0).read_configuration()
+    after = files.read_projection()["configuration"]
+    groups = list(facts.configuration)
+    counts = [facts.breakdown["groups"].get(g, {"answers": 0, "valid": 0}) for g in groups]
+    valid = [c["valid"] / c["answers"] if c["answers"] else np.nan for c in counts]
+    return Edit(
+        groups,
+        _table(facts.configuration, groups),
+        _table(after, groups),
+        np.array(valid),
+        np.array([float(c["answers"] - c["valid"]) for c in counts]),
+        named_groups(facts.summary, groups),
+        _table(start, groups),
+    )
+
+
+def _table(configuration: Mapping[str, Mapping[str, float]], groups: Sequence[str]) -> Any:
+    """Groups x knobs; a group that the configuration lacks has NaN."""
+    knobs = len(next(iter(configuration.values())))
+    return np.array([list(configuration.get(g, {}).values()) or [np.nan] * knobs for g in groups], dtype=float)
+
+
+def named_groups(summary: str | None, groups: Sequence[str]) -> Any:
+    """Which groups a summary names, as `7`, `7x7` or `7×7`; None where there is no summary."""
+    if summary is None:
+        return None
+    words = set(re.findall(r"(?<![\d.])\d+(?![\d.]*%|\.\d)", summary))
+    return np.array([group in words for group in groups])

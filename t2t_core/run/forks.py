@@ -1,0 +1,76 @@
+"""Forks: another designer goes on from a round that a finished run shares, so that the arms differ in nothing else.
+
+`RUN@ROUND` takes over the rounds 0..ROUND of RUN, their training and validation included, but not the design after ROUND.
+Only what comes after may differ: designer, context, the number of rounds, and the bench at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from t2t_core.errors import T2TError
+from t2t_core.run.experiment import Experiment
+from t2t_core.run.round_files import DESIGN_FILES, RoundFiles, open_run
+from t2t_core.store import folders
+
+MAY_DIFFER = ("designer", "context", "rounds", "design_seconds", "evaluation")
+
+
+@dataclass(frozen=True)
+class Fork:
+    """`source` is the run forked from, `index` its last shared round, `label` how the new run's manifest names them."""
+
+    source: Path
+    index: int
+    label: str
+
+    @classmethod
+    def parse(cls, text: str) -> Fork:
+        match = re.fullmatch(r"(.+)@(\d{1,5})", text)
+        if not match:
+            raise T2TError(f"--fork wants RUN@ROUND, not {ascii(text)[:80]}", next="for example --fork runs/first@0")
+        return cls(Path(match[1]), int(match[2]), text)
+
+    def check(self, experiment: Experiment) -> None:
+        """T2TError where the fork would differ from its source in more than what comes after the shared round."""
+        _, theirs = open_run(self.source)
+        kept = {k: v for k, v in theirs.to_dict().items() if k not in MAY_DIFFER}
+        wanted = {k: v for k, v in experiment.to_dict().items() if k not in MAY_DIFFER}
+        folders.same_settings(kept, wanted, self.source / folders.MANIFEST, "experiment to fork from")
+        if not RoundFiles(self.source, self.index).breakdown.exists():
+            raise T2TError(
+                f"round {self.index} is not finished there",
+                where=str(self.source),
+                next="finish that run first: the command it was started with goes on",
+            )
+        if experiment.rounds <= self.index:
+            raise T2TError(f"nothing comes after round {self.index} in a run of {experiment.rounds} rounds", where="--rounds")
+
+    def take_over(self, folder: Path) -> None:
+        """Put the shared rounds into `folder`, each whole or not at all; what is there already stays. Files are hard links
+        where the file system allows it: a finished round is never written to again."""
+        for index in range(self.index + 1):
+            target = RoundFiles(folder, index).folder
+            if target.exists():
+                continue
+            temporary = folder / f".{target.name}.tmp"
+            if temporary.exists():
+                shutil.rmtree(temporary)
+            left_out = shutil.ignore_patterns(*DESIGN_FILES) if index == self.index else None
+            try:
+                shutil.copytree(RoundFiles(self.source, index).folder, temporary, ignore=left_out, copy_function=_link)
+            except (OSError, shutil.Error) as error:
+                raise T2TError("the shared round cannot be taken over", where=str(target), cause=str(error)[:300]) from None
+            folders.sync_folder(temporary)
+            folders.rename(temporary, target)
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)

@@ -1,0 +1,65 @@
+"""The questions that a run puts to its policies: what validations and the closing bench ask, and what may be trained on."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.evaluation.evaluate import Evaluation, scored
+from t2t_core.records import InstanceSet, Scored
+from t2t_core.run.experiment import Experiment
+from t2t_core.seeding import key
+from t2t_core.store.instance_files import file_set
+
+
+def validation(experiment: Experiment, testbed: Any) -> Evaluation:
+    """The questions of every validation of a run; T2TError where the configuration names no set."""
+    settings = experiment.validation
+    if not settings.get("set"):
+        raise T2TError("the run has no validation set", where="[validation]", next='add set = "..." to it')
+    instances = limited(testbed, testbed.load_set(settings["set"]).instances, settings.get("limit", 0))
+    form = prompt_format(experiment)
+    return Evaluation(testbed, instances, 1, experiment.sampling, form, key(experiment.seed, "validate") >> 1)
+
+
+def request(experiment: Experiment, testbed: Any) -> Any:
+    """What every round wants of the generator; nothing of the run's own evaluation set is drawn."""
+    options = {k: v for k, v in experiment.generation.items() if k != "samples"}
+    own = own_set(experiment, testbed)
+    if own:
+        protected = [testbed.load_set(name) for name in testbed.protected_sets()]
+        options["exclude"] = frozenset(i.canonical() for chosen in (own, *protected) for i in chosen.instances)
+    return testbed.request(experiment.samples, **options)
+
+
+def own_set(experiment: Experiment, testbed: Any) -> InstanceSet | None:
+    """The set in the file that `[evaluation] instances` names, if it names one."""
+    path = experiment.evaluation.get("instances")
+    return file_set(testbed, Path(str(path))) if path else None
+
+
+def prompt_format(experiment: Experiment) -> str:
+    """The configured prompt format, else the one the policy says it was taught, else "" (the testbed's first)."""
+    taught = experiment.make_policy(experiment.start()).describe().get("prompt_format", "")
+    return str(experiment.validation.get("prompt_format") or taught)
+
+
+def limited(testbed: Any, instances: Any, limit: int) -> list[Any]:
+    """The first `limit` instances of every column of the tables (map size); all of them where limit is 0."""
+    if limit < 0:
+        raise T2TError(f"a limit must not be negative, not {limit}")
+    taken: dict[tuple[str, str], int] = {}
+    kept = []
+    for instance in instances:
+        place = testbed.place(instance)
+        taken[place.table, place.column] = taken.get((place.table, place.column), 0) + 1
+        if taken[place.table, place.column] <= (limit or math.inf):
+            kept.append(instance)
+    return kept
+
+
+def failed(evaluation: Evaluation, path: Path) -> list[Scored]:
+    """The answers of a validation that came and were not valid."""
+    return [s for s in scored(evaluation, path) if not s.verdict.valid and s.response.error is None]

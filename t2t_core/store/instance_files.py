@@ -1,0 +1,34 @@
+"""Anybody's own set of instances: a JSON Lines file, for `t2t bench --instances` and a run's `[evaluation] instances`."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.hookspecs import Testbed
+from t2t_core.records import InstanceSet
+from t2t_core.store import jsonlines
+
+
+def read_instances(testbed: Testbed, path: Path) -> list[Any]:
+    """The instances of a JSON Lines file; T2TError names file and line."""
+    instances = []
+    for line in jsonlines.read(path):
+        try:
+            instances.append(testbed.read_instance(line.value))
+        except T2TError as error:
+            raise T2TError(error.what, where=f"{path}, line {line.number}", cause=error.cause, next=error.next) from None
+    if not instances:
+        raise T2TError("the file holds no instances", where=str(path))
+    return instances
+
+
+def file_set(testbed: Testbed, path: Path) -> InstanceSet:
+    """The file as a set, named after it."""
+    instances = read_instances(testbed, path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    name = re.sub(r"[^A-Za-z0-9_.+-]", "_", path.stem).lstrip("_.+-")[:60] or "instances"
+    return InstanceSet(name, "file", digest, instances)
