@@ -30,7 +30,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / room) for room in ("", "envs", "plugins", "baselines", "leaderboard")]
 
-from t2t_core.loop.conduct import conduct  # noqa: E402
+from t2t_core.loop.whole_run import run_experiment  # noqa: E402
 from t2t_core.plugins import installed  # noqa: E402
 from t2t_core.records import TrainingJob  # noqa: E402
 from t2t_core.run.experiment import resolve  # noqa: E402
@@ -171,7 +171,7 @@ def loop(sizes: Sizes, work: Path) -> dict[str, Any]:
     overrides = [f"checkpoint={work / 'warm'}", "policy=hf:{checkpoint}", "training.dtype=bfloat16", "training.buckets=1"]
     experiment = resolve("tiny", None, [*overrides, "training.threads=0", *sizes.run], {}, {})
     with Meter() as meter:
-        summary = conduct(experiment, work / "run", Reporter(lambda line: print(line, flush=True)))
+        summary = run_experiment(experiment, work / "run", Reporter(lambda line: print(line, flush=True)))
     stages = [json.loads(line) for line in (work / "run" / "log.jsonl").read_text().splitlines()]
     rounds = []
     for index in range(experiment.rounds):

@@ -7,7 +7,7 @@
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-from t2t_core.plugins import KINDS, OWN, load
+from t2t_core.plugins import OWN, Plugins, load
 
 
 class RegistryTable(Directive):
@@ -15,7 +15,7 @@ class RegistryTable(Directive):
 
     def run(self):
         kind = self.arguments[0]
-        if kind not in KINDS:
+        if kind not in Plugins().registries:
             raise self.error(f"no such registry: {kind}")
         items = []
         for entry in load().registries[kind]:

@@ -49,7 +49,7 @@ def _arm(arm: Path, folder: Path) -> None:
     metrics, designs = [], []
     for files in finished_rounds(arm):
         if files.index or arm.name == "shared":  # an arm's round 0 is the shared one
-            lines = (files.train / "metrics.jsonl").read_text().splitlines() if (files.train / "metrics.jsonl").exists() else []
+            lines = files.metrics.read_text().splitlines() if files.metrics.exists() else []
             metrics += [{"round": files.index, **json.loads(line)} for line in lines]
         if files.projection.exists():
             parts = {"proposal": files.read_proposal(), "projection": files.read_projection()}

@@ -18,31 +18,31 @@ from t2t_core.hookspecs import Hooks
 from t2t_core.registry import Registry, plain
 
 GROUP = "t2t"
-KINDS = {
-    "testbeds": "testbed",
-    "policies": "policy",
-    "designers": "designer",
-    "contexts": "context module",
-    "trainers": "trainer",
-    "commands": "command",
-    "presets": "preset",
-}
 OWN = "t2t-core"
+
+
+def _registry(title: str) -> Any:
+    return field(default_factory=lambda: Registry(title))
 
 
 @dataclass
 class Plugins:
-    """The registries by kind, the plugins loaded (name -> distribution) and what was refused, each with its reason."""
+    """The registry of each kind, the plugins loaded (name -> distribution) and what was refused, each with its reason."""
 
-    registries: dict[str, Registry]
+    testbeds: Registry = _registry("testbed")
+    policies: Registry = _registry("policy")
+    designers: Registry = _registry("designer")
+    contexts: Registry = _registry("context module")
+    trainers: Registry = _registry("trainer")
+    commands: Registry = _registry("command")
+    presets: Registry = _registry("preset")
     loaded: dict[str, str] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
 
-    def __getattr__(self, kind: str) -> Registry:
-        try:
-            return self.registries[kind]
-        except KeyError:
-            raise AttributeError(kind) from None
+    @property
+    def registries(self) -> dict[str, Registry]:
+        """By kind, as the hooks' names end."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, Registry)}
 
 
 def _distribution(entry_point: metadata.EntryPoint) -> str:
@@ -69,7 +69,7 @@ def _register(plugin: Any, name: str, distribution: str, plugins: Plugins) -> No
 
 def load(entry_points: list[metadata.EntryPoint] | None = None) -> Plugins:
     """Load every plugin afresh; `entry_points` replaces the installed ones (for tests)."""
-    plugins = Plugins({kind: Registry(title) for kind, title in KINDS.items()})
+    plugins = Plugins()
     for entry_point in _entry_points() if entry_points is None else entry_points:
         name, distribution = plain(entry_point.name, 80), _distribution(entry_point)
         if name in plugins.loaded:

@@ -11,7 +11,7 @@ import click
 
 from t2t_core.errors import T2TError
 from t2t_core.loop.design_step import project, projection_record, propose, step_record
-from t2t_core.loop.loop import Loop
+from t2t_core.loop.rounds import Loop
 from t2t_core.records import Brief
 from t2t_core.report.summary import changed_cells, markdown, printable
 from t2t_core.run.progress import Reporter

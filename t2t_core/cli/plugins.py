@@ -6,7 +6,7 @@ import json
 
 import click
 
-from t2t_core.plugins import KINDS, installed
+from t2t_core.plugins import installed
 
 
 @click.command()
@@ -16,13 +16,13 @@ def plugins(as_json: bool) -> None:
     found = installed()
     if as_json:
         names = {
-            kind: [{"name": e.name, "summary": e.summary, "distribution": e.distribution} for e in found.registries[kind]]
-            for kind in KINDS
+            kind: [{"name": e.name, "summary": e.summary, "distribution": e.distribution} for e in registry]
+            for kind, registry in found.registries.items()
         }
         click.echo(json.dumps({"loaded": found.loaded, "refused": found.refused, **names}, indent=2))
         return
-    for kind in KINDS:
-        entries = list(found.registries[kind])
+    for kind, registry in found.registries.items():
+        entries = list(registry)
         click.echo(f"\n{kind}")
         width = max((len(e.name) for e in entries), default=0)
         for e in entries:

@@ -9,7 +9,7 @@ import click
 
 from t2t_core.cli.loop_options import experiment_options, gather, print_dry_run
 from t2t_core.errors import T2TError
-from t2t_core.loop.conduct import conduct
+from t2t_core.loop.whole_run import run_experiment
 from t2t_core.report.summary import printable, render
 from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter
@@ -40,5 +40,5 @@ def run(fork_text: str | None, with_control: bool, out: Path | None, dry_run: bo
     if fork and folder.resolve() == fork.source.resolve():
         raise T2TError("a fork cannot go into the run it starts from", where=str(folder), next="give another --out")
     click.echo(f"run folder {folder} ({'resumed' if (folder / folders.MANIFEST).exists() else 'new'})")
-    summary = conduct(experiment, folder, Reporter(click.echo), fork, with_control)
+    summary = run_experiment(experiment, folder, Reporter(click.echo), fork, with_control)
     click.echo("\n" + printable(render(summary)) + f"\nsummary: {folder / 'summary.md'}   page: t2t report {folder}")

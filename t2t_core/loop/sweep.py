@@ -18,7 +18,7 @@ from typing import Any
 
 from t2t_core.evaluation.stats import seeded_difference, t_interval
 from t2t_core.loop import context
-from t2t_core.loop.conduct import conduct
+from t2t_core.loop.whole_run import run_experiment
 from t2t_core.plugins import installed
 from t2t_core.report import plots
 from t2t_core.report.plots import Interval
@@ -78,13 +78,13 @@ def _of_seed(
     shared, seed = folder / "shared", experiment.seed
     testbed = installed().testbeds.make(experiment.testbed)
     reporter.say(f"seed {seed}: the shared round 0")
-    summary = conduct(replace(experiment, rounds=1, designer=CONTROL), shared, reporter, measured=["base"])
+    summary = run_experiment(replace(experiment, rounds=1, designer=CONTROL), shared, reporter, measured=["base"])
     yield BASE, {**summary, "rounds": []}, measured(experiment, testbed, shared / "bench", "base")
     for designer, seen in grid.arms():
         reporter.say(f"seed {seed}: {designer}, context {seen}")
         place = folder / arm_name(designer, seen)
         arm = replace(experiment, designer=designer, context=seen)
-        summary = conduct(arm, place, reporter, Fork(shared, 0, "../shared@0"), measured=["designed"])
+        summary = run_experiment(arm, place, reporter, Fork(shared, 0, "../shared@0"), measured=["designed"])
         yield f"{designer} {seen}", summary, measured(arm, testbed, place / "bench", "designed")
 
 

@@ -14,7 +14,7 @@ END = 0.2  # the share of a round's updates that its beginning, and its end, is 
 
 def updates(files: RoundFiles) -> list[Mapping[str, Any]]:
     """The figures of each update of a round, in order; of one that was done twice, since a kill came between, the last."""
-    path = files.train / "metrics.jsonl"
+    path = files.metrics
     torn: list[jsonlines.Torn] = []
     lines = (line.value for line in jsonlines.read(path, torn)) if path.exists() else iter(())
     return list({line["update"]: line for line in lines if _is_number(line.get("update"))}.values())

@@ -23,7 +23,7 @@ from t2t_core.store.instance_files import read_instances
 
 KIND = "closed loop"
 Types = Mapping[str, tuple[type, ...]]
-DESIGN_FILES = ("context.md", "proposal.json", "projection.json")
+CONTEXT, PROPOSAL, PROJECTION = DESIGN_FILES = ("context.md", "proposal.json", "projection.json")
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,62 @@ class RoundFiles:
     def folder(self) -> Path:
         return self.run / f"round_{self.index}"
 
-    def __getattr__(self, name: str) -> Path:
-        try:
-            return self.folder / _NAMES[name]
-        except KeyError:
-            raise AttributeError(name) from None
+    @property
+    def configuration(self) -> Path:
+        """What the generator draws from."""
+        return self.folder / "configuration.json"
+
+    @property
+    def generation(self) -> Path:
+        """How many instances were drawn, how, and what they share with the sets kept for measuring."""
+        return self.folder / "generation.json"
+
+    @property
+    def instances(self) -> Path:
+        return self.folder / "instances.jsonl"
+
+    @property
+    def metrics(self) -> Path:
+        """The figures of every update, as the trainer told them."""
+        return self.folder / "train" / "metrics.jsonl"
+
+    @property
+    def checkpoint(self) -> Path:
+        """The trainer's own folder."""
+        return self.folder / "checkpoint"
+
+    @property
+    def training(self) -> Path:
+        """What training consumed, and where its checkpoint is."""
+        return self.folder / "training.json"
+
+    @property
+    def validation_log(self) -> Path:
+        """The folder of a validation under way."""
+        return self.folder / "validation"
+
+    @property
+    def validation(self) -> Path:
+        """The answers of the finished validation."""
+        return self.folder / "validation.jsonl"
+
+    @property
+    def breakdown(self) -> Path:
+        """How the validation failed; with it the round is finished, but for its design."""
+        return self.folder / "breakdown.json"
+
+    @property
+    def context(self) -> Path:
+        """What the designer saw."""
+        return self.folder / CONTEXT
+
+    @property
+    def proposal(self) -> Path:
+        return self.folder / PROPOSAL
+
+    @property
+    def projection(self) -> Path:
+        return self.folder / PROJECTION
 
     def write_instances(self, instances: Sequence[Any]) -> None:
         with folders.replacing(self.instances) as file:
@@ -111,22 +162,6 @@ class RoundFiles:
             return str(checkpoint.resolve().relative_to(self.run.resolve()))
         except ValueError:
             return str(checkpoint)
-
-
-_NAMES = {
-    "configuration": "configuration.json",
-    "generation": "generation.json",
-    "instances": "instances.jsonl",
-    "train": "train",
-    "checkpoint": "checkpoint",
-    "training": "training.json",
-    "validation_log": "validation",
-    "validation": "validation.jsonl",
-    "breakdown": "breakdown.json",
-    "context": DESIGN_FILES[0],
-    "proposal": DESIGN_FILES[1],
-    "projection": DESIGN_FILES[2],
-}
 
 
 def open_run(folder: Path) -> tuple[dict[str, Any], Experiment]:

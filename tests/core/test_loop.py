@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from t2t_core.errors import T2TError
-from t2t_core.loop.conduct import conduct
-from t2t_core.loop.loop import Loop
+from t2t_core.loop.rounds import Loop
+from t2t_core.loop.whole_run import run_experiment
 from t2t_core.plugins import installed
 from t2t_core.records import Proposal, Response, TrainingJob, TrainingResult
 from t2t_core.run.experiment import Experiment
@@ -147,7 +147,7 @@ def test_no_key_is_written_wherever_a_designer_puts_it(tmp_path: Path, monkeypat
         return Proposal(key, {"3": {key: key, "hole_ratio": key}}, key, [key], key, [call])
 
     with_designer(blurts)
-    summary = conduct(replace(EXPERIMENT, designer="unfair"), tmp_path, Reporter())
+    summary = run_experiment(replace(EXPERIMENT, designer="unfair"), tmp_path, Reporter())
     assert "[SOME_API_KEY]" in json.dumps(summary)
     assert not [p for p in tmp_path.rglob("*") if p.is_file() and key.encode() in p.read_bytes()]
 
@@ -272,7 +272,7 @@ def test_killed_at_random_moments_a_whole_run_goes_on_to_the_same_bytes(tmp_path
     experiment = replace(EXPERIMENT, rounds=3, evaluation={"limit": 3})
 
     def work(folder: Path) -> None:
-        conduct(experiment, folder, Reporter(), with_control=True)
+        run_experiment(experiment, folder, Reporter(), with_control=True)
 
     started = time.monotonic()
     work(tmp_path / "whole")
@@ -317,7 +317,7 @@ def test_the_summary_compares_the_arms_at_equal_budgets(tmp_path: Path) -> None:
     installed().trainers.entries.pop("counting", None)
     installed().trainers.add("counting", lambda argument, settings: Counting(calls))
     experiment = replace(EXPERIMENT, trainer="counting", evaluation={"agents": "2,3", "limit": 4})
-    summary = conduct(experiment, tmp_path / "run", Reporter(), with_control=True)
+    summary = run_experiment(experiment, tmp_path / "run", Reporter(), with_control=True)
     assert [r["round"] for r in summary["rounds"]] == [0, 1, 2]
     assert summary["unequal"] == [] and set(summary["budgets"]) == {"designed", "control"}
     assert summary["budgets"]["designed"]["samples"] == 60
@@ -333,7 +333,7 @@ def test_the_summary_compares_the_arms_at_equal_budgets(tmp_path: Path) -> None:
     assert {g: pytest.approx(k) for g, k in configurations[0].items()} == configurations[2]
     text = (tmp_path / "run" / "summary.md").read_text()
     assert "designed - control, valid" in text and "UNEQUAL" not in text
-    again = conduct(experiment, tmp_path / "run", Reporter(), with_control=True)
+    again = run_experiment(experiment, tmp_path / "run", Reporter(), with_control=True)
     assert again == summary
 
 
@@ -345,7 +345,7 @@ def test_what_training_shares_with_a_set_is_counted_in_every_round_and_summed_up
         return {"same_numbers": sum(i.number in numbers for i in instances)}
 
     monkeypatch.setattr(installed().testbeds.make("lake").__class__, "shared", shared, raising=False)
-    summary = conduct(EXPERIMENT, tmp_path, Reporter(), with_control=True)
+    summary = run_experiment(EXPERIMENT, tmp_path, Reporter(), with_control=True)
     counted = [read(tmp_path / f"round_{index}" / "generation.json")["shared"] for index in range(3)]
     assert summary["shared"]["designed"] == counted and set(counted[0]) == {"validation"}
     assert len(summary["shared"]["control"]) == 3
@@ -356,12 +356,13 @@ def test_what_training_shares_with_a_set_is_counted_in_every_round_and_summed_up
     for edited in ({"validation": 3}, {"validation": {"same_numbers": -1}}, {"validation": {"same_numbers": "many"}}, []):
         path.write_text(json.dumps(record | {"shared": edited}))
         with pytest.raises(T2TError, match="not what was written"):
-            conduct(EXPERIMENT, tmp_path, Reporter(), with_control=True)
+            run_experiment(EXPERIMENT, tmp_path, Reporter(), with_control=True)
     del record["shared"]  # as an earlier version left it
     path.write_text(json.dumps(record))
-    assert conduct(EXPERIMENT, tmp_path, Reporter(), with_control=True)["shared"]["designed"] == [counted[0], {}, counted[2]]
+    again = run_experiment(EXPERIMENT, tmp_path, Reporter(), with_control=True)
+    assert again["shared"]["designed"] == [counted[0], {}, counted[2]]
 
 
 def test_a_second_process_on_one_folder_is_refused(tmp_path: Path) -> None:
     with folders.locked(tmp_path), pytest.raises(T2TError, match="another process"):
-        conduct(EXPERIMENT, tmp_path, Reporter())
+        run_experiment(EXPERIMENT, tmp_path, Reporter())

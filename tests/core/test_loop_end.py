@@ -18,8 +18,8 @@ from click.testing import CliRunner, Result
 
 from t2t_core.cli import cli
 from t2t_core.errors import T2TError
-from t2t_core.loop.conduct import conduct
 from t2t_core.loop.sweep import Grid, sweep
+from t2t_core.loop.whole_run import run_experiment
 from t2t_core.plugins import installed
 from t2t_core.records import Response, TrainingJob, TrainingResult
 from t2t_core.report.page import page
@@ -65,7 +65,7 @@ def telling() -> Iterator[None]:
 
 
 def test_the_end_has_every_figure_of_training_at_both_ends_of_each_round(tmp_path: Path) -> None:
-    summary = conduct(EXPERIMENT, tmp_path, Reporter(), with_control=True)
+    summary = run_experiment(EXPERIMENT, tmp_path, Reporter(), with_control=True)
     first, second = summary["training"]["designed"]
     assert (first["round"], first["updates"], set(first["figures"])) == (0, 10, set(FIGURES))
     assert first["figures"]["kl"] == [1.5, 9.5] and second["figures"]["kl"] == [2.5, 10.5]
@@ -80,7 +80,7 @@ def test_the_end_has_every_figure_of_training_at_both_ends_of_each_round(tmp_pat
 def test_progress_has_rate_and_time_to_go_and_a_stage_ends_with_its_figures(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(loop_progress, "EVERY", -1.0)
     lines: list[str] = []
-    conduct(replace(EXPERIMENT, rounds=1), tmp_path, Reporter(lines.append))
+    run_experiment(replace(EXPERIMENT, rounds=1), tmp_path, Reporter(lines.append))
     told = next(line for line in lines if "update 4/10" in line)
     assert "s to go" in told and all(name in told for name in FIGURES)
     assert any("answers," in line and "/s" in line for line in lines)
@@ -91,11 +91,11 @@ def test_progress_has_rate_and_time_to_go_and_a_stage_ends_with_its_figures(tmp_
 def test_what_a_trainer_lacks_is_said_before_a_run_is_begun_and_only_where_there_is_something_to_train(
     tmp_path: Path, monkeypatch: Any
 ) -> None:
-    conduct(EXPERIMENT, tmp_path / "done", Reporter())
+    run_experiment(EXPERIMENT, tmp_path / "done", Reporter())
     monkeypatch.setitem(sys.modules, "missing", None)
-    conduct(EXPERIMENT, tmp_path / "done", Reporter())
+    run_experiment(EXPERIMENT, tmp_path / "done", Reporter())
     with pytest.raises(T2TError, match="needs an extra"):
-        conduct(EXPERIMENT, tmp_path / "new", Reporter())
+        run_experiment(EXPERIMENT, tmp_path / "new", Reporter())
     assert not (tmp_path / "new" / "run.json").exists()
 
 
@@ -129,7 +129,7 @@ def test_the_folder_has_every_value_the_run_goes_by_defaults_and_constants_inclu
     monkeypatch.setattr(Telling, "defaults", {"epochs": 2, "group": 8}, raising=False)
     monkeypatch.setattr(Telling, "constants", {"schedule": "constant"}, raising=False)
     experiment = replace(EXPERIMENT, rounds=1, training={"epochs": 5}, designer="checkpoint:attempts=2", context="H:last=4")
-    conduct(experiment, tmp_path, Reporter())
+    run_experiment(experiment, tmp_path, Reporter())
     found = json.loads((tmp_path / "resolved.json").read_text())
     assert found["training"] == {"epochs": 5, "group": 8} and found["constants"] == {"schedule": "constant"}
     assert found["design"]["attempts"] == 2 and found["design"]["temperature"] == 0 and found["context H"] == {"last": 4}
@@ -196,7 +196,7 @@ def test_show_context_prints_byte_for_byte_what_the_designer_saw(tmp_path: Path)
 
 
 def test_the_board_says_why_a_designer_has_no_proposal(tmp_path: Path) -> None:
-    conduct(EXPERIMENT, tmp_path / "run", Reporter())
+    run_experiment(EXPERIMENT, tmp_path / "run", Reporter())
     board = t2t("design", "--run", tmp_path / "run", "--designer", "checkpoint", "--round", 0)
     assert board.exit_code == 0 and "failed" in board.output
     reason = board.output.splitlines()[-1]
@@ -243,7 +243,7 @@ def test_prompt_reply_proposal_corrections_and_cost_are_in_the_folder(tmp_path: 
     installed().policies.add("talker", lambda argument, settings: talker)
     lines: list[str] = []
     try:
-        summary = conduct(replace(EXPERIMENT, rounds=3, designer="llm:talker"), tmp_path, Reporter(lines.append))
+        summary = run_experiment(replace(EXPERIMENT, rounds=3, designer="llm:talker"), tmp_path, Reporter(lines.append))
     finally:
         del installed().policies.entries["talker"]
     first, second = tmp_path / "round_0", tmp_path / "round_1"
@@ -283,7 +283,7 @@ def test_the_prompt_is_on_record_even_where_no_answer_ever_comes(tmp_path: Path)
     silent = Silent([])
     installed().policies.add("silent", lambda argument, settings: silent)
     try:
-        conduct(replace(EXPERIMENT, designer="llm:silent", design_seconds=2.0), tmp_path, Reporter())
+        run_experiment(replace(EXPERIMENT, designer="llm:silent", design_seconds=2.0), tmp_path, Reporter())
     finally:
         del installed().policies.entries["silent"]
     files = tmp_path / "round_0"

@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 from t2t_core.cli import cli, main
 from t2t_core.errors import T2TError
-from t2t_core.loop.conduct import conduct
-from t2t_core.loop.loop import Loop
+from t2t_core.loop.rounds import Loop
+from t2t_core.loop.whole_run import run_experiment
 from t2t_core.plugins import installed
 from t2t_core.records import Proposal, TrainingJob, TrainingResult
 from t2t_core.run.experiment import Experiment
@@ -237,7 +237,7 @@ def test_a_lock_left_by_a_machine_that_went_down_is_taken_over(tmp_path: Path) -
     """After a reboot the file still names a process; the kernel's lock is gone, whoever has that number now."""
     (tmp_path / ".lock").write_text(f"pid {os.getppid()} on elsewhere since 2026-01-01T00:00:00Z\n")
     lines: list[str] = []
-    conduct(EXPERIMENT, tmp_path, Reporter(lines.append))
+    run_experiment(EXPERIMENT, tmp_path, Reporter(lines.append))
     assert any("took over the lock of a process that died: pid" in line for line in lines)
     with folders.locked(tmp_path) as note:
         assert note is None

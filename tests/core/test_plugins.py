@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from t2t_core import plugins as loader
 from t2t_core.cli import main
 from t2t_core.hookspecs import Hooks, hookimpl
-from t2t_core.plugins import GROUP, KINDS, load
+from t2t_core.plugins import GROUP, Plugins, load
 
 
 class Distribution:
@@ -53,12 +53,12 @@ def test_the_built_ins_come_through_the_same_door():
 
 
 def test_the_kinds_are_the_hooks():
-    assert {f"register_{kind}" for kind in KINDS} == {name for name in vars(Hooks) if name.startswith("register_")}
+    assert {f"register_{kind}" for kind in Plugins().registries} == {name for name in vars(Hooks) if name.startswith("register_")}
 
 
 def test_every_kind_of_name_reaches_its_registry(plugin):
-    found = load([plugin("all", **{f"register_{kind}": adds(f"my-{kind}") for kind in KINDS})])
-    for kind in KINDS:
+    found = load([plugin("all", **{f"register_{kind}": adds(f"my-{kind}") for kind in Plugins().registries})])
+    for kind in Plugins().registries:
         assert f"my-{kind}" in getattr(found, kind)
     assert found.loaded == {"all": "stranger 1.0"} and not found.refused
 

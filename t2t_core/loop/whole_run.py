@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from t2t_core.loop.loop import Loop
+from t2t_core.loop.rounds import Loop
 from t2t_core.report.summary import render, summarize
 from t2t_core.run.closing_bench import Arm, bench, evaluation_sets
 from t2t_core.run.experiment import Experiment
@@ -19,7 +19,7 @@ from t2t_core.store import folders
 CONTROL = "fixed"  # the designer of the control arm ("GRPO (random)" in the paper)
 
 
-def conduct(
+def run_experiment(
     experiment: Experiment,
     folder: Path,
     reporter: Reporter,

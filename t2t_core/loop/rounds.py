@@ -150,8 +150,8 @@ class Loop:
 
     def _train(self, files: RoundFiles) -> None:
         before = RoundFiles(self.folder, files.index - 1)
-        folders.make_folder(files.train)
-        path = files.train / "metrics.jsonl"
+        folders.make_folder(files.metrics.parent)
+        path = files.metrics
         with closing(jsonlines.Appender(path, _torn(path))) as metrics:
 
             def progress(figures: Mapping[str, Any]) -> None:
