@@ -23,8 +23,9 @@ from typing import Any
 from measuring import ROOT, arguments, pin, write
 
 from t2t_core.seeding import key
+from t2t_envs.frozen_lake.generation.cells import GridCell, Wanted
 from t2t_envs.frozen_lake.generation.configuration import hole_count
-from t2t_envs.frozen_lake.generation.sampling import GridCell, Wanted, draw_cell
+from t2t_envs.frozen_lake.generation.sampling import draw_cell
 
 PICTURE = ROOT / "docs" / "_static" / "cost.svg"
 OBJECTIVES = ("makespan", "sum_of_costs")

@@ -32,9 +32,11 @@ from measuring import arguments, pin, spread, text, write
 
 from t2t_core.seeding import key
 from t2t_envs.frozen_lake import Configuration, Instance, generate, solver
-from t2t_envs.frozen_lake.generation.generator import Request, cells_of
+from t2t_envs.frozen_lake.generation.cells import GridCell, Wanted
+from t2t_envs.frozen_lake.generation.generator import cells_of
 from t2t_envs.frozen_lake.generation.reference_sampler import draw_cell as readable_draw_cell
-from t2t_envs.frozen_lake.generation.sampling import GridCell, Wanted, draw_cell
+from t2t_envs.frozen_lake.generation.request import Request
+from t2t_envs.frozen_lake.generation.sampling import draw_cell
 
 MIXED = Configuration.uniform(0.2, 0.5)
 GOALS = {
@@ -61,7 +63,7 @@ def readable(objective: str, agents: int, count: int, seed: int) -> float:
     """Processor seconds of the readable sampler on the cells of the same configuration."""
     begin = time.process_time()
     for cell, wait_free, wait in cells_of(MIXED, Request(count, agents, objective)):
-        found = readable_draw_cell(cell, seed, Wanted(wait_free, wait), cell.stall, solver.DEFAULT_MAX_NODES)[0]
+        found = readable_draw_cell(cell, seed, Wanted(wait_free, wait), cell.stall, solver.DEFAULT_MAX_NODES).instances
         if len(found) != wait_free + wait:
             raise SystemExit(f"{cell}: {len(found)} instances instead of {wait_free + wait}")
     return time.process_time() - begin

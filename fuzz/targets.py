@@ -29,8 +29,8 @@ from t2t_core.run import experiment
 from t2t_core.store import folders, jsonlines
 from t2t_envs.frozen_lake import verifier
 from t2t_envs.frozen_lake.generation.configuration import SIZES, Configuration
-from t2t_envs.frozen_lake.generation.generator import Request
 from t2t_envs.frozen_lake.generation.projection import project
+from t2t_envs.frozen_lake.generation.request import Request
 from t2t_envs.frozen_lake.instance import OBJECTIVES, Instance
 from t2t_envs.frozen_lake.jsonl import read_instances
 from t2t_envs.frozen_lake.parser import format_answer, parse_answer

@@ -1,6 +1,7 @@
 """The rooms meet by name in the registry: who may import whom, and what nobody imports at module level."""
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,20 @@ MAY_IMPORT = {room: {room, "t2t_core"} for room in ROOMS} | {"t2t_baselines": {"
 HEAVY = {"torch", "transformers", "trl", "vllm", "ray", "datasets", "accelerate", "peft", "openai", "verifiers", "openenv"}
 HEAVY |= {"stable_baselines3", "tensorflow", "jax", "pandas", "scipy", "matplotlib"}
 FILES = [(room, path) for room, folder in ROOMS.items() for path in sorted(folder.rglob("*.py"))]
+# The rooms inside a package, each with those it may import. "" is what lies above the folders: the public face of the core, the
+# rules of the lake.
+CORE = ["", "store", "evaluation", "run", "report", "loop", "testing", "cli"]
+MAY_IMPORT_INSIDE = {
+    "t2t_core": {room: set(CORE[: place + 1]) for place, room in enumerate(CORE)},
+    "t2t_envs.frozen_lake": {
+        "": {""},
+        "draw": {"", "draw"},
+        "generation": {"", "generation"},
+        "sets": {"", "generation", "sets"},
+        "gym": {"", "generation", "draw", "gym"},
+        "testbed": {"", "generation", "sets", "testbed"},
+    },
+}
 
 
 def imports(tree, functions):
@@ -43,6 +58,81 @@ def imports(tree, functions):
 def roots(path, functions=True):
     tree = ast.parse(path.read_text(), str(path))
     return {(module.partition(".")[0], line) for module, line in imports(tree, functions)}
+
+
+@functools.cache
+def graph():
+    """Every module of the suite with those it imports anywhere: in functions, relatively, for the type checker."""
+    paths = {}
+    for room, path in FILES:
+        parts = path.relative_to(ROOMS[room].parent).with_suffix("").parts
+        paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return {name: set(arrows_of(name, path, paths)) - {name} for name, path in paths.items()}
+
+
+def arrows_of(name, path, modules):
+    above = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in modules)
+        elif isinstance(node, ast.ImportFrom):
+            start = above[: len(above) - node.level + 1] if node.level else []
+            base = ".".join([*start, *filter(None, [node.module])])
+            for alias in node.names:  # `from package import module`, or a name out of a module
+                inner = f"{base}.{alias.name}"
+                yield from (target for target in [inner if inner in modules else base] if target in modules)
+
+
+def circle(arrows):
+    """The modules of one circle of arrows in their order; nothing where there is none."""
+    done, way = set(), []
+
+    def walk(name):
+        if name in way:
+            return way[way.index(name) :]
+        if name in done:
+            return []
+        way.append(name)
+        for target in sorted(arrows.get(name, ())):
+            if found := walk(target):
+                return found
+        done.add(way.pop())
+        return []
+
+    return next((found for name in sorted(arrows) if (found := walk(name))), [])
+
+
+def test_no_import_goes_round_in_a_circle():
+    assert not circle(graph()), "A imports B imports A, now or later: put what both need into a module below them"
+
+
+def test_the_circle_test_sees_circles():
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c"]
+    assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+    arrows = graph()
+    assert "t2t_core.store.jsonlines" in arrows["t2t_core.store.folders"]  # `from t2t_core.store import jsonlines`
+    assert "t2t_envs.frozen_lake.instance" in arrows["t2t_envs.frozen_lake.rules"]  # relative
+    assert "t2t_leaderboard.runner" in arrows["t2t_leaderboard.cli.bench"]  # inside a function
+    assert "t2t_core.records" in arrows["t2t_core.hookspecs"]  # for the type checker
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT_INSIDE)
+def test_inside_a_package_no_arrow_goes_up(package):
+    may = MAY_IMPORT_INSIDE[package]
+    arrows = {name: targets for name, targets in graph().items() if name.startswith(f"{package}.")}
+
+    def room(module):
+        first = module.removeprefix(f"{package}.").partition(".")[0]
+        return first if first in may or any(name.startswith(f"{package}.{first}.") for name in arrows) else ""
+
+    assert {room(name) for name in arrows} == set(may), "every room has its place in the order"
+    wrong = [
+        f"{name} imports {target}"
+        for name, targets in arrows.items()
+        for target in targets
+        if target.startswith(f"{package}.") and room(target) not in may[room(name)]
+    ]
+    assert not wrong, "an arrow goes up: " + "; ".join(wrong)
 
 
 @pytest.mark.parametrize("room", ROOMS)

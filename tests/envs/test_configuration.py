@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from t2t_core.errors import T2TError
 from t2t_envs.frozen_lake import Configuration, generate
+from t2t_envs.frozen_lake.generation.cells import GridCell
 from t2t_envs.frozen_lake.generation.configuration import KNOBS, SIZES, hole_count, split, wait_count
 from t2t_envs.frozen_lake.generation.forms import available
-from t2t_envs.frozen_lake.generation.generator import Request, cells_of
+from t2t_envs.frozen_lake.generation.generator import cells_of
 from t2t_envs.frozen_lake.generation.projection import project, random_configuration
-from t2t_envs.frozen_lake.generation.sampling import GridCell, list_forms
+from t2t_envs.frozen_lake.generation.request import Request
+from t2t_envs.frozen_lake.generation.sampling import list_forms
 from t2t_envs.frozen_lake.instance import OBJECTIVES
 
 UNIFORM = Configuration.uniform()

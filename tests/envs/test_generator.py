@@ -18,9 +18,10 @@ from t2t_core.errors import T2TError
 from t2t_core.seeding import Stream, key
 from t2t_envs.frozen_lake import Configuration, Instance, generate, requires_wait, solve, solver
 from t2t_envs.frozen_lake.generation import reference_sampler
+from t2t_envs.frozen_lake.generation.cells import GridCell, Wanted
 from t2t_envs.frozen_lake.generation.forms import available, capacity, count_forms, most_holes
 from t2t_envs.frozen_lake.generation.generator import variants
-from t2t_envs.frozen_lake.generation.sampling import GridCell, Wanted, draw_cell, from_form, list_forms
+from t2t_envs.frozen_lake.generation.sampling import draw_cell, from_form, list_forms
 
 native = pytest.mark.skipif(solver.native_core() is None, reason="the native core is not built")
 
@@ -167,9 +168,9 @@ def test_native_sampler_and_plain_python_draw_the_same(seed):
     cell = GridCell(3 + seed % 3, seed % 4, 1 + seed % 3, ("makespan", "sum_of_costs")[seed % 2])
     wanted = Wanted(wait_free=5, wait=min(2, cell.num_agents - 1), both=seed % 3 == 0, one_per_form=seed % 5 == 0)
     theirs = draw_cell(cell, key(seed, "test"), wanted, stall=300)
-    instances, drawn, undecided, stalled = reference_sampler.draw_cell(cell, key(seed, "test"), wanted, 300, 10**6)
-    assert lines(theirs.instances) == lines(instances)
-    assert (theirs.drawn, theirs.undecided, theirs.stalled) == (drawn, undecided, stalled)
+    plain = reference_sampler.draw_cell(cell, key(seed, "test"), wanted, 300, 10**6)
+    assert lines(theirs.instances) == lines(plain.instances)
+    assert (theirs.drawn, theirs.undecided, theirs.stalled) == (plain.drawn, plain.undecided, plain.stalled)
 
 
 @native

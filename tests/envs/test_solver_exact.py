@@ -12,7 +12,8 @@ from oracle import Oracle
 
 from t2t_core.seeding import Stream
 from t2t_envs.frozen_lake import reference_cbs, rules
-from t2t_envs.frozen_lake.generation.sampling import GridCell, Wanted, draw_cell
+from t2t_envs.frozen_lake.generation.cells import GridCell, Wanted
+from t2t_envs.frozen_lake.generation.sampling import draw_cell
 from t2t_envs.frozen_lake.instance import OBJECTIVES, Instance
 from t2t_envs.frozen_lake.solver import UnsolvableError, flat_arrays, native_core, solve, solve_many
 

@@ -21,10 +21,12 @@ from t2t_envs.frozen_lake import Configuration, Instance, generate, solve, verif
 from t2t_envs.frozen_lake.parser import format_answer
 from t2t_envs.frozen_lake.testbed import make
 from t2t_plugins.trainers import trl_sft
-from t2t_plugins.trainers.callbacks import watch
 from t2t_plugins.trainers.common import check_settings, last_saved, refuse_overlap, stratified
+from t2t_plugins.trainers.grpo_callbacks import watch
+from t2t_plugins.trainers.grpo_reward import Reward, read_weights
+from t2t_plugins.trainers.grpo_settings import Settings
 from t2t_plugins.trainers.none import NoTrainer
-from t2t_plugins.trainers.trl_grpo import Grpo, Reward, Settings, configuration, read_weights, schedule
+from t2t_plugins.trainers.trl_grpo import Grpo, configuration, schedule
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
@@ -320,7 +322,7 @@ def test_a_file_of_demonstrations_is_refused_where_it_holds_protected_instances_
 
 
 def test_a_launched_process_ends_with_its_launcher():
-    code = f"import sys, time; sys.path[:0] = {sys.path}; from t2t_plugins.trainers.launched import end_with_launcher"
+    code = f"import sys, time; sys.path[:0] = {sys.path}; from t2t_plugins.trainers.grpo_process import end_with_launcher"
     with subprocess.Popen([sys.executable, "-c", f"{code}; end_with_launcher(); time.sleep(300)"], stdin=subprocess.PIPE) as one:
         one.stdin.close()
         assert one.wait(timeout=200) == 1

@@ -14,7 +14,8 @@ from t2t_core.store import folders, jsonlines
 
 if TYPE_CHECKING:
     from t2t_envs.frozen_lake.generation.configuration import Configuration
-    from t2t_envs.frozen_lake.generation.generator import Report, Request
+    from t2t_envs.frozen_lake.generation.generator import Report
+    from t2t_envs.frozen_lake.generation.request import Request
     from t2t_envs.frozen_lake.instance import Instance
 
 
@@ -56,7 +57,8 @@ def generate(
         _make_sets(sets)
         return
     from t2t_envs.frozen_lake import testbed
-    from t2t_envs.frozen_lake.generation import generator
+    from t2t_envs.frozen_lake.generation.generator import generate as draw
+    from t2t_envs.frozen_lake.generation.request import Request
     from t2t_envs.frozen_lake.jsonl import read_instances
 
     lake, asking = testbed.make(), answers["answers_from"] is not None
@@ -66,8 +68,8 @@ def generate(
         forms = frozenset(instance.canonical() for path in exclude for instance in read_instances(path))
         if asking:
             forms |= lake.request(count, agents=agents).exclude
-        chosen = _configuration(str(configuration), generator.Request(count, agents, objective, forms, repeats), seed)
-        given = generator.generate(chosen, count, agents, seed, objective, forms, repeats, labels, threads=threads)
+        chosen = _configuration(str(configuration), Request(count, agents, objective, forms, repeats), seed)
+        given = draw(chosen, count, agents, seed, objective, forms, repeats, labels, threads=threads)
         if not asking:
             _write(given, out)
         click.echo(_table(given.report, "drawn" if asking else f"in {'standard output' if str(out) == '-' else out}"), err=True)

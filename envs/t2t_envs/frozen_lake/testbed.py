@@ -14,9 +14,10 @@ from t2t_core.records import InstanceSet, Knob, Metric, Option, Place, Projectio
 from . import sets
 from .breakdown import breakdown, cell_name
 from .generation.configuration import MAX_HOLE_RATIO, Configuration
-from .generation.generator import Request, generate
+from .generation.generator import generate
 from .generation.overlap import shared
 from .generation.projection import project, random_configuration
+from .generation.request import Request
 from .instance import Instance
 from .prompt import FORMATS, make_prompt
 from .reward import FLOOR, UNKNOWN, reward

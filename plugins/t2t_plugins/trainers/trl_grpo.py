@@ -2,7 +2,7 @@
 
 The reward is w_acc * accuracy + w_len * length with the adaptive weights of `t2t_core.length_reward`; accuracy is the
 testbed's verdict. The weights' state is saved with every checkpoint and is the same on all processes. With `processes` above
-one, `accelerate launch` runs this same file in each of them (t2t_plugins.trainers.launched).
+one, `accelerate launch` runs `train` in each of them (grpo_launch, grpo_process).
 """
 
 from __future__ import annotations
@@ -10,91 +10,27 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
 from t2t_core.errors import T2TError
-from t2t_core.length_reward import HIGH, LOW, WEIGHTS_HIGH, WEIGHTS_LOW, AdaptiveWeights, length_reward, total_reward
+from t2t_core.length_reward import HIGH, LOW, WEIGHTS_HIGH, WEIGHTS_LOW, AdaptiveWeights, length_reward
 from t2t_core.records import TrainingJob, TrainingResult
 from t2t_core.seeding import key
 from t2t_core.settings import no_argument
 from t2t_plugins.policies.hf import quiet
 from t2t_plugins.trainers import common
-from t2t_plugins.trainers.callbacks import FIGURES, WEIGHTS_FILE, watch
 from t2t_plugins.trainers.common import check_settings, last_saved, prompts_of, start_of, stratified
 from t2t_plugins.trainers.extra import require
+from t2t_plugins.trainers.grpo_callbacks import FIGURES, watch
+from t2t_plugins.trainers.grpo_launch import launch
+from t2t_plugins.trainers.grpo_reward import WEIGHTS_FILE, Reward, read_weights
+from t2t_plugins.trainers.grpo_settings import WHERE, Settings
 
-WHERE = "trainer trl-grpo"
 MAX_GRAD_NORM = 1.0  # beyond it the gradient is scaled down (ours)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Every knob, with the paper's value where it gives one and ours where it does not.
-
-    Args:
-        group: responses sampled per prompt (paper). prompts: prompts per update (paper). epochs: passes over the round's
-            instances (paper); the last partial batch of a pass is dropped (ours).
-        learning_rate: constant, AdamW (paper). weight_decay, beta2: of AdamW (ours).
-        beta: weight of the k3 KL term against the policy the round started from (the term is the paper's, the value ours).
-        temperature, max_tokens: of the sampling (ours). thinking: "default", or switch the chat template's on or off.
-        length_start, length_end: response tokens between which the length penalty grows (paper).
-        loss: "dapo" averages over the tokens of an update, "grpo" over its responses first (ours).
-        clip: of the importance ratio, which is 1 unless `iterations`, the optimisation steps per sampled batch, is above 1.
-        scale: "group" divides advantages by the group's standard deviation, "batch" by the update's, "none" not (ours).
-        optimizer: "reset" every round or "keep" its state. save_every: updates between two saved states.
-        engine: how responses are sampled: our sampler where it fits ("auto", "fast"), transformers' generate ("plain"),
-            vLLM in the same process or behind `vllm_server_url`.
-        buckets: an update is sampled and trained in so many parts of like prompt length, which saves padding; token means are
-            then per part. micro_batch: responses per backward pass; 0: a process's share of a part at once.
-        lora: rank of adapters, which are merged into the new checkpoint; 0 trains all weights.
-        dtype: "auto" keeps the weights in float32, with products in bfloat16 on a GPU; weights kept in bfloat16 take half the
-            memory, and a small learning rate hardly moves them.
-        prompt_format: "" takes the one the checkpoint was taught, else the testbed's first.
-        threads: of torch on a CPU; 0 leaves its default; very small models gain by few, and by one only on a busy machine.
-        processes: above 1, runs under `accelerate launch`. max_updates: stop there (0: do all).
-    """
-
-    group: int = 8
-    prompts: int = 128
-    epochs: int = 3
-    learning_rate: float = 2e-6
-    weight_decay: float = 0.0
-    beta2: float = 0.999
-    beta: float = 0.001
-    temperature: float = 1.0
-    max_tokens: int = 4096
-    thinking: str = "default"
-    length_start: int = 1500
-    length_end: int = 4096
-    loss: str = "dapo"
-    clip: float = 0.2
-    iterations: int = 1
-    scale: str = "group"
-    optimizer: str = "reset"
-    save_every: int = 20
-    engine: str = "auto"
-    vllm_server_url: str = ""
-    buckets: int = 1
-    micro_batch: int = 0
-    lora: int = 0
-    dtype: str = "auto"
-    prompt_format: str = ""
-    threads: int = 0
-    processes: int = 1
-    max_updates: int = 0
-
-    CHOICES: ClassVar[Mapping[str, Sequence[str]]] = {
-        "thinking": ("default", "on", "off"),
-        "loss": ("dapo", "grpo", "dr_grpo", "bnpo"),
-        "scale": ("group", "batch", "none"),
-        "optimizer": ("reset", "keep"),
-        "engine": ("auto", "fast", "plain", "vllm-colocate", "vllm-server"),
-        "dtype": ("auto", "float32", "bfloat16"),
-    }
 
 
 class Grpo:
@@ -146,8 +82,6 @@ class Grpo:
         settings = check_settings(Settings, {**self._settings, **job.settings}, WHERE)
         common.refuse_overlap(job)
         if settings.processes > 1 and "LOCAL_RANK" not in os.environ:
-            from t2t_plugins.trainers.launched import launch
-
             return launch(replace(job, settings=asdict(settings)), settings.processes)
         return train(job, settings)
 
@@ -306,54 +240,6 @@ def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:
         }
 
     return sample
-
-
-class Reward:
-    """The total reward of responses, as TRL calls it for every part of an update.
-
-    The weights of an update are fixed before its rewards are computed; `settle` moves them when it is done.
-    """
-
-    __name__ = "total"
-
-    def __init__(self, job: TrainingJob, settings: Settings, weights: AdaptiveWeights) -> None:
-        self.job, self.settings, self.weights = job, settings, weights
-        self.short: list[float] = []  # of the parts of this update
-        self.gather: Any = None  # over all processes; set once the trainer has its accelerator
-
-    def __call__(self, prompts: Any, completions: Any, completion_ids: Any, index: Any, log_metric: Any, **_: Any) -> list[float]:
-        import torch
-
-        accuracies, lengths, valid, optimal = [], [], [], []
-        for at, completion, ids in zip(index, completions, completion_ids, strict=True):
-            instance = self.job.instances[at]
-            verdict = self.job.testbed.verify(instance, completion[-1]["content"])
-            accuracies.append(self.job.testbed.reward(instance, verdict))
-            lengths.append(length_reward(len(ids), self.settings.length_start, self.settings.length_end))
-            valid.append(float(verdict.valid))
-            optimal.append(float(verdict.optimal is True))
-        weights = self.weights.weights()
-        short = torch.tensor([float(len(ids) <= self.settings.length_start) for ids in completion_ids])
-        self.short.append(float(self.gather(short.to(self._device())).mean()))
-        for name, values in (("valid", valid), ("optimal", optimal), ("accuracy", accuracies), ("length", lengths)):
-            log_metric(name, sum(values) / len(values))
-        log_metric("w_acc", weights[0])
-        log_metric("share_short", self.weights.share)
-        return [total_reward(a, n, weights) for a, n in zip(accuracies, lengths, strict=True)]
-
-    def settle(self) -> None:
-        """The update is done: move the weights by its share of short responses (its parts are of one size)."""
-        self.weights = self.weights.update(sum(self.short) / len(self.short))
-        self.short = []
-
-    def _device(self) -> Any:
-        return self.gather.__self__.device
-
-
-def read_weights(folder: Path) -> AdaptiveWeights:
-    """The state in a checkpoint; a fresh one where the checkpoint has none."""
-    path = folder / WEIGHTS_FILE
-    return AdaptiveWeights.from_dict(json.loads(path.read_text())) if path.is_file() else AdaptiveWeights()
 
 
 def finish(trainer: Any, job: TrainingJob, settings: Settings, reward: Reward) -> TrainingResult:

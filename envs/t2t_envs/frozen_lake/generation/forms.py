@@ -22,8 +22,9 @@ from t2t_core import seeding
 
 from .. import solver
 from ..instance import MAX_AGENTS, OBJECTIVES
+from .cells import Draws, GridCell, Wanted
 from .configuration import MAX_HOLE_RATIO, SIZES, hole_count
-from .sampling import Draws, GridCell, Wanted, draw_cell, from_form, list_forms, of_cell
+from .sampling import draw_cell, from_form, list_forms, of_cell
 
 TABLE_AGENTS = (1, 2, 3, 4, 5)
 HITS = 64

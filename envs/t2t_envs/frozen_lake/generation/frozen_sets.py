@@ -23,9 +23,10 @@ from t2t_core.store import folders, jsonlines
 
 from ..instance import Instance
 from ..solver import DEFAULT_MAX_NODES
+from .cells import GridCell
 from .forms import capacity, count_forms
-from .generator import CellJob, Request
-from .sampling import GridCell
+from .generator import CellJob
+from .request import Request
 
 VERSION = 1
 LEVELS = 5

@@ -18,15 +18,16 @@ from t2t_core import seeding
 from t2t_core.errors import T2TError
 
 from .. import solver
-from ..instance import MAX_AGENTS, OBJECTIVES, Instance, _integer, _show
+from ..instance import OBJECTIVES, Instance, _integer, _show
+from .cells import Draws, GridCell, Wanted
 from .configuration import Configuration, hole_count, wait_count
 from .forms import TABLE_AGENTS, available, capacity, count_forms
+from .projection import project
 from .reference_sampler import variant
-from .sampling import Draws, GridCell, Wanted, draw_cell, from_form, list_forms
+from .request import Request, check_choice
+from .sampling import draw_cell, from_form, list_forms
 
-REPEATS = ("allow", "forbid")
 LABELS = ("own", "both")
-MAX_COUNT = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -76,37 +77,6 @@ class Instances(list[Instance]):
     def __init__(self, instances: Iterable[Instance], report: Report) -> None:
         super().__init__(instances)
         self.report = report
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is wanted of the generator beside the configuration.
-
-    Args:
-        count: number of instances.
-        num_agents: 1..16.
-        objective: "makespan" or "sum_of_costs"; `requires_wait` refers to it.
-        exclude: canonical forms (`Instance.canonical()`) that are never drawn.
-        repeats: "allow": distinct up to relabelling agents, repeats only where a small size has no more; "forbid": one per
-            canonical form.
-    """
-
-    count: int
-    num_agents: int = 2
-    objective: str = "makespan"
-    exclude: frozenset[bytes] = frozenset()
-    repeats: str = "allow"
-
-    def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "count", _integer(self.count, "count", 1, MAX_COUNT, "request"))
-        put(self, "num_agents", _integer(self.num_agents, "num_agents", 1, MAX_AGENTS, "request"))
-        check_choice("objective", self.objective, OBJECTIVES)
-        check_choice("repeats", self.repeats, REPEATS)
-        exclude = self.exclude
-        if isinstance(exclude, (str, bytes)) or not all(isinstance(form, bytes) for form in exclude):
-            raise T2TError("exclude must hold canonical forms, as bytes", next="{x.canonical() for x in instances}")
-        put(self, "exclude", frozenset(exclude))
 
 
 def generate(
@@ -276,12 +246,6 @@ def variants(instance: Instance) -> list[Instance]:
     return sorted(images.values(), key=lambda x: (x.holes, x.starts, x.goals))
 
 
-def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """T2TError unless `value` is one of `choices`."""
-    if not isinstance(value, str) or value not in choices:
-        raise T2TError(f"{name} must be one of {', '.join(choices)}, not {_show(value)}", where=name)
-
-
 def _iterable(value: Any) -> Iterable[Any]:
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise T2TError(f"exclude must be a set of canonical forms, not {_show(value)}", next="{x.canonical() for x in instances}")
@@ -293,8 +257,6 @@ def _kind(wait: bool) -> str:
 
 
 def _refusal(error: CannotFill, configuration: Configuration, request: Request) -> T2TError:
-    from .projection import project  # projection builds on this module
-
     hints = []
     if request.num_agents in TABLE_AGENTS:
         changes = project(configuration.to_dict(), configuration, request).changes

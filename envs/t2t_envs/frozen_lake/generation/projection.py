@@ -9,10 +9,10 @@ from t2t_core.records import Change, Projection
 from t2t_core.seeding import Stream
 
 from ..instance import _show
+from .cells import GridCell
 from .configuration import HIGHEST, KNOBS, MAX_HOLE_RATIO, SIZES, SUM_TOLERANCE, Configuration, SizeKnobs, as_ratio, hole_count
 from .forms import Count, available, capacity
-from .generator import Request
-from .sampling import GridCell
+from .request import Request
 
 NAMED_SUM = 0.02  # our choice: named data ratios that sum to 1 this closely leave nothing for the sizes not named
 MISSING = "missing or not a number"

@@ -7,21 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations, permutations
-from typing import TYPE_CHECKING
 
 from t2t_core.seeding import Stream
 
 from .. import solver
 from ..instance import OBJECTIVES, Cell, Instance
-
-if TYPE_CHECKING:
-    from .sampling import GridCell, Wanted
+from .cells import Draws, Forms, GridCell, Wanted
 
 
-def draw_cell(
-    cell: GridCell, key: int, wanted: Wanted, stall: int, max_nodes: int
-) -> tuple[list[Instance], int, int, bool]:
-    """(instances in candidate order, candidates drawn, undecided, gave up): `sampling.draw_cell` without the native core."""
+def draw_cell(cell: GridCell, key: int, wanted: Wanted, stall: int, max_nodes: int) -> Draws:
+    """`sampling.draw_cell` without the native core."""
     left = {False: wanted.wait_free, True: wanted.wait}
     total = sum(left.values()) if wanted.total is None else wanted.total
     stream, seen, exclude = Stream(key), set(), set(wanted.exclude)
@@ -29,7 +24,7 @@ def draw_cell(
     drawn = last = undecided = 0
     while len(found) < total and any(left.values()):
         if drawn - last >= stall:
-            return found, drawn, undecided, True
+            return Draws(found, drawn, undecided, stalled=True)
         candidate = _draw(cell, stream.fork(drawn))
         drawn += 1
         if candidate is None:
@@ -46,7 +41,7 @@ def draw_cell(
         found.append(instance)
         left[bool(instance.requires_wait)] -= 1
         last = drawn
-    return found, drawn, undecided, False
+    return Draws(found, drawn, undecided)
 
 
 def variant(instance: Instance) -> object:
@@ -117,8 +112,8 @@ def _label(
     return Instance.from_dict(data | {"requires_wait": label.requires_wait}), True
 
 
-def list_forms(cell: GridCell, wait: bool | None, max_nodes: int) -> tuple[int, int, int, tuple[bytes, ...]]:
-    """(wait-free forms, wait forms, undecided, the forms of the kind asked for): `sampling.list_forms` without the core."""
+def list_forms(cell: GridCell, wait: bool | None, max_nodes: int) -> Forms:
+    """`sampling.list_forms` without the native core."""
     kind_of: dict[bytes, bool | None] = {}
     for instance in _all_candidates(cell):
         form = instance.canonical()
@@ -128,7 +123,7 @@ def list_forms(cell: GridCell, wait: bool | None, max_nodes: int) -> tuple[int, 
                 kind_of[form] = labelled.requires_wait if labelled is not None else None
     kinds = list(kind_of.values())
     listed = sorted(form for form, kind in kind_of.items() if wait is not None and kind is wait)
-    return kinds.count(False), kinds.count(True), kinds.count(None), tuple(listed)
+    return Forms(kinds.count(False), kinds.count(True), kinds.count(None), tuple(listed))
 
 
 def _all_candidates(cell: GridCell) -> Iterator[Instance]:

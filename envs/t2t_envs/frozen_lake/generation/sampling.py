@@ -1,4 +1,4 @@
-"""One cell of the generator: all instances of one size, hole count, agent count and objective.
+"""Draws and lists the instances of one cell (`cells`) of the generator.
 
 Candidate i of a cell is drawn from `Stream(key).fork(i)`: a uniform hole set, then for each agent a start and a goal,
 uniform over the free cells that no earlier agent starts or ends on. It is rejected if an agent starts on its goal or cannot
@@ -10,9 +10,7 @@ labelled instances of that kind. The native core does this; `reference_sampler` 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from functools import cache
-from math import comb, perm
 from typing import Any
 
 import numpy as np
@@ -20,80 +18,7 @@ import numpy as np
 from .. import solver
 from ..instance import OBJECTIVES, Cell, Instance
 from . import reference_sampler
-
-ENUMERABLE = 60_000_000  # our choice: candidates of a cell, agents unlabelled, that are listed in seconds
-STALL = 10_000_000  # our choice: candidates in a row without a new instance before a large cell is given up
-
-
-@dataclass(frozen=True)
-class GridCell:
-    """Size N, number of holes, number of agents, objective."""
-
-    size: int
-    holes: int
-    num_agents: int
-    objective: str = "makespan"
-
-    @property
-    def free(self) -> int:
-        return self.size**2 - self.holes
-
-    @property
-    def candidates(self) -> int:
-        """How many (hole set, starts, goals) there are up to relabelling agents, solvable or not."""
-        return comb(self.size**2, self.holes) * comb(self.free, self.num_agents) * perm(self.free, self.num_agents)
-
-    @property
-    def enumerable(self) -> bool:
-        """Whether all canonical forms can be listed in seconds."""
-        return self.candidates <= ENUMERABLE
-
-    @property
-    def stall(self) -> int:
-        """After so many candidates without a new instance, list the cell (or give up where it is too large)."""
-        return max(2000, self.candidates // 32) if self.enumerable else STALL
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What to draw of a cell.
-
-    Args:
-        wait_free, wait: at most so many instances that do not, and do, require a wait.
-        total: at most so many of both; None: all.
-        both: label the other objective too.
-        one_per_form: distinct canonical forms; else distinct up to relabelling agents.
-        distinct: off: independent draws, which may repeat.
-        exclude: canonical forms that are never drawn.
-    """
-
-    wait_free: int = 0
-    wait: int = 0
-    total: int | None = None
-    both: bool = False
-    one_per_form: bool = False
-    distinct: bool = True
-    exclude: Collection[bytes] = ()
-
-
-@dataclass
-class Draws:
-    """Labelled instances in candidate order, the candidates looked at, those left out as undecided, and whether it gave up."""
-
-    instances: list[Instance] = field(default_factory=list)
-    drawn: int = 0
-    undecided: int = 0
-    stalled: bool = False
-
-
-@dataclass(frozen=True)
-class Forms:
-    """Number of canonical forms of each kind, of undecided ones, and the forms of the kind that was asked for, rising."""
-
-    wait_free: int
-    wait: int
-    undecided: int
-    listed: tuple[bytes, ...] = ()
+from .cells import Draws, Forms, GridCell, Wanted
 
 
 def draw_cell(
@@ -109,7 +34,7 @@ def draw_cell(
     stall = cell.stall if stall is None else stall
     core = solver.native_core()
     if core is None:
-        return Draws(*reference_sampler.draw_cell(cell, key, wanted, stall, max_nodes))
+        return reference_sampler.draw_cell(cell, key, wanted, stall, max_nodes)
     result = core.sample_cell(
         cell.size, cell.holes, cell.num_agents, OBJECTIVES.index(cell.objective), key, wanted.wait_free, wanted.wait,
         wanted.wait_free + wanted.wait if wanted.total is None else wanted.total, stall, max_nodes,
@@ -123,7 +48,7 @@ def list_forms(cell: GridCell, wait: bool | None = None, max_nodes: int = solver
     """Count all canonical forms of an enumerable cell, and list those that do (or do not) require a wait."""
     core = solver.native_core()
     if core is None:
-        return Forms(*reference_sampler.list_forms(cell, wait, max_nodes))
+        return reference_sampler.list_forms(cell, wait, max_nodes)
     kind = -1 if wait is None else int(wait)
     wait_free, waiting, undecided, listed = core.enumerate_cell(
         cell.size, cell.holes, cell.num_agents, OBJECTIVES.index(cell.objective), max_nodes, kind

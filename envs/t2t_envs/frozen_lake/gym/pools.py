@@ -12,7 +12,8 @@ import numpy as np
 
 from t2t_core.errors import T2TError
 
-from ..generation.sampling import GridCell, Wanted, draw_cell
+from ..generation.cells import GridCell, Wanted
+from ..generation.sampling import draw_cell
 from ..instance import Instance
 from ..jsonl import iterate_instances
 from .options import EnvOptions

@@ -6,14 +6,12 @@ import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from t2t_core.records import TrainingJob
+from t2t_plugins.trainers.grpo_reward import WEIGHTS_FILE, Reward
+from t2t_plugins.trainers.grpo_settings import Settings
 
-if TYPE_CHECKING:
-    from t2t_plugins.trainers.trl_grpo import Reward, Settings
-
-WEIGHTS_FILE = "adaptive_weights.json"
 FIGURES = {  # the figures of an update that matter: our name, TRL's
     "reward": "reward",
     "valid": "valid",

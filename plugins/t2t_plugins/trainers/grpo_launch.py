@@ -1,4 +1,4 @@
-"""Runs one training job in several processes: `accelerate launch` starts this module in each of them.
+"""Runs one training job in several processes: `accelerate launch` starts `grpo_process` in each of them.
 
 The job travels as a folder of JSON files; the first process sends its figures back as lines of JSON and its result, or the
 mistake that stopped it, as a file. No process outlives the one that launched it, however that one ends.
@@ -10,16 +10,15 @@ import json
 import os
 import subprocess
 import sys
-import threading
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_core.plugins import installed
 from t2t_core.records import TrainingJob, TrainingResult
 from t2t_core.store import folders
 
+PROCESS = "t2t_plugins.trainers.grpo_process"
+JOB = "job.json"
 MARK = "t2t-figures "
 RESULT, MISTAKE = "result.json", "error.json"
 
@@ -45,13 +44,13 @@ def launch(job: TrainingJob, processes: int) -> TrainingResult:
         "instances": [instance.to_dict() for instance in job.instances],
         "processes": processes,
     }
-    (folder / "job.json").write_text(json.dumps(facts))
+    (folder / JOB).write_text(json.dumps(facts))
     for name in (RESULT, MISTAKE):  # of an earlier attempt
         (folder / name).unlink(missing_ok=True)
     # `--multi_gpu` is what makes `accelerate launch` start several processes; with `--cpu` it would start one and say nothing.
     spread = ["--multi_gpu", "--num_processes", str(processes), "--num_machines", "1", "--main_process_port", "0"]
     plain = ["--mixed_precision", "no", "--dynamo_backend", "no"]
-    command = [sys.executable, "-m", "accelerate.commands.launch", *spread, *plain, "-m", __name__, str(folder)]
+    command = [sys.executable, "-m", "accelerate.commands.launch", *spread, *plain, "-m", PROCESS, str(folder)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     if not torch.cuda.is_available():
         environment["ACCELERATE_USE_CPU"] = "true"
@@ -74,51 +73,3 @@ def launch(job: TrainingJob, processes: int) -> TrainingResult:
         )
     result = json.loads((folder / RESULT).read_text())
     return TrainingResult(**{**result, "checkpoint": Path(result["checkpoint"])})
-
-
-def end_with_launcher() -> None:
-    """The launcher holds the other end of this process's standard input: where it is gone, so are we. A process that went on
-    would write into the folder of a resumed run, and keep a GPU's memory from it."""
-
-    def watch() -> None:
-        sys.stdin.read()
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def main() -> None:
-    """One process of a launched job."""
-    from t2t_plugins.trainers.common import check_settings
-    from t2t_plugins.trainers.trl_grpo import WHERE, Settings, train
-
-    end_with_launcher()
-    folder = Path(sys.argv[1])
-    facts: dict[str, Any] = json.loads((folder / "job.json").read_text())
-    testbed = installed().testbeds.make(facts["testbed"])
-    path = {name: Path(facts[name]) if facts[name] else None for name in ("checkpoint", "resume_from")}
-    job = TrainingJob(
-        checkpoint=path["checkpoint"],
-        instances=[testbed.read_instance(one) for one in facts["instances"]],
-        testbed=testbed,
-        settings=facts["settings"],
-        folder=Path(facts["folder"]),
-        seed=facts["seed"],
-        round_index=facts["round_index"],
-        resume_from=path["resume_from"],
-        progress=lambda figures: print(MARK + json.dumps(dict(figures)), flush=True),
-    )
-    try:
-        if int(os.environ.get("WORLD_SIZE", "1")) != facts["processes"]:
-            raise T2TError(f"accelerate launch did not start {facts['processes']} processes", where=WHERE)
-        result = train(job, check_settings(Settings, job.settings, WHERE))
-    except T2TError as error:
-        mistake = {"what": error.what, "where": error.where, "cause": error.cause, "next": error.next}
-        folders.write_json(folder / MISTAKE, mistake)
-        raise
-    if os.environ.get("RANK", "0") == "0":
-        folders.write_json(folder / RESULT, {**asdict(result), "checkpoint": str(result.checkpoint)})
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,65 @@
+"""One process of a training job that `grpo_launch` runs in several."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.plugins import installed
+from t2t_core.records import TrainingJob
+from t2t_core.store import folders
+from t2t_plugins.trainers.common import check_settings
+from t2t_plugins.trainers.grpo_launch import JOB, MARK, MISTAKE, RESULT
+from t2t_plugins.trainers.grpo_settings import WHERE, Settings
+from t2t_plugins.trainers.trl_grpo import train
+
+
+def end_with_launcher() -> None:
+    """The launcher holds the other end of this process's standard input: where it is gone, so are we. A process that went on
+    would write into the folder of a resumed run, and keep a GPU's memory from it."""
+
+    def watch() -> None:
+        sys.stdin.read()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def main() -> None:
+    """One process of a launched job."""
+    end_with_launcher()
+    folder = Path(sys.argv[1])
+    facts: dict[str, Any] = json.loads((folder / JOB).read_text())
+    testbed = installed().testbeds.make(facts["testbed"])
+    path = {name: Path(facts[name]) if facts[name] else None for name in ("checkpoint", "resume_from")}
+    job = TrainingJob(
+        checkpoint=path["checkpoint"],
+        instances=[testbed.read_instance(one) for one in facts["instances"]],
+        testbed=testbed,
+        settings=facts["settings"],
+        folder=Path(facts["folder"]),
+        seed=facts["seed"],
+        round_index=facts["round_index"],
+        resume_from=path["resume_from"],
+        progress=lambda figures: print(MARK + json.dumps(dict(figures)), flush=True),
+    )
+    try:
+        if int(os.environ.get("WORLD_SIZE", "1")) != facts["processes"]:
+            raise T2TError(f"accelerate launch did not start {facts['processes']} processes", where=WHERE)
+        result = train(job, check_settings(Settings, job.settings, WHERE))
+    except T2TError as error:
+        mistake = {"what": error.what, "where": error.where, "cause": error.cause, "next": error.next}
+        folders.write_json(folder / MISTAKE, mistake)
+        raise
+    if os.environ.get("RANK", "0") == "0":
+        folders.write_json(folder / RESULT, {**asdict(result), "checkpoint": str(result.checkpoint)})
+
+
+if __name__ == "__main__":
+    main()
