@@ -129,8 +129,10 @@ def knobs(weights: dict[Any, float]) -> dict[str, Any]:
     return proposed
 
 
-def best_first(score: dict[Any, float]) -> list[Any]:
-    return sorted(CELLS, key=lambda cell: (-score[cell], cell))
+def place(score: dict[Any, float], cell: Any) -> tuple[int, int]:
+    """How many cells are better than this one, and how many are as good, itself included."""
+    rounded = {c: round(s, 9) for c, s in score.items()}
+    return sum(s > rounded[cell] for s in rounded.values()), sum(s == rounded[cell] for s in rounded.values())
 
 
 def learning_progress() -> dict[Any, float]:
@@ -141,17 +143,23 @@ def learning_progress() -> dict[Any, float]:
 
 def learnability() -> dict[Any, float]:
     p = rates(SECOND)
-    top = best_first({cell: p[cell] * (1 - p[cell]) for cell in CELLS})[: len(CELLS) // 4]
-    return {cell: 0.5 / len(CELLS) + (0.5 / len(top) if cell in top else 0.0) for cell in CELLS}
+    weights, best = {}, len(CELLS) // 4
+    for cell in CELLS:
+        better, equal = place({c: p[c] * (1 - p[c]) for c in CELLS}, cell)
+        weights[cell] = 0.5 / len(CELLS) + 0.5 / best * min(1.0, max(0.0, (best - better) / equal))
+    return weights
 
 
 def level_replay() -> dict[Any, float]:
     p = rates(SECOND)
-    rank = {cell: i for i, cell in enumerate(best_first({cell: 2 * p[cell] * (1 - p[cell]) for cell in CELLS}), 1)}
-    harmonic = sum(1 / i for i in rank.values())
+    priority = {}
+    for cell in CELLS:
+        better, equal = place({c: 2 * p[c] * (1 - p[c]) for c in CELLS}, cell)
+        priority[cell] = sum(1 / rank for rank in range(better + 1, better + equal + 1)) / equal
     latest = [(3, 1, False), (3, 1, True), (5, 3, False)]  # what both rounds were trained on; all others never
     stale = {cell: 0 if cell in latest else 2 for cell in CELLS}
-    return {cell: 0.9 / rank[cell] / harmonic + 0.1 * stale[cell] / sum(stale.values()) for cell in CELLS}
+    total = sum(priority.values())
+    return {cell: 0.9 * priority[cell] / total + 0.1 * stale[cell] / sum(stale.values()) for cell in CELLS}
 
 
 @pytest.mark.parametrize(
@@ -162,6 +170,25 @@ def test_each_formula_by_plain_arithmetic(name: str, weights: Any) -> None:
     proposed = propose(name, named(FIRST), named(SECOND))
     for size, wanted in knobs(weights()).items():
         assert proposed[size] == pytest.approx(wanted), size
+
+
+@pytest.mark.parametrize("name", ["learnability", "level-replay:staleness=0", "learning-progress"])
+def test_without_evidence_no_cell_is_preferred(name: str) -> None:
+    """Ties once went to the first cells, and 54 % of the data to the smallest map, with nothing answered at all."""
+    for nothing in (breakdown(), breakdown(s3_h0=(0, 0))):
+        got = propose(name, nothing, nothing)
+        assert got == {size: pytest.approx(knobs) for size, knobs in propose("uniform", nothing).items()}
+
+
+@pytest.mark.parametrize("name", ["learnability", "level-replay:staleness=0"])
+@given(st.integers(1, 40).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))))
+def test_equal_evidence_gets_equal_shares(name: str, seen: tuple[int, int]) -> None:
+    """The same evidence in the same cells of both sizes; also p against 1 - p, which are equal but for rounding."""
+    answers, valid = seen
+    same = propose(name, breakdown(s3_h0=seen, s5_h0=seen))
+    assert same["3"] == pytest.approx(same["5"])
+    mirrored = propose(name, breakdown(s3_h0=seen, s5_h0=(answers, answers - valid)))
+    assert mirrored["3"] == pytest.approx(mirrored["5"])
 
 
 def test_the_schedule_by_hand() -> None:

@@ -25,6 +25,7 @@ from t2t_core.records import Brief, Round
 LEVELS = 5
 WIDTH = 0.1
 SHRINK = 8.0
+SAME = 1e-12  # scores no further apart are equal; p (1 - p) of p and of 1 - p differ by rounding
 _NAME = re.compile(r"(\d+)x\1 holes=(\d+)( wait| no-wait|)")
 
 
@@ -94,6 +95,18 @@ def rounds_since_sampled(cells: Sequence[Cell], rounds: Sequence[Round]) -> dict
             if held and ages[cell] == len(rounds):
                 ages[cell] = age
     return ages
+
+
+def ranked(scores: Mapping[Cell, float]) -> list[list[Cell]]:
+    """The cells from the highest score to the lowest, those of one score together: a tie says nothing about which of them is
+    better, so nobody may take its first for the best. Scores that differ by rounding alone are one."""
+    ties: list[list[Cell]] = []
+    for cell in sorted(scores, key=lambda cell: -scores[cell]):
+        if ties and scores[ties[-1][0]] - scores[cell] <= SAME:
+            ties[-1].append(cell)
+        else:
+            ties.append([cell])
+    return ties
 
 
 def normalised(scores: Mapping[Cell, float]) -> dict[Cell, float]:

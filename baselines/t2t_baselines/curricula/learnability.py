@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from t2t_core.records import Brief, Proposal
 from t2t_core.settings import no_argument, number, read_settings
 
-from .cells import facts, marginal, mixed, success_rates
+from .cells import facts, marginal, mixed, ranked, success_rates
 
 
 class Learnability:
     """The cells with the highest learnability p (1 - p), beside uniform sampling:
 
-        L_c = p_c (1 - p_c);  T = the `top` share of all cells with the highest L (ties in the order of the cells)
-        w_c = uniform / C + (1 - uniform) * [c in T] / |T|
+        L_c = p_c (1 - p_c);  n = the `top` share of the C cells, rounded, at least one
+        s_c = 1 for the n cells with the highest L; cells of equal L that reach beyond the n-th place share the places left
+        w_c = uniform / C + (1 - uniform) * s_c / n
 
     Source: Rutherford et al. 2024 (No Regrets, "Sampling for Learnability", arXiv:2408.15099), where half of the levels come
     from the most learnable ones; cells for levels and the top quarter are our choice.
@@ -29,7 +30,10 @@ class Learnability:
     def propose(self, brief: Brief) -> Proposal:
         previous, cells = facts(brief)
         rates = success_rates(cells, brief.state.rounds[-1].breakdown)
-        ranked = sorted(cells, key=lambda cell: (-rates[cell] * (1 - rates[cell]), cell))
-        best = set(ranked[: max(1, round(self.top * len(cells)))])
-        shares = {cell: 1 / len(best) if cell in best else 0.0 for cell in cells}
+        places = number_of_best = max(1, round(self.top * len(cells)))
+        shares = dict.fromkeys(cells, 0.0)
+        for tied in ranked({cell: rates[cell] * (1 - rates[cell]) for cell in cells}):
+            taken = min(places, len(tied))
+            shares.update(dict.fromkeys(tied, taken / len(tied) / number_of_best))
+            places -= taken
         return Proposal("", marginal(mixed(shares, self.uniform), previous))

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from t2t_core.records import Brief, Proposal
 from t2t_core.settings import no_argument, number, read_settings
 
-from .cells import facts, marginal, normalised, rounds_since_sampled, success_rates
+from .cells import Cell, facts, marginal, normalised, ranked, rounds_since_sampled, success_rates
 
 
 class LevelReplay:
     """Cells ranked by the expected L1 value loss, mixed with staleness:
 
         S_c = 2 p_c (1 - p_c)        the mean of |R - V| for a reward R of 0 or 1 and a value V = p_c
-        P_S = rank(S_c)^(-1/temperature), normalised;   rank 1 is the highest score, ties in the order of the cells
+        P_S = rank(S_c)^(-1/temperature), normalised;   rank 1 is the highest score; tied cells share what their ranks get
         P_C = rounds since the cell was last trained on, normalised
         w   = (1 - staleness) P_S + staleness P_C
 
@@ -31,8 +31,12 @@ class LevelReplay:
     def propose(self, brief: Brief) -> Proposal:
         previous, cells = facts(brief)
         rates = success_rates(cells, brief.state.rounds[-1].breakdown)
-        ranked = sorted(cells, key=lambda cell: (-2 * rates[cell] * (1 - rates[cell]), cell))
-        priority = normalised({cell: rank ** (-1 / self.temperature) for rank, cell in enumerate(ranked, 1)})
+        priority: dict[Cell, float] = {}
+        for tied in ranked({cell: 2 * rates[cell] * (1 - rates[cell]) for cell in cells}):
+            ranks = range(len(priority) + 1, len(priority) + len(tied) + 1)
+            together = sum(rank ** (-1 / self.temperature) for rank in ranks)
+            priority.update(dict.fromkeys(tied, together / len(tied)))
+        priority = normalised(priority)
         stale = normalised({c: float(age) for c, age in rounds_since_sampled(cells, brief.state.rounds).items()})
         weights = {c: (1 - self.staleness) * priority[c] + self.staleness * stale[c] for c in cells}
         return Proposal("", marginal(weights, previous))
