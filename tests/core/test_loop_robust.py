@@ -77,15 +77,20 @@ def test_a_signal_stops_a_run_and_the_same_command_goes_on_to_the_same_bytes(tmp
     longest, stream, stopped = whole(tmp_path / "whole"), Stream.of(3, number.name), 0
     for at in range(8):
         folder = tmp_path / str(at)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [number])  # until the child can answer it
         child = os.fork()
         if not child:
             try:
                 signal.signal(number, signal.default_int_handler)  # as a shell starts a process, until the run takes over
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
                 work(folder)
             except SystemExit as ended:
                 os._exit(int(ended.code or 0))
+            except KeyboardInterrupt:
+                os._exit(130)
             finally:
                 os._exit(1)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
         time.sleep(stream.uniform() * longest)
         os.kill(child, number)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
