@@ -10,6 +10,7 @@ import contextlib
 import functools
 import json
 import math
+import re
 import shutil
 import tempfile
 import time
@@ -25,9 +26,11 @@ from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import AnswerIndex, response_fault
 from t2t_core.evaluation.evaluate import read_sampling
 from t2t_core.loop import context
+from t2t_core.reading import loose_json
+from t2t_core.reading.thoughts import set_aside_thoughts
 from t2t_core.run import experiment
 from t2t_core.store import folders, jsonlines
-from t2t_envs.frozen_lake import verifier
+from t2t_envs.frozen_lake import testbed, verifier
 from t2t_envs.frozen_lake.generation.configuration import SIZES, Configuration
 from t2t_envs.frozen_lake.generation.projection import project
 from t2t_envs.frozen_lake.generation.request import Request
@@ -223,19 +226,59 @@ def manifest(data: bytes) -> None:
                 read_sampling_record({name: value[name] for name in SAMPLING if name in value}, folder)
 
 
+_KNOBS = ("data_ratio", "hole_ratio", "wait_ratio")
+_IN_FORCE = {"3": dict.fromkeys(_KNOBS, 0.25), "4": dict.fromkeys(_KNOBS, 0.75)}
+_FORMS = [
+    reader.Form(("3", "4"), _KNOBS, testbed.make().group_of, [(_IN_FORCE, _IN_FORCE)]),
+    reader.Form(("3", "4"), _KNOBS, testbed.make().group_of, of_list=lambda values: dict(zip(_KNOBS, values, strict=True))),
+]
+_PROPOSAL = json.dumps({"3": dict.fromkeys(_KNOBS, 0.4), "4": dict.fromkeys(_KNOBS, 0.6)})
+
+
 def designer(data: bytes) -> None:
-    """A designer's reply."""
+    """A designer's reply, by itself and put into a good one."""
     text = text_of(data)
-    reading = reader.read_reply(text)
-    assert all(isinstance(note, str) and len(note) < 200 for note in reading.notes)
-    if reading.data is not None:
-        assert isinstance(reading.data, dict)
-        again = reader.read_reply(json.dumps(reading.data))
-        assert again.data == reading.data or len(json.dumps(reading.data)) > reader.MAX_CHARACTERS
-        rest, said = reader.take_summary(reading.data)
-        assert "summary" not in rest and (said is None or (said.isprintable() and len(said) <= reader.MAX_SUMMARY))
-        jsonlines.dumps(reading.data)
-    linear(reader.read_reply, text)
+    middle = len(_PROPOSAL) * (data[0] if data else 0) // 256
+    near = _PROPOSAL[:middle] + text[1:] + _PROPOSAL[middle:]
+    for reply_text, form in ((text, _FORMS[0]), (text, _FORMS[1]), (near, _FORMS[0])):
+        reading = reader.read_reply(reply_text, form)
+        assert all(isinstance(note, str) and len(note) < 200 for note in reading.notes)
+        assert reading.summary is None or (reading.summary.isprintable() and len(reading.summary) <= reader.MAX_SUMMARY)
+        if reading.data is None:
+            assert reading.notes, "what is unreadable says why"
+            continue
+        assert reading.data and all(isinstance(knobs, dict) and knobs for knobs in reading.data.values())
+        again = reader.read_reply(jsonlines.dumps(reading.data), form)
+        assert again.data == reading.data or not set(reading.data) & {"3", "4"}, "what was read is read the same"
+        thought = reader.read_reply(f"<think>{_PROPOSAL}</think>{reply_text}", form).data
+        assert thought == reading.data or text.lstrip().startswith("analysis"), "a draft in thoughts counts for nothing"
+        cut = reader.read_reply(reply_text, form, cut=True).data
+        assert cut in (None, reading.data)
+    linear(lambda long: reader.read_reply(long, _FORMS[0]), text)
+
+
+def thoughts(data: bytes) -> None:
+    """What was thought, and JSON as models write it."""
+    text = text_of(data)
+    said, _ = set_aside_thoughts(text)
+    assert len(said) <= len(text)
+    assert set_aside_thoughts(f"<think>{text.replace('<', '')}</think>said").text == "said" or "[" in text or "\u25c1" in text
+    end = 0
+    for value in loose_json.values(text, _STARTS):
+        assert value.start >= end < value.end <= len(text)
+        end = value.end
+        if isinstance(value, loose_json.Value):
+            json.dumps(value.data, allow_nan=False)
+    with contextlib.suppress(ValueError, RecursionError):
+        strict = json.loads(text)
+        if isinstance(strict, dict) and json.dumps(strict) == text:
+            loose = next(loose_json.values(text, _STARTS))
+            assert isinstance(loose, loose_json.Broken) or loose.data == strict
+    linear(set_aside_thoughts, text)
+    linear(lambda long: list(loose_json.values(long, _STARTS)), text)
+
+
+_STARTS = re.compile(r"[{\[]")
 
 
 def endpoint(data: bytes) -> None:
@@ -278,5 +321,5 @@ def spec(data: bytes) -> None:
     linear(lambda long: context.modules(long, _registry()), text)
 
 
-READERS = (answer, instance, configuration, run, lines, manifest, designer, endpoint, spec)
+READERS = (answer, instance, configuration, run, lines, manifest, thoughts, designer, endpoint, spec)
 TARGETS: dict[str, Callable[[bytes], None]] = {one.__name__: one for one in READERS}

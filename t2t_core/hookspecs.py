@@ -128,9 +128,10 @@ class Testbed(Protocol):
         registry.add("mapf-frozenlake", "t2t_envs.frozen_lake.testbed:make", "multi-agent path finding on frozen lakes")
 
     Instances have `id` and `to_dict()`; configurations have `to_dict()`; requests are what `request` returned. `group` is what
-    the knobs are set for, in the field's own words ("map size"). One method is optional: `shared(instances, others) -> {what:
-    count}`, what training instances share with those of a set kept for measuring, short of being the same ones. One attribute is:
-    `constants` (name -> value, of its reward say), which `t2t run --dry-run` prints.
+    the knobs are set for, in the field's own words ("map size"). Two methods are optional. `shared(instances, others) -> {what:
+    count}`, what training instances share with those of a set kept for measuring, short of being the same ones. And
+    `group_of(text) -> name | None`, the group that a designer means by a key ("3x3" for "3"); without it only the names
+    themselves are understood. One attribute is: `constants` (name -> value, of its reward say), which `t2t run --dry-run` prints.
     """
 
     name: str

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from t2t_core.errors import T2TError
-from t2t_core.loop.design_step import project, projection_record, propose, step_record
+from t2t_core.loop.design_step import READ, project, projection_record, propose, settled, step_record
 from t2t_core.loop.rounds import Loop
 from t2t_core.records import Brief
 from t2t_core.report.summary import changed_cells, markdown, printable
@@ -72,6 +72,7 @@ def _step(loop: Loop, files: RoundFiles, spec: str, show_context: bool) -> dict[
         click.echo(printable(seen) if sys.stdout.isatty() else seen.encode("utf-8", "backslashreplace"), nl=False)
         click.echo("" if seen.endswith("\n") else "\n", err=True, nl=False)
     projection, note = project(loop.testbed, step.proposal.parsed, brief.previous, brief.request)
+    step = settled(step, projection, brief.previous)
     return {
         "run": str(files.run),
         "round": files.index,
@@ -104,6 +105,6 @@ def _board(steps: list[dict[str, Any]]) -> str:
         rows.append([*head, str(changed), str(corrections), str(tokens), *knobs])
     knobs_named = "/".join(name.replace("_ratio", "") for name in next(iter(steps[0]["previous"].values()), {}))
     table = markdown(["designer", "run", "round", "outcome", "cells changed", "corrections", "tokens", *groups], rows)
-    why = [(s, " ".join(note.split())) for s in steps if s["outcome"] != "proposed" for note in s["notes"]]
+    why = [(s, " ".join(note.split())) for s in steps if s["outcome"] not in READ for note in s["notes"]]
     notes = [f"{s['designer']} {s['outcome']} after round {s['round']}: {note}" for s, note in why]
     return printable("\n".join([table, "", f"per group: {knobs_named}, in percent, after Project", *dict.fromkeys(notes)]))

@@ -24,12 +24,14 @@ MAX_TEXT = 2_000_000  # characters kept of a reply
 MAX_DEPTH = 16
 MAX_VALUES = 20_000
 MAX_NOTES = 100
+READ = ("proposed", "unchanged")  # the outcomes of a design in which a configuration was proposed
 
 
 @dataclass(frozen=True)
 class Step:
-    """What came of one design: `outcome` is "proposed", "unreadable" (no configuration in the reply), "failed" (the designer
-    raised, or its last call failed) or "timed out"."""
+    """What came of one design: `outcome` is "proposed", "unchanged" (proposed, and Project made of it the configuration in
+    force), "unreadable" (no configuration in the reply), "failed" (the designer raised, or its last call failed) or "timed
+    out"."""
 
     proposal: Proposal
     outcome: str
@@ -109,6 +111,12 @@ def propose(designer: Any, brief: Brief, seconds: float) -> Step:
     if answer.parsed is None:
         return Step(answer, "failed" if answer.responses and answer.responses[-1].error else "unreadable", taken)
     return Step(answer, "proposed", taken)
+
+
+def settled(step: Step, projection: Projection, previous: Any) -> Step:
+    """The step as it ended: "unchanged" where what was proposed came to the configuration in force."""
+    same = step.outcome == "proposed" and projection.configuration.to_dict() == previous.to_dict()
+    return replace(step, outcome="unchanged") if same else step
 
 
 def _clean(proposal: Proposal) -> Proposal:

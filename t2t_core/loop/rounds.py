@@ -17,7 +17,7 @@ from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, Progress
 from t2t_core.evaluation.evaluate import evaluate, scored
 from t2t_core.loop import context, design_step
-from t2t_core.loop.design_step import make_brief, projection_record, propose, round_state, step_record
+from t2t_core.loop.design_step import make_brief, projection_record, propose, round_state, settled, step_record
 from t2t_core.plugins import installed
 from t2t_core.records import Brief, Round, TrainingJob, TrainingResult
 from t2t_core.run.experiment import Experiment, resolved
@@ -217,17 +217,21 @@ class Loop:
         brief = self.brief(files)
         self.reporter.say(f"    asking {self.experiment.designer}")  # a large model may think for minutes
         step = propose(self.designer, brief, self.experiment.design_seconds)
+        projection, _ = design_step.project(self.testbed, step.proposal.parsed, brief.previous, self.request)
+        step = settled(step, projection, brief.previous)
         shown = step.proposal.prompt if step.proposal.prompt is not None else brief.text
         folders.write_atomic(files.context, shown.encode("utf-8", "backslashreplace"))
         folders.write_json(files.proposal, step_record(self.experiment.designer, step))
-        if step.outcome != "proposed":
+        if step.outcome == "unchanged":
+            self.reporter.note("the designer proposed what came to the configuration in force")
+        elif step.outcome != "proposed":
             self.reporter.note(f"designer {step.outcome}, the configuration stays: {'; '.join(step.proposal.notes)[:300]}")
 
     def _project(self, files: RoundFiles) -> None:
         previous = self.testbed.read_configuration(files.read_configuration())
         record = files.read_proposal()
         projection, note = design_step.project(self.testbed, record["parsed"], previous, self.request)
-        if record["outcome"] != "proposed":
+        if record["outcome"] not in design_step.READ:
             note = f"designer {record['outcome']}: {note}"
         folders.write_json(files.projection, projection_record(projection, note))
         for change in projection.changes:

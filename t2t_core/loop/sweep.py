@@ -18,6 +18,7 @@ from typing import Any
 
 from t2t_core.evaluation.stats import seeded_difference, t_interval
 from t2t_core.loop import context
+from t2t_core.loop.design_step import READ
 from t2t_core.loop.whole_run import run_experiment
 from t2t_core.plugins import installed
 from t2t_core.report import plots
@@ -132,12 +133,14 @@ def _arm(name: str, summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             for metric, rate in table["rows"][0]["rates"].items():
                 figures.setdefault(f"{table['name']} {metric}", []).append(rate["value"])
     budgets = [summary["budgets"]["designed"] for summary in summaries]
+    outcomes = [design["outcome"] for summary in summaries for design in summary["designs"]]
     return {
         "arm": name,
         "seeds": [summary["seed"] for summary in summaries],
         "figures": {key: {"values": values, **_over_seeds(values)} for key, values in figures.items()},
         "budget": {key: sum(b[key] for b in budgets) for key in budgets[0]},
-        "designs_failed": sum(d["outcome"] != "proposed" for summary in summaries for d in summary["designs"]),
+        "designs_failed": sum(outcome not in READ for outcome in outcomes),
+        "designs_unchanged": outcomes.count("unchanged"),
     }
 
 
@@ -165,9 +168,10 @@ def render(result: Mapping[str, Any]) -> str:
                 *(_shown(arm["figures"].get(n)) for n in names),
                 *given,
                 str(arm["designs_failed"]),
+                str(arm.get("designs_unchanged", "-")),
             ]
         )
-    head = ["arm", "seeds", *names, "samples", "updates", "tokens", "design tokens", "failed designs"]
+    head = ["arm", "seeds", *names, "samples", "updates", "tokens", "design tokens", "failed designs", "unchanged"]
     notes = [f"UNEQUAL BUDGETS, the arms do not compare: {line}" for line in result["unequal"]]
     parts = [markdown(head, rows), "Percent; 95 % t interval over seeds.", _compared(result["differences"]), *notes]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,6 @@ from t2t_core.plugins import installed
 from t2t_core.records import Response, Round, RoundState, Scored
 from t2t_core.testing import check_context
 from t2t_plugins.contexts import compact
-from t2t_plugins.designers.reader import read_reply
 
 CONFIGURATION = {
     "3": {"data_ratio": 0.25, "hole_ratio": 0.1, "wait_ratio": 0.5},
@@ -121,7 +121,7 @@ def test_the_compact_brief_is_what_the_documentation_shows() -> None:
 def test_a_compact_proposal_reads_back(rows: list[tuple[int, int, int]]) -> None:
     configuration = {str(size): dict(zip(compact.KNOBS, (v / 100 for v in row), strict=True)) for size, row in enumerate(rows, 3)}
     text = compact.proposal_text(configuration)
-    assert compact.read_proposal(read_reply(text).data or {}) == configuration
+    assert compact.read_proposal(json.loads(text)) == configuration
     words = set(text.split())
     assert words <= {"{", "}", ",", "]", *(f'"{size}":[' for size in range(3, 11)), *map(str, range(101))}
 

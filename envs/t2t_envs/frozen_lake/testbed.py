@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -37,6 +38,11 @@ fail, they come too early.
 AGENTS = (3, 4, 5)
 _AGENTS_HELP = "evaluate with so many agents, e.g. 3,4,5 (2: the validation set)"
 _NEXT = "--agents 3,4,5"
+_SIZE = re.compile(
+    r"(?:(?:(?:map|grid|lake|board)[ _-]?)?(?:size|n)[ _:=-]{0,3}|(?:map|grid|lake|board)[ _:-]{0,2})?(?P<rows>[1-9][0-9]?)"
+    r"(?:[ ]?(?:x|×|\*|by)[ ]?(?P<columns>[1-9][0-9]?))?(?:[ _-]?(?:maps?|grids?|lakes?|boards?))?",
+    re.IGNORECASE | re.ASCII,
+)
 
 
 def _rate(name: str, title: str, value: Any) -> Metric:
@@ -115,6 +121,12 @@ class MAPFFrozenLake:
             Knob("hole_ratio", "of each map size: the share of its cells that are holes", 0, MAX_HOLE_RATIO),
             Knob("wait_ratio", "of each map size: the share of its instances whose every optimal solution waits", 0, 1),
         )
+
+    def group_of(self, text: str) -> str | None:
+        """The map size that a designer means by a key: "3", "3x3", "3 × 3", "size 3", "3x3 maps" -> "3". Sizes that no
+        configuration has are named too ("11x11" -> "11"), so that Project drops them by name; None for anything else."""
+        match = _SIZE.fullmatch(text.strip())
+        return None if match is None or match["columns"] not in (None, match["rows"]) else match["rows"]
 
     def request(self, count: int, **options: Any) -> Request:
         """`count` training instances. Options: `agents` (default 2), `objective`, `repeats`, `exclude` (canonical forms;

@@ -1,25 +1,27 @@
 """Designers that ask a language model: any policy (`llm:openai:gpt-5.4`), the untrained one (`base`), the current one
 (`checkpoint`, the paper's method).
 
-The model gets one prompt, may think, and ends in one JSON object. A policy whose `describe()` has `"brief": "compact"` gets
-the compact form instead (t2t_plugins.contexts.compact). A call that fails is made again; a reply that cannot be read is a
-proposal without a configuration, and the loop keeps the previous one.
+The model gets one prompt, may think, and ends in one JSON object (`designers.reader` says how it is read). A policy whose
+`describe()` has `"brief": "compact"` gets the compact form instead (t2t_plugins.contexts.compact). A call that fails is made
+again; a reply that cannot be read is a proposal without a configuration, and the loop keeps the previous one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.evaluate import read_sampling
+from t2t_core.loop.context import readable
 from t2t_core.plugins import installed
 from t2t_core.records import Brief, Proposal, Response, Sampling, Task
 from t2t_core.registry import Spec
 from t2t_core.settings import integer, no_argument, one_of, read_settings
-from t2t_plugins.contexts.compact import brief_text, read_proposal
-from t2t_plugins.designers.reader import read_reply, take_summary
+from t2t_plugins.contexts.compact import brief_text, proposal_text, read_proposal
+from t2t_plugins.designers.reader import Form, read_reply
 
 _READERS = {"attempts": integer(1, 20), "brief": one_of(("auto", "prose", "compact"))}
 
@@ -49,7 +51,8 @@ class LanguageModelDesigner:
 
     def propose(self, brief: Brief) -> Proposal:
         policy = self._policy(brief)
-        prompt = self._prompt(brief, policy)
+        compact = self._compact(policy)
+        prompt = brief_text(brief.previous.to_dict(), brief.compact) if compact else brief.text
         brief.shown(prompt)
         responses: list[Response] = []
         while len(responses) < self._manner.attempts and (not responses or responses[-1].error):
@@ -59,7 +62,8 @@ class LanguageModelDesigner:
         if reply.error:
             notes = (f"the call failed {len(responses)} times; the last time: {reply.error}",)
             return Proposal(reply.text, None, notes=notes, prompt=prompt, responses=responses)
-        return read(reply.text, prompt, responses, brief)
+        reading = read_reply(reply.text, form_of(brief, compact), cut=reply.finish_reason == "length")
+        return Proposal(reply.text, reading.data, reading.summary, reading.notes, prompt, responses)
 
     def _call(self, policy: Any, task: Task) -> Response:
         try:
@@ -69,21 +73,27 @@ class LanguageModelDesigner:
         except Exception as error:  # noqa: BLE001 - a stranger's policy: its fault is a failed call, and the next one may succeed
             return Response("", finish_reason="error", error=f"{type(error).__name__}: {error}"[:500])
 
-    def _prompt(self, brief: Brief, policy: Any) -> str:
+    def _compact(self, policy: Any) -> bool:
         form = self._manner.brief if self._manner.brief != "auto" else policy.describe().get("brief", "prose")
-        return brief_text(brief.previous.to_dict(), brief.compact) if form == "compact" else brief.text
+        return bool(form == "compact")
 
 
-def read(text: str, prompt: str, responses: list[Response], brief: Brief) -> Proposal:
-    """A reply as a proposal: the last JSON object, without its summary, in prose or compact form."""
-    reading = read_reply(text)
-    if reading.data is None:
-        return Proposal(text, None, notes=reading.notes, prompt=prompt, responses=responses)
-    parsed, summary = take_summary(reading.data)
+def form_of(brief: Brief, compact: bool) -> Form:
+    """What a reply to the brief is read for."""
     current = brief.previous.to_dict()
     knobs = next((tuple(v) for v in current.values() if isinstance(v, Mapping)), ())
-    parsed = read_proposal(parsed, knobs) or parsed
-    return Proposal(text, parsed, summary, reading.notes, prompt, responses)
+    group_of = getattr(brief.state.testbed, "group_of", None) or (lambda text: text if text in current else None)
+
+    def shown(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
+        text = proposal_text(configuration) if compact else readable(configuration)
+        data: Mapping[str, Any] = json.loads(text)
+        return (read_proposal(data, knobs) or data) if compact else data
+
+    def of_list(values: Sequence[Any]) -> Mapping[str, Any]:
+        return (read_proposal({"": list(values)}, knobs) or {})[""]
+
+    known = [(c, shown(c)) for c in (*(r.configuration for r in brief.state.rounds), current)]
+    return Form(tuple(current), knobs, group_of, known, of_list if compact else None)
 
 
 def llm(argument: str, settings: Mapping[str, str]) -> LanguageModelDesigner:

@@ -1,203 +1,349 @@
-"""Reads a designer's reply: the last JSON object in it, mended where that is safe, every mend reported.
+"""Reads a designer's reply: the one configuration that it proposes, or that there is none (our choice throughout).
 
-Read are JSON objects with these mends: trailing commas, `//` and `/* */` comments, NaN and infinities (they become null: a
-missing number). Prose, code fences and thoughts around the object do not matter; an object that is cut off does not count.
-The reader never backs up over text it has read, so its time is linear in the length of any reply. (Our choice throughout.)
+A comparison of designers is worth what its reader is worth: a reply that is read wrongly counts as a decision of the designer.
+So a reply is mended where it can mean one thing only, each mend is noted, and everything else is unreadable. docs/designers.md
+has the rule case by case.
+
+1. Thoughts are set aside (`t2t_core.reading.thoughts`). Of the rest every outermost JSON object is read, loosely
+   (`t2t_core.reading.loose_json`). One that breaks off makes the reply unreadable, for what stands in it or behind it may be
+   a part of it; one that only sketches the form (`{"3": {...}}`) is passed over.
+2. An object proposes where it names a group (a map size), itself or in a wrapper, by group or by knob. What proposes nothing
+   (`{}` in a closing remark) is passed over. Without any object a table of groups and knobs counts.
+3. Objects that name different groups are taken together. Where two differ in a group, the one that repeats a configuration
+   that the brief showed is set aside; if two are left, the reply has two proposals and is unreadable.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from t2t_core.reading import loose_json
+from t2t_core.reading.thoughts import set_aside_thoughts
+
 MAX_CHARACTERS = 200_000
-MAX_DEPTH = 16
-MAX_VALUES = 20_000
-MAX_DIGITS = 40
 MAX_SUMMARY = 2_000
-_SPACE = re.compile(r"[ \t\r\n]*+")
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*+')
-_NUMBER = re.compile(r"[-+]?[0-9][0-9.eE+-]*+")
-_WORD = re.compile(r"-?[A-Za-z]++")
-_LINE = re.compile(r"[^\n]*+")
-_WORDS = {"true": True, "false": False, "null": None}
-_NOT_FINITE = ("NaN", "Infinity", "-Infinity", "nan", "inf", "-inf")
+_STARTS = re.compile(r"""\{(?=\s*+(?:["'“‘}\w$.…]|//|/\*|\#))|\[(?=\s*+\{)""")
+_PERCENT = re.compile(r"\s*+([-+]?+[0-9]{1,20}+(?:\.[0-9]{1,20}+)?+)\s?+%\s*+")
+_DECIMAL = re.compile(r"\s*+[-+]?+(?:[0-9]{1,20}+(?:\.[0-9]{0,20}+)?+|\.[0-9]{1,20}+)\s*+")
+_DEEPEST = 4  # wrappers around a configuration
+
+Ratios = dict[str, Any]
+Groups = dict[str, Ratios]
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a reply is read for. groups: the names a configuration has. knobs: of each group, in order. group_of: the group
+    that a key means ("3x3" -> "3"), None where none. known: the configurations that the brief showed, the one in force last,
+    each exactly and as it was shown. of_list: a group's values from a list of numbers, where lists were asked for."""
+
+    groups: Sequence[str]
+    knobs: Sequence[str]
+    group_of: Callable[[str], str | None]
+    known: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]] = ()
+    of_list: Callable[[Sequence[Any]], Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True)
 class Reading:
-    """`data` is the last object, None where there is none; `notes` say what was mended, or why nothing could be read."""
+    """`data` is the proposed configuration (group -> knob -> value), None where the reply has none or more than one; `notes`
+    say what was mended, or why it is unreadable."""
 
-    data: dict[str, Any] | None
+    data: Groups | None
+    summary: str | None = None
     notes: tuple[str, ...] = ()
 
 
-def read_reply(text: str) -> Reading:
-    """The last JSON object of a reply. Never raises; of a longer reply the last 200,000 characters count."""
-    text, notes = _answer_part(text)
-    best: Reading | None = None
-    position, comment_end = 0, text.rfind("*/")
-    while (start := text.find("{", position)) >= 0:
-        scanner = _Scanner(text, start, comment_end)
-        try:
-            data = scanner.value(0)
-            best = Reading(data, tuple(notes + scanner.notes))
-            position = scanner.position
-        except _Unreadable:
-            position = max(scanner.position, start + 1)
-    return best or Reading(None, (*notes, "no complete JSON object in the reply"))
-
-
-def take_summary(data: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
-    """The object without its "summary", and the summary as one printable line of at most 2,000 characters."""
-    rest = {key: value for key, value in data.items() if key != "summary"}
-    said = data.get("summary")
-    if not isinstance(said, str):
-        return rest, None
-    return rest, "".join(c for c in " ".join(said.split()) if c.isprintable())[:MAX_SUMMARY] or None
-
-
-def _answer_part(text: str) -> tuple[str, list[str]]:
-    """What comes after the thoughts; nothing where the thoughts never end."""
-    notes = []
-    if len(text) > MAX_CHARACTERS:
-        notes.append(f"only the last {MAX_CHARACTERS} of {len(text)} characters were read")
-        text = text[-MAX_CHARACTERS:]
-    before, marker, after = text.rpartition("</think>")
-    if marker:
-        return after, notes
-    if after.lstrip().startswith("<think>"):
-        return "", [*notes, "the reply ends within its thoughts"]
-    return after, notes
-
-
 class _Unreadable(Exception):
-    """The text at the scanner's position is no JSON."""
+    """Why a reply cannot be read."""
 
 
-class _Scanner:
-    """Reads one value from `start` on; `position` is where it stands, or stopped."""
+@dataclass
+class _Candidate:
+    """An object that names groups."""
 
-    def __init__(self, text: str, start: int, comment_end: int) -> None:
-        self.text, self.position, self.comment_end = text, start, comment_end
-        self.notes: list[str] = []
-        self.values = 0
+    groups: Groups
+    summary: str | None
 
-    def value(self, depth: int) -> Any:
-        self.values += 1
-        if depth > MAX_DEPTH or self.values > MAX_VALUES:
-            raise _Unreadable
-        character = self._peek()
-        if character == "{":
-            return self._object(depth)
-        if character == "[":
-            return self._array(depth)
-        if character == '"':
-            return self._string()
-        return self._number() if character in "+-0123456789" and character else self._word()
 
-    def _object(self, depth: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        self.position += 1
-        while not self._closes("}"):
-            if self._peek() != '"':
-                raise _Unreadable
-            key = self._string()
-            if self._peek() != ":":
-                raise _Unreadable
-            self.position += 1
-            if key in found:
-                self._note(f"the key {_short(key)} stands twice; the last counts")
-            found[key] = self.value(depth + 1)
-            self._separator("}")
-        return found
+@dataclass
+class _Reader:
+    form: Form
+    notes: list[str] = field(default_factory=list)
 
-    def _array(self, depth: int) -> list[Any]:
-        found: list[Any] = []
-        self.position += 1
-        while not self._closes("]"):
-            found.append(self.value(depth + 1))
-            self._separator("]")
-        return found
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
 
-    def _closes(self, bracket: str) -> bool:
-        if self._peek() != bracket:
-            return False
-        self.position += 1
-        return True
 
-    def _separator(self, bracket: str) -> None:
-        """After an element: a comma, or the closing bracket (left for the caller). A comma before the bracket is mended."""
-        if self._peek() == ",":
-            self.position += 1
-            if self._peek() == bracket:
-                self._note("a trailing comma was dropped")
-        elif self._peek() != bracket:
-            raise _Unreadable
+def read_reply(text: str, form: Form, cut: bool = False) -> Reading:
+    """The configuration that a reply proposes. Never raises; of a longer reply the last 200,000 characters count. Of a reply
+    that was `cut` at the token limit nothing counts unless it names every group: what is missing may have been still to come."""
+    reader = _Reader(form)
+    try:
+        groups, summary = _read(text, reader)
+        if cut and not set(form.groups) <= set(groups):
+            raise _Unreadable("the reply was cut before it named every group")
+    except _Unreadable as error:
+        return Reading(None, None, (*reader.notes, str(error)))
+    return Reading(groups, summary, tuple(reader.notes))
 
-    def _peek(self) -> str:
-        """The next character that is neither space nor comment, "" at the end."""
-        while True:
-            self.position = self._match(_SPACE)
-            if self.text.startswith("//", self.position):
-                self.position = self._match(_LINE)
-            elif self.text.startswith("/*", self.position):
-                if self.position + 2 > self.comment_end:  # never closed: known without another search
-                    raise _Unreadable
-                self.position = self.text.index("*/", self.position + 2) + 2
-            else:
-                return self.text[self.position : self.position + 1]
-            self._note("a comment was dropped")
 
-    def _string(self) -> str:
-        start, self.position = self.position, self._match(_STRING)
-        if self.text[self.position : self.position + 1] != '"':
-            raise _Unreadable
-        self.position += 1
-        try:
-            return str(json.loads(self.text[start : self.position])).encode("utf-8", "replace").decode()
-        except ValueError:
-            raise _Unreadable from None
+def printable_summary(said: Any) -> str | None:
+    """A designer's own explanation as one printable line of at most 2,000 characters; None where it gave none."""
+    if not isinstance(said, str):
+        return None
+    return "".join(c for c in " ".join(said.split()) if c.isprintable())[:MAX_SUMMARY] or None
 
-    def _number(self) -> Any:
-        if self.text.startswith("-I", self.position) or self.text.startswith("-i", self.position):
-            return self._word()
-        start, self.position = self.position, self._match(_NUMBER)
-        digits = self.text[start : self.position]
-        if not digits:
-            raise _Unreadable
-        if len(digits) > MAX_DIGITS:
-            self._note(f"a number of {len(digits)} characters counts as missing")
-            return None
-        try:
-            number = float(digits)
-        except ValueError:
-            raise _Unreadable from None
-        if not math.isfinite(number):
-            self._note(f"the number {digits} is infinite and counts as missing")
-            return None
-        return int(digits) if digits.lstrip("+-").isdigit() else number
 
-    def _word(self) -> Any:
-        start, self.position = self.position, self._match(_WORD)
-        word = self.text[start : self.position]
-        if word in _NOT_FINITE:
-            self._note(f"{word} counts as missing")
-            return None
-        if word not in _WORDS:
-            raise _Unreadable
-        return _WORDS[word]
+def _read(text: str, reader: _Reader) -> tuple[Groups, str | None]:
+    said = set_aside_thoughts(text)
+    if said.unfinished:
+        reader.note("the reply ends within its thoughts")
+    if len(said.text) > MAX_CHARACTERS:
+        reader.note(f"only the last {MAX_CHARACTERS} of {len(said.text)} characters were read")
+    body = said.text[-MAX_CHARACTERS:]
+    candidates = _candidates(body, reader) or _table(body, reader)
+    if not candidates:
+        raise _Unreadable(f"nothing in the reply names one of {', '.join(reader.form.groups)[:80]}")
+    groups = _together(candidates, reader)
+    _as_in_force(groups, reader)
+    return groups, next((c.summary for c in reversed(candidates) if c.summary), None)
 
-    def _match(self, pattern: re.Pattern[str]) -> int:
-        match = pattern.match(self.text, self.position)
-        return match.end() if match else self.position
 
-    def _note(self, note: str) -> None:
-        if note not in self.notes and len(self.notes) < 20:
-            self.notes.append(note)
+def _candidates(text: str, reader: _Reader) -> list[_Candidate]:
+    candidates: list[_Candidate] = []
+    for value in loose_json.values(text, _STARTS):
+        if isinstance(value, loose_json.Broken):
+            if value.meant and not value.sketch:
+                raise _Unreadable(f"an object in the reply cannot be read: {value.why}"[:180])
+            continue
+        found = _proposals(value.data, reader, None, 0)
+        if found:
+            for note in value.notes:
+                reader.note(note)
+        candidates += found
+    return candidates
+
+
+# --- what one object proposes
+
+
+def _proposals(data: Any, reader: _Reader, summary: str | None, depth: int) -> list[_Candidate]:
+    """The configurations in a value: itself, or what it wraps."""
+    if depth > _DEEPEST or not isinstance(data, (dict, list)):
+        return []
+    if isinstance(data, list):
+        rows = _rows(data, reader)
+        return [_Candidate(rows, summary)] if rows else [c for item in data for c in _proposals(item, reader, summary, depth + 1)]
+    summary = printable_summary(data.get("summary")) or summary
+    groups = _by_group(data, reader) or _by_knob(data, reader) or _rows([data], reader)
+    if groups:
+        return [_Candidate(groups, summary)]
+    return [c for item in data.values() for c in _proposals(item, reader, summary, depth + 1)]
+
+
+def _by_group(data: Mapping[str, Any], reader: _Reader) -> Groups:
+    """`{"3": {...}, "4x4": {...}}`; nothing where no group has knobs (what is said of groups may be anything)."""
+    named = {key: reader.form.group_of(key) for key in data}
+    if not any(named[key] is not None and _sets_knobs(value, reader.form) for key, value in data.items()):
+        return {}
+    groups: Groups = {}
+    for key, value in data.items():
+        group = named[key]
+        if group is not None:
+            if key != group:
+                reader.note(f"the key {_short(key)} was read as {group}")
+            _set(groups, group, _ratios(group, value, reader))
+        elif _sets_knobs(value, reader.form):
+            raise _Unreadable(f"{_short(key)} is set and names no group")
+        elif key != "summary":
+            reader.note(f"the key {_short(key)} names no group and was left out")
+    return groups
+
+
+def _sets_knobs(value: Any, form: Form) -> bool:
+    if isinstance(value, dict):
+        return any(_knob(key, form) for key in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(x, (int, float)) for x in value)
+
+
+def _set(groups: Groups, group: str, ratios: Ratios) -> None:
+    if groups.setdefault(group, ratios) != ratios:
+        raise _Unreadable(f"the group {_short(group)} stands twice, with two values")
+
+
+def _by_knob(data: Mapping[str, Any], reader: _Reader) -> Groups:
+    """`{"data_ratio": {"3": 0.5, "4": 0.5}, ...}`, turned round."""
+    by_knob = {knob: values for key, values in data.items() if (knob := _knob(key, reader.form))}
+    if not any(isinstance(values, dict) for values in by_knob.values()):
+        return {}
+    groups: Groups = {}
+    for knob, values in by_knob.items():
+        if not isinstance(values, dict):
+            raise _Unreadable(f"{knob} is set for no group")
+        for name, value in values.items():
+            group = reader.form.group_of(name)
+            if group is None or isinstance(value, (dict, list)) or knob in groups.setdefault(group, {}):
+                raise _Unreadable(f"{knob} is set for {_short(name)}, which is no group or stands twice")
+            groups[group][knob] = _number(value, reader)
+    reader.note("an object by knob was turned into one by group")
+    return groups
+
+
+def _rows(data: Sequence[Any], reader: _Reader) -> Groups:
+    """`[{"size": 3, "data_ratio": 0.5, ...}, ...]`: each names its group in one field."""
+    groups: Groups = {}
+    for item in data:
+        if not isinstance(item, dict) or not any(_knob(key, reader.form) for key in item):
+            return {}
+        others = [v for k, v in item.items() if not _knob(k, reader.form) and isinstance(v, (str, int))]
+        names = {name for v in others if (name := reader.form.group_of(str(v))) is not None}
+        if len(names) != 1:
+            return {}
+        group = names.pop()
+        _set(groups, group, _ratios(group, {k: v for k, v in item.items() if _knob(k, reader.form)}, reader))
+    if groups:
+        reader.note("a group that is named in a field was read")
+    return groups
+
+
+def _ratios(group: str, value: Any, reader: _Reader) -> Ratios:
+    """What is proposed for one group."""
+    knobs = reader.form.knobs
+    if isinstance(value, list):
+        if reader.form.of_list is None:
+            raise _Unreadable(f"the group {group} has a list: ratios or percents? The form asked for is an object")
+        if len(value) != len(knobs):
+            raise _Unreadable(f"the group {group} has {len(value)} values, not {len(knobs)}")
+        return dict(reader.form.of_list(value))
+    if not isinstance(value, dict):
+        raise _Unreadable(f"the group {group} has {_short(str(value))} instead of its {len(knobs)} knobs")
+    ratios: Ratios = {}
+    for key, number in value.items():
+        knob = _knob(key, reader.form)
+        name, number = knob or key, _number(number, reader)
+        if ratios.get(name, number) != number:
+            raise _Unreadable(f"{group}.{name} stands twice, with two values")
+        if knob not in (None, key):
+            reader.note(f"the key {_short(key)} was read as {knob}")
+        ratios[name] = number
+    if not any(knob in ratios for knob in knobs):
+        raise _Unreadable(f"the group {group} names none of {', '.join(knobs)}")
+    return ratios
+
+
+def _knob(key: str, form: Form) -> str | None:
+    """The knob that a key means: in other letters ("Data ratio", dataRatio), or by the first word that is its alone ("data")."""
+    plain = _letters(key)
+    exact = [knob for knob in form.knobs if _letters(knob) == plain]
+    first = [knob for knob in form.knobs if _letters(knob.split("_")[0]) == plain]
+    return exact[0] if exact else first[0] if len(first) == 1 else None
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum())
+
+
+def _number(value: Any, reader: _Reader) -> Any:
+    """A number, also where it stands as text or as `30%`; anything else is left for Project to refuse by name."""
+    if not isinstance(value, str):
+        return value
+    if match := _PERCENT.fullmatch(value):
+        reader.note("a percentage was read as a ratio")
+        return float(match[1]) / 100
+    if _DECIMAL.fullmatch(value):
+        reader.note("a number that stood as text was read")
+        return float(value)
+    return value
+
+
+# --- several objects
+
+
+def _together(candidates: Sequence[_Candidate], reader: _Reader) -> Groups:
+    """One proposal of all objects: those that repeat a whole configuration of the brief count only where nothing else does."""
+    form = reader.form
+
+    def quotes(candidate: _Candidate) -> bool:
+        return any(len(candidate.groups) == len(k[0]) > 1 and _repeats(candidate.groups, k) for k in form.known)
+
+    new = [candidate for candidate in candidates if not quotes(candidate)]
+    if new and len(new) < len(candidates):
+        reader.note("a configuration that the brief showed was passed over")
+    counted = new or candidates
+    groups: Groups = {}
+    for name in dict.fromkeys(name for candidate in counted for name in candidate.groups):
+        proposed: list[Ratios] = []
+        for ratios in sorted((c.groups[name] for c in counted if name in c.groups), key=len, reverse=True):
+            if not any(ratios.items() <= fuller.items() for fuller in proposed):
+                proposed.append(ratios)
+        if len(proposed) > 1:
+            proposed = [p for p in proposed if not any(_repeats({name: p}, k) for k in form.known)]
+            if len(proposed) != 1:
+                raise _Unreadable(f"the reply has two different proposals for {_short(name)}")
+        groups[name] = proposed[0]
+    if len(counted) > 1:
+        reader.note(f"{len(counted)} objects were taken together")
+    return groups
+
+
+def _repeats(groups: Groups, known: tuple[Mapping[str, Any], Mapping[str, Any]]) -> bool:
+    """Whether every value is that of a known configuration, exactly or as the brief showed it."""
+
+    def same(value: Any, group: str, knob: str) -> bool:
+        exact, shown = (one.get(group, {}).get(knob) for one in known)
+        numbers = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in (value, shown))
+        return bool(value == exact or numbers and abs(value - shown) < 1e-9)
+
+    return all(same(value, group, knob) for group, ratios in groups.items() for knob, value in ratios.items())
+
+
+def _as_in_force(groups: Groups, reader: _Reader) -> None:
+    """A reply that repeats the configuration in force, as it was shown, means that one and not its rounding."""
+    if not reader.form.known or not _repeats(groups, reader.form.known[-1]):
+        return
+    for group, ratios in groups.items():
+        for knob in ratios:
+            ratios[knob] = reader.form.known[-1][0][group][knob]
+    reader.note("the reply repeats the configuration in force")
+
+
+# --- a table
+
+
+def _table(text: str, reader: _Reader) -> list[_Candidate]:
+    """The Markdown tables whose header names knobs and whose rows name groups; nothing where there is none."""
+    tables: list[Groups] = []
+    header: list[str | None] = []
+    for line in text.split("\n"):
+        if "|" not in line:
+            header = []
+            continue
+        cells = [cell.strip(" *`_\t\r") for cell in line.strip().strip("|").split("|")]
+        if not header:
+            header = [_knob(cell, reader.form) for cell in cells]
+            named = [knob for knob in header if knob]
+            header = header if named and len(set(named)) == len(named) else []
+            tables.append({})
+        elif group := next((g for cell in cells if (g := reader.form.group_of(cell)) is not None), None):
+            _set(tables[-1], group, _row(group, header, cells, reader))
+    filled = [table for table in tables if table]
+    if filled:
+        reader.note("a table was read")
+    return [_Candidate(table, None) for table in filled]
+
+
+def _row(group: str, header: Sequence[str | None], cells: Sequence[str], reader: _Reader) -> Ratios:
+    if len(cells) != len(header):
+        raise _Unreadable(f"the table's row for {_short(group)} has {len(cells)} cells, its header {len(header)}")
+    ratios = {knob: _number(cell, reader) for knob, cell in zip(header, cells, strict=True) if knob}
+    if not all(isinstance(value, float) for value in ratios.values()):
+        raise _Unreadable(f"the table's row for {_short(group)} has something that is no number")
+    return ratios
 
 
 def _short(text: str) -> str:

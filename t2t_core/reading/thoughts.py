@@ -1,0 +1,85 @@
+"""Sets aside what a model thought, so that a draft never counts as what it said (our choice of marks and rule).
+
+A server with a reasoning parser hides a model's thoughts; one without leaves them in the text. A reply must be worth the same
+on both, so every reader of replies asks here first. Marks of thought are those that such servers know:
+
+* `<think>…</think>`, and the same with `thinking`, `thought`, `reasoning` and `seed:think` (upper or lower case, attributes
+  in the opening mark allowed); `[THINK]…[/THINK]`; `◁think▷…◁/think▷`; `<|begin_of_thought|>…<|end_of_thought|>`;
+  `<|START_THINKING|>…<|END_THINKING|>`.
+* In a harmony transcript the channel `analysis`: from `<|channel|>analysis` to the message's end. Where the special tokens
+  were dropped, such a text begins with the word "analysis", run together with the next, and the answer follows the last
+  "assistantfinal".
+
+A mark ends only what a mark of its own kind began. A thought without an end runs to the end of the text. An end without a
+beginning ends a thought that began with the text (chat templates often open it in the prompt).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_MARK = re.compile(
+    r"""
+      <(?P<tag>/?+(?:think|thinking|thought|reasoning|seed:think))(?:\s[^<>\n]{0,60}+)?+(?<!/)>
+    | \[(?P<square>/?+)THINK\]
+    | ◁(?P<triangle>/?+)think▷
+    | <\|(?P<phrase>begin|end)_of_thought\|>
+    | <\|(?P<token>START|END)_THINKING\|>
+    | (?P<header>(?:<\|start\|>[^<\n]{0,40}+)?+<\|channel\|>\s{0,4}+(?P<channel>[a-z]{1,20}+)[^<\n]{0,100}+(?:<\|message\|>)?+)
+    | <\|(?P<message>end|return|call|start|message)\|>(?:(?<=<\|start\|>)[a-z]{1,20}+(?=<\|))?+
+    """,
+    re.VERBOSE | re.IGNORECASE | re.ASCII,
+)
+_BEGINS = re.compile(r"\s*+analysis(?=\w)", re.IGNORECASE | re.ASCII)
+_FINAL = "assistantfinal"
+_HARMONY = "harmony"
+
+
+class Said(NamedTuple):
+    """A reply without its thoughts; `unfinished`: it ends within one."""
+
+    text: str
+    unfinished: bool = False
+
+
+def set_aside_thoughts(text: str) -> Said:
+    """What a model said, its thoughts set aside. Time is linear in the length of the text."""
+    if _BEGINS.match(text):
+        before, final, after = text.rpartition(_FINAL)
+        if final:
+            text = after
+        elif text.lstrip()[len("analysis")].isupper():  # "analysisWe need to": cut off before its answer
+            return Said("", unfinished=True)
+    kept: list[str] = []
+    thought: str | None = None  # the kind of the one that is open
+    position = 0
+    for mark in _MARK.finditer(text):
+        kind, begins, ends = _kind(mark)
+        if thought is None:
+            kept.append(text[position : mark.start()])
+            position = mark.end()
+            if begins:
+                thought = kind
+            elif kind != _HARMONY:
+                kept.clear()  # it began with the text
+        elif kind == thought and ends:
+            thought, position = None, mark.end()
+    if thought is None:
+        kept.append(text[position:])
+    return Said("".join(kept), thought is not None)
+
+
+def _kind(mark: re.Match[str]) -> tuple[str, bool, bool]:
+    """The kind of a mark, and whether it begins or ends a thought of that kind."""
+    name = mark.lastgroup or ""
+    written = mark[name].lower()
+    if name == "message":
+        return _HARMONY, False, written != "message"
+    if name == "header":
+        name, ends = _HARMONY, mark["channel"].lower() != "analysis"
+    elif name == "tag":
+        name, ends = written.removeprefix("/"), written.startswith("/")
+    else:
+        ends = written in ("/", "end")
+    return name, not ends, ends
