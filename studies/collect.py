@@ -12,7 +12,6 @@ seed_1/rule_F/                  an arm: run.json, summary.json, summary.md; metr
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Iterator, Mapping
@@ -26,16 +25,20 @@ from t2t_core.plugins import installed
 from t2t_core.run.closing_bench import measured
 from t2t_core.run.round_files import finished_rounds, open_run
 from t2t_core.store import folders, jsonlines
+from t2t_core.store.paths import SafePath
 
 KEPT = ("run.json", "summary.json", "summary.md")
 
 
-def collect(sweep: Path, folder: Path) -> None:
-    result = json.loads((sweep / "sweep.json").read_text())
-    for path in (sweep / "run.json", sweep / "sweep.json", sweep / "sweep.md", *sweep.glob("*.svg")):
-        folders.write_atomic(folder / path.name, path.read_bytes())
-    for arm in sorted(sweep.glob("seed_*/*/")):
-        _arm(arm, folder / arm.relative_to(sweep))
+def collect(source: Path, folder: Path) -> None:
+    sweep = SafePath(source)
+    result = folders.read_json(sweep / "sweep.json")
+    pictures = [entry.name for entry in sweep.entries() if entry.name.endswith(".svg")]
+    for name in ("run.json", "sweep.json", "sweep.md", *pictures):
+        folders.write_atomic(folder / name, folders.read_bytes(sweep / name))
+    for seed in (entry for entry in sweep.entries() if entry.name.startswith("seed_")):
+        for arm in seed.entries():
+            _arm(arm, folder / seed.name / arm.name)
     outcomes: dict[str, dict[str, Any]] = {}
     for row in result["arms"]:
         for seed in row["seeds"]:
@@ -43,23 +46,23 @@ def collect(sweep: Path, folder: Path) -> None:
     folders.write_json(folder / "outcomes.json", outcomes)
 
 
-def _arm(arm: Path, folder: Path) -> None:
+def _arm(arm: SafePath, folder: Path) -> None:
     for name in KEPT:
-        folders.write_atomic(folder / name, (arm / name).read_bytes())
+        folders.write_atomic(folder / name, folders.read_bytes(arm / name))
     metrics, designs = [], []
     for files in finished_rounds(arm):
         if files.index or arm.name == "shared":  # an arm's round 0 is the shared one
-            lines = files.metrics.read_text().splitlines() if files.metrics.exists() else []
-            metrics += [{"round": files.index, **json.loads(line)} for line in lines]
+            lines = jsonlines.read(files.metrics) if files.metrics.exists() else ()
+            metrics += [{"round": files.index, **line.value} for line in lines]
         if files.projection.exists():
             parts = {"proposal": files.read_proposal(), "projection": files.read_projection()}
-            designs.append({"after_round": files.index, "saw": files.context.read_text(), **parts})
+            designs.append({"after_round": files.index, "saw": folders.read_text(files.context), **parts})
     for name, rows in (("metrics.jsonl", metrics), ("designs.jsonl", designs)):
         if rows:
             folders.write_atomic(folder / name, "".join(jsonlines.dumps(row) + "\n" for row in rows))
 
 
-def _solved(seed: Path, arm: str) -> dict[str, Any]:
+def _solved(seed: SafePath, arm: str) -> dict[str, Any]:
     place, name = (seed / "shared", "base") if arm == BASE else (seed / arm_name(*arm.split(" ", 1)), "designed")
     _, experiment = open_run(place)
     found = measured(experiment, installed().testbeds.make(experiment.testbed), place / "bench", name)
@@ -81,7 +84,7 @@ def differences(outcomes: Mapping[str, Any], arm: str, against: str, chosen: str
 
 def check(folder: Path) -> int:
     """How many differences were computed anew. Exits where one is not what sweep.json says."""
-    result, outcomes = (json.loads((folder / name).read_text()) for name in ("sweep.json", "outcomes.json"))
+    result, outcomes = (folders.read_json(folder / name) for name in ("sweep.json", "outcomes.json"))
     for line in result["differences"]:
         made = differences(outcomes, line["arm"], line["against"], line["set"], line["metric"])
         if not all(math.isclose(line[k], made[k], abs_tol=1e-9) for k in ("value", "low", "high")):

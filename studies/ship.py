@@ -5,7 +5,6 @@ python studies/ship.py SWEEP
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,13 @@ from t2t_core.loop.sweep import arm_name
 from t2t_core.run.closing_bench import read_table
 from t2t_core.run.round_files import RoundFiles, open_run
 from t2t_core.store import folders
+from t2t_core.store.paths import SafePath
 
 SEED, CONTEXT = 6, "F"
 SHIPPED = {"designed": "checkpoint", "control": "fixed"}
 
 
-def recipe(folder: Path, designer: str) -> dict[str, Any]:
+def recipe(folder: SafePath, designer: str) -> dict[str, Any]:
     """Where a checkpoint comes from and what it was measured at."""
     manifest, experiment = open_run(folder)
     environment = manifest["sessions"][-1]["environment"]
@@ -43,16 +43,15 @@ def recipe(folder: Path, designer: str) -> dict[str, Any]:
 
 
 def main(sweep: Path) -> None:
-    for name, designer in SHIPPED.items():
-        arm, target = sweep / f"seed_{SEED}" / arm_name(designer, CONTEXT), shipped(name)
+    for shipment, designer in SHIPPED.items():
+        arm, target = SafePath(sweep) / f"seed_{SEED}" / arm_name(designer, CONTEXT), shipped(shipment)
         _, experiment = open_run(arm)
         made = RoundFiles(arm, experiment.rounds - 1).checkpoint
-        target.mkdir(exist_ok=True)
-        for file in sorted(shipped().iterdir()):  # tokenizer, template and configuration are the warm-up's
+        for file in SafePath(shipped()).entries():  # tokenizer, template and configuration are the warm-up's
             if file.name not in ("model.safetensors", "recipe.json", "metrics.jsonl"):
-                shutil.copyfile(file, target / file.name)
-        for file in ("model.safetensors", "adaptive_weights.json"):
-            shutil.copyfile(made / file, target / file)
+                folders.write_atomic(target / file.name, folders.read_bytes(file))
+        for name in ("model.safetensors", "adaptive_weights.json"):
+            folders.write_atomic(target / name, folders.read_bytes(made / name))
         folders.write_json(target / "recipe.json", recipe(arm, designer))
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
-from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS
 from t2t_core.evaluation.evaluate import scored
 from t2t_core.hookspecs import Testbed
 from t2t_core.registry import plain
-from t2t_core.store import folders, jsonlines
+from t2t_core.store import folders
+from t2t_core.store.paths import SafePath
 from t2t_leaderboard import defaults, reported
 from t2t_leaderboard.folder import Bench, Row
 from t2t_leaderboard.table import natural, tabulate
@@ -24,14 +22,15 @@ def measured(bench: Bench, row: Row) -> dict[str, Any]:
     """One row's figures, recomputed from the raw text of its answers."""
     evaluation = bench.evaluation(row.sampling)
     path = row.folder / ANSWERS
+    tables = tabulate(bench.testbed, scored(evaluation, path), evaluation.samples)
     caveat = row.facts["describe"].get("caveat")
     return {
         "row": row.name,
         "policy": row.facts["policy"],
         **({"caveat": plain(caveat)[:60]} if isinstance(caveat, str) else {}),
         "sampling": row.facts["sampling"],
-        "answers_sha256": sha256(path),
-        "tables": tabulate(bench.testbed, scored(evaluation, path), evaluation.samples),
+        "answers_sha256": folders.sha256(path),
+        "tables": tables,
     }
 
 
@@ -138,16 +137,5 @@ def _notes(testbed: str, tables: list[dict[str, Any]]) -> list[str]:
     return notes
 
 
-def sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    try:
-        with jsonlines.open_plain(path) as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
-    except OSError as error:
-        raise T2TError("the file cannot be read", where=str(path), cause=error.strerror or str(error)) from None
-    return digest.hexdigest()
-
-
-def write(folder: Path, board: Mapping[str, Any]) -> None:
+def write(folder: SafePath, board: Mapping[str, Any]) -> None:
     folders.write_json(folder / "leaderboard.json", board)

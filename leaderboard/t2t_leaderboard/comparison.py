@@ -13,8 +13,9 @@ from t2t_core.evaluation.evaluate import Evaluation, scored
 from t2t_core.evaluation.stats import Difference, holm, paired_difference
 from t2t_core.records import Metric, Scored
 from t2t_core.store import jsonlines
+from t2t_core.store.paths import SafePath
 from t2t_leaderboard import submission
-from t2t_leaderboard.folder import plain, read_bench
+from t2t_leaderboard.folder import read_bench
 from t2t_leaderboard.table import natural
 
 ASSUMPTIONS = (
@@ -32,7 +33,7 @@ class Side:
 
     label: str
     evaluation: Evaluation
-    answers: Path
+    answers: SafePath
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,10 @@ class Comparison:
 
 def read_side(path: Path) -> Side:
     """A bench folder with one row, a row's own folder (`DIR/rows/ROW`), or a submission."""
-    if (path / submission.METADATA).exists():
+    if (SafePath(path) / submission.METADATA).exists():
         read = submission.read(path)
-        return Side(f"{read.metadata['name']} ({read.metadata['policy']})", read.evaluation, plain(path / ANSWERS))
-    inside = path.parent.name == "rows" and (path / "row.json").exists()
+        return Side(f"{read.metadata['name']} ({read.metadata['policy']})", read.evaluation, read.folder / ANSWERS)
+    inside = path.parent.name == "rows" and (SafePath(path) / "row.json").exists()
     bench = read_bench(path.parent.parent if inside else path)
     row = submission.pick(bench.rows(), path.name if inside else None, path)
     return Side(row.facts["policy"], bench.evaluation(row.sampling), row.folder / ANSWERS)

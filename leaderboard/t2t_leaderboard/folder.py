@@ -25,6 +25,7 @@ from t2t_core.plugins import installed
 from t2t_core.records import InstanceSet, Sampling
 from t2t_core.store import folders, jsonlines
 from t2t_core.store.instance_files import read_instances
+from t2t_core.store.paths import SafePath
 
 KIND = "bench"
 MAX_SAMPLES = 1000
@@ -83,7 +84,7 @@ def choose(testbed: Testbed, source: InstanceSet, limit: int | None, base: str =
 class Row:
     """One policy of a bench folder."""
 
-    folder: Path
+    folder: SafePath
     facts: Mapping[str, Any]
 
     @property
@@ -104,7 +105,7 @@ class Bench:
     """A bench folder, read and checked as far as its shape goes. `sets` are the records in run.json, `stored` the
     instances of each."""
 
-    folder: Path
+    folder: SafePath
     settings: Mapping[str, Any]
     testbed: Testbed
     stored: Sequence[Sequence[Any]]
@@ -126,31 +127,30 @@ class Bench:
 
     def rows(self) -> list[Row]:
         """Every row of the folder, in the order of their names."""
-        root = plain(self.folder / "rows")
-        if not root.is_dir():
-            return []
+        root = self.folder / "rows"
         rows = []
-        for folder in sorted(root.iterdir()):
-            if not _NAME.fullmatch(folder.name) or not plain(folder).is_dir():
+        for folder in root.entries():
+            if not _NAME.fullmatch(folder.name) or not folder.is_dir():
                 raise T2TError(f"{ascii(folder.name)[:80]} is no row", where=str(root), next="remove it")
-            facts = folders.read_json(plain(folder / "row.json"))
+            facts = folders.read_json(folder / "row.json")
             typed(facts, {"format": int, **_ROW}, folder / "row.json")
             rows.append(Row(folder, facts))
         return rows
 
 
-def read_bench(folder: Path) -> Bench:
+def read_bench(path: Path | SafePath) -> Bench:
     """Read a bench folder; T2TError says what is wrong with which file."""
+    folder = SafePath.of(path)
     if not folder.is_dir():
         raise T2TError("there is no such folder", where=str(folder))
     settings = folders.read_manifest(folder, KIND)["settings"]
     check_settings(settings, folder / folders.MANIFEST)
     testbed: Testbed = installed().testbeds.make(settings["testbed"])
-    stored = [read_instances(testbed, plain(folder / "instances" / f"{s['name']}.jsonl")) for s in settings["sets"]]
+    stored = [read_instances(testbed, folder / "instances" / f"{s['name']}.jsonl") for s in settings["sets"]]
     return Bench(folder, settings, testbed, stored)
 
 
-def check_settings(settings: Mapping[str, Any], where: Path) -> None:
+def check_settings(settings: Mapping[str, Any], where: SafePath) -> None:
     """The types and bounds of what names the question: shared by bench folders and submissions."""
     typed(settings, _SETTINGS, where)
     for one in settings["sets"]:
@@ -168,7 +168,7 @@ def check_settings(settings: Mapping[str, Any], where: Path) -> None:
         raise T2TError(f"samples must lie in 1..{MAX_SAMPLES}", where=str(where))
 
 
-def typed(record: Mapping[str, Any], fields: Mapping[str, Any], where: Path) -> None:
+def typed(record: Mapping[str, Any], fields: Mapping[str, Any], where: SafePath) -> None:
     """Refuse a record that lacks a field or holds it with another type."""
     for name, kind in fields.items():
         value = record.get(name)
@@ -180,7 +180,7 @@ def typed(record: Mapping[str, Any], fields: Mapping[str, Any], where: Path) -> 
             )
 
 
-def read_sampling_record(record: Mapping[str, Any], where: Path) -> Sampling:
+def read_sampling_record(record: Mapping[str, Any], where: SafePath) -> Sampling:
     """The inverse of `asdict(sampling)`."""
     fields = {"temperature": int | float, "max_tokens": int, "top_p": int | float}
     typed(record, fields, where)
@@ -188,13 +188,6 @@ def read_sampling_record(record: Mapping[str, Any], where: Path) -> Sampling:
     if set(record) != {*fields, "thinking"} or not isinstance(thinking, bool | None):
         raise T2TError("the sampling is not one that this version knows", where=str(where))
     return Sampling(**record)
-
-
-def plain(path: Path) -> Path:
-    """The path, refused where it is a link: a stranger's folder must not point elsewhere."""
-    if path.is_symlink():
-        raise T2TError("a link is not followed", where=str(path), next="replace it by the file itself")
-    return path
 
 
 def row_name(policy: str, sampling: Sampling) -> str:

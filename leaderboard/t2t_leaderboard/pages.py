@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_core.store import folders, jsonlines
+from t2t_core.store import folders
+from t2t_core.store.paths import SafePath
 from t2t_leaderboard import html, markdown
-from t2t_leaderboard.folder import plain
 
 Json = Mapping[str, Any]
 PAGES: Mapping[str, Callable[[Json, Json | None], str]] = {"leaderboard.md": markdown.render, "leaderboard.html": html.render}
@@ -21,7 +20,7 @@ _SHOWN = 80
 _ANEW = "the same t2t bench writes it anew; so does t2t verify, once it is deleted"
 
 
-def page_problems(folder: Path, board: Json, empty: Json, fresh: Json) -> dict[str, str]:
+def page_problems(folder: SafePath, board: Json, empty: Json, fresh: Json) -> dict[str, str]:
     """By file, what is wrong with each page that is there and is not `board` under a status that the suite can have written.
 
     Such a status is `fresh` (what was found now), what was found before this (verification.json; where that was a fault, the page
@@ -31,13 +30,13 @@ def page_problems(folder: Path, board: Json, empty: Json, fresh: Json) -> dict[s
     before = _before(folder, fresh) or fresh
     problems = {}
     for name, render in PAGES.items():
-        path = plain(folder / name)
+        path = folder / name
         if not path.exists():
             continue
         try:
-            shown = _read(path)
-        except OSError as error:
-            problems[name] = f"{path}: it cannot be read: {error.strerror or error}"
+            shown = folders.read_bytes(path).decode("utf-8", "backslashreplace")
+        except T2TError as error:
+            problems[name] = f"{path}: it cannot be read: {error.cause or error.what}"
             continue
         wanted = [render(board, status) for status in (before, fresh, None)]
         if shown in wanted or (not before["verified"] and shown == render(empty, before)):
@@ -52,15 +51,10 @@ def page_problems(folder: Path, board: Json, empty: Json, fresh: Json) -> dict[s
     return problems
 
 
-def _read(path: Path) -> str:
-    with jsonlines.open_plain(path) as file:
-        return file.read(jsonlines.MAX_FILE).decode("utf-8", "backslashreplace")
-
-
-def _before(folder: Path, fresh: Json) -> Json | None:
+def _before(folder: SafePath, fresh: Json) -> Json | None:
     """The last outcome on record, where it can be one: verified as now (perhaps by another version), or not verified."""
     try:
-        record = folders.read_json(plain(folder / VERIFICATION))
+        record = folders.read_json(folder / VERIFICATION)
     except T2TError:  # missing or damaged; t2t verify writes it anew
         return None
     version, problems = record.get("version"), record.get("problems")

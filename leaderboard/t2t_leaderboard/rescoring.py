@@ -16,8 +16,9 @@ from t2t_core.evaluation.evaluate import Evaluation
 from t2t_core.hookspecs import Testbed
 from t2t_core.records import InstanceSet
 from t2t_core.store import folders, jsonlines
+from t2t_core.store.paths import SafePath
 from t2t_leaderboard import board, report
-from t2t_leaderboard.folder import Bench, Row, choose, plain, read_bench
+from t2t_leaderboard.folder import Bench, Row, choose, read_bench
 from t2t_leaderboard.pages import page_problems
 
 MOST = 20  # problems shown of one kind of check
@@ -48,20 +49,20 @@ class Verification:
         }
 
 
-def verify(folder: Path, pages: bool = True) -> Verification:
+def verify(path: Path | SafePath, pages: bool = True) -> Verification:
     """Check a bench folder: its sets, every answer, every verdict, every figure of `leaderboard.json`, and, where all that
     holds, its `pages` (Markdown and HTML; a missing one shows nothing false and is no problem).
 
     T2TError only where the folder cannot be read as a bench at all.
     """
+    folder = SafePath.of(path)
     bench = read_bench(folder)
     problems = list(set_problems(bench))
     rows = bench.rows()
     answers = 0
     for row in (r for r in rows if r.finished):
         evaluation = bench.evaluation(row.sampling)
-        path = plain(row.folder / ANSWERS)
-        found = list(few(answer_problems(evaluation, path)))
+        found = list(few(answer_problems(evaluation, row.folder / ANSWERS)))
         found = found or list(few(_log_problems(evaluation, row)))
         if evaluation.prompts_sha256() != row.facts["prompts_sha256"]:
             found.append(f"{row.folder / 'row.json'}: the prompts are not those that this version asks")
@@ -75,9 +76,10 @@ def verify(folder: Path, pages: bool = True) -> Verification:
     return replace(sound, problems=[*sound.problems, *wrong.values()], pages=wrong)
 
 
-def show(folder: Path, verification: Verification) -> None:
+def show(path: Path | SafePath, verification: Verification) -> None:
     """Let the folder's Markdown and HTML show the outcome beside the recomputed figures (none where the answers do not hold).
     A page that was found to show something else is left as it is."""
+    folder = SafePath.of(path)
     made = verification.board or board.empty(read_bench(folder))
     report.write(folder, made, verification.record(), keep=verification.pages)
 
@@ -95,7 +97,7 @@ def set_problems(bench: Bench) -> Iterator[str]:
     """Are the instances in the folder those that it names?"""
     for one in bench.sets:
         path = bench.folder / "instances" / f"{one['name']}.jsonl"
-        digest = board.sha256(path)
+        digest = folders.sha256(path)
         if digest != one["file_sha256"]:
             yield f"{path}: SHA-256 {digest[:16]}..., recorded {one['file_sha256'][:16]}..."
         yield from named_set_problems(bench.testbed, one, bench.settings["limit"], str(path), digest)
@@ -126,7 +128,7 @@ def named_set(testbed: Testbed, one: Mapping[str, Any]) -> InstanceSet | None:
     return testbed.load_set(one["base"])
 
 
-def answer_problems(evaluation: Evaluation, path: Path) -> Iterator[str]:
+def answer_problems(evaluation: Evaluation, path: SafePath) -> Iterator[str]:
     """Every answer of an export: foreign, missing, doubled or out of order, and verdicts that do not follow from the text."""
     asked = {(i.id, sample): i for i in evaluation.instances for sample in range(evaluation.samples)}
     order = iter(asked)
@@ -168,7 +170,7 @@ def _differing(record: Mapping[str, Any], verdict: Mapping[str, Any]) -> str:
 
 def _log_problems(evaluation: Evaluation, row: Row) -> Iterator[str]:
     """Does the export say what the log says?"""
-    log_path, path = plain(row.folder / LOG), row.folder / ANSWERS
+    log_path, path = row.folder / LOG, row.folder / ANSWERS
     if not log_path.exists():
         yield f"{log_path}: the log is missing"
         return
@@ -188,7 +190,7 @@ def _log_problems(evaluation: Evaluation, row: Row) -> Iterator[str]:
 
 def _board_problems(bench: Bench, made: Mapping[str, Any]) -> Iterator[str]:
     """Does `leaderboard.json` show the recomputed figures, and nothing else?"""
-    path = plain(bench.folder / "leaderboard.json")
+    path = bench.folder / "leaderboard.json"
     try:
         stored = folders.read_json(path)
     except T2TError as error:
@@ -198,9 +200,9 @@ def _board_problems(bench: Bench, made: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{path}: {difference}" for difference in few(found))
 
 
-def _with_reported(folder: Path) -> bool:
+def _with_reported(folder: SafePath) -> bool:
     try:
-        return folders.read_json(plain(folder / "leaderboard.json")).get("reported") is not False
+        return folders.read_json(folder / "leaderboard.json").get("reported") is not False
     except T2TError:  # missing or damaged: what is wrong with it is among the problems shown
         return True
 

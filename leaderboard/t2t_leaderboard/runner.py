@@ -16,8 +16,9 @@ from t2t_core.plugins import installed
 from t2t_core.records import Sampling
 from t2t_core.registry import Spec
 from t2t_core.settings import refuse_keys
-from t2t_core.store import folders, jsonlines
+from t2t_core.store import folders, jsonlines, locks
 from t2t_core.store.instance_files import file_set
+from t2t_core.store.paths import SafePath
 from t2t_leaderboard import board, defaults, report, rescoring
 from t2t_leaderboard.folder import KIND, MAX_SAMPLES, Bench, Chosen, choose, read_bench, row_name
 
@@ -60,7 +61,7 @@ class Listener(Protocol):
 class Result:
     """The folder, the leaderboard as JSON, its verification, and the policies that failed before they were through."""
 
-    folder: Path
+    folder: SafePath
     board: dict[str, Any]
     verification: rescoring.Verification
     failed: Sequence[str]
@@ -80,8 +81,8 @@ def run(request: Request, listener: Listener) -> Result:
     planned = [_prepare(text, request) for text in request.policies or defaults.policies(request.testbed)]
     chosen = _choose(testbed, request)
     settings = _settings(testbed, request, chosen)
-    folder = request.out or _folder(settings, planned if request.policies else [], request.sampling)
-    with folders.locked(folder) as stale:
+    folder = SafePath(request.out or _folder(settings, planned if request.policies else [], request.sampling))
+    with locks.locked(folder) as stale:
         if stale:
             listener.note(stale)
         _store(folder, settings, chosen)
@@ -145,7 +146,7 @@ def _folder(settings: Mapping[str, Any], named: Sequence[_Planned], sampling: Sa
     return Path("runs") / f"bench-{sets}-{digest[:8]}"
 
 
-def _store(folder: Path, settings: Mapping[str, Any], chosen: Sequence[Chosen]) -> None:
+def _store(folder: SafePath, settings: Mapping[str, Any], chosen: Sequence[Chosen]) -> None:
     folders.open_manifest(folder, KIND, settings, "bench")
     for one in chosen:
         path = folder / "instances" / f"{one.source.name}.jsonl"
@@ -161,6 +162,8 @@ def _ask(bench: Bench, planned: Sequence[_Planned], request: Request, listener: 
         try:
             left = None if request.max_usd is None else max(0.0, request.max_usd - spent)
             outcome = _row(bench, one, left, listener.progress)
+        except locks.FolderLost:
+            raise
         except T2TError as error:
             listener.failed(one.text, error)
             failed.append(one.text)

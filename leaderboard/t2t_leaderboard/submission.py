@@ -22,9 +22,10 @@ from t2t_core.evaluation.answers import ANSWERS
 from t2t_core.evaluation.evaluate import Evaluation, scored
 from t2t_core.hookspecs import Testbed
 from t2t_core.plugins import installed
-from t2t_core.store import folders, jsonlines
+from t2t_core.store import folders, jsonlines, paths
+from t2t_core.store.paths import SafePath
 from t2t_leaderboard import board, rescoring
-from t2t_leaderboard.folder import Row, check_settings, choose, plain, read_bench, read_sampling_record, typed
+from t2t_leaderboard.folder import Row, check_settings, choose, read_bench, read_sampling_record, typed
 from t2t_leaderboard.table import tabulate
 
 FORMAT = 1
@@ -43,7 +44,7 @@ _FIELDS: dict[str, Any] = {
 class Submission:
     """A submission, read as far as its shape goes; its instances come from the suite itself."""
 
-    folder: Path
+    folder: SafePath
     metadata: Mapping[str, Any]
     evaluation: Evaluation
 
@@ -67,10 +68,10 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
     if not checked.verified:
         raise T2TError("the bench folder does not verify", where=str(bench_folder), cause=checked.problems[0], next="t2t verify")
     row = pick(bench.rows(), row_name, bench_folder)
-    folder = into / f"{_day(day or folders.now()[:10])}_{name}"
+    folder = SafePath(into) / f"{_day(day or folders.now()[:10])}_{name}"
     if folder.exists():
         raise T2TError("there is a submission of that name", where=str(folder), next="give another --name")
-    answers = (row.folder / ANSWERS).read_bytes()
+    answers = folders.read_bytes(row.folder / ANSWERS, paths.MAX_STREAM)
     metadata = {
         "format": FORMAT,
         "kind": KIND,
@@ -82,9 +83,10 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
         "tables": board.measured(bench, row)["tables"],
         "sessions": folders.read_manifest(bench_folder, "bench")["sessions"],
     }
-    folders.write_atomic(folder / ANSWERS, answers)
-    folders.write_json(folder / METADATA, {**metadata, "seal": seal(metadata)})
-    return folder
+    with folders.building(folder) as fresh:  # whole or not at all: half a submission could be neither checked nor made again
+        folders.write_atomic(fresh / ANSWERS, answers)
+        folders.write_json(fresh / METADATA, {**metadata, "seal": seal(metadata)})
+    return folder.path
 
 
 def pick(rows: list[Row], name: str | None, where: Path) -> Row:
@@ -113,9 +115,10 @@ def seal(metadata: Mapping[str, Any]) -> str:
     return hashlib.sha256(jsonlines.canonical({k: v for k, v in metadata.items() if k != "seal"})).hexdigest()
 
 
-def read(folder: Path) -> Submission:
+def read(place: Path | SafePath) -> Submission:
     """Read a submission; T2TError where it has not the shape of one."""
-    path = plain(folder / METADATA)
+    folder = SafePath.of(place)
+    path = folder / METADATA
     metadata = folders.read_json(path)
     if metadata.get("format") != FORMAT or metadata.get("kind") != KIND:
         raise T2TError(f"not a submission of format {FORMAT}", where=str(path), cause="another version of the suite wrote it")
@@ -134,12 +137,11 @@ def read(folder: Path) -> Submission:
     return Submission(folder, metadata, asked)
 
 
-def verify(folder: Path) -> rescoring.Verification:
+def verify(path: Path | SafePath) -> rescoring.Verification:
     """Recompute everything a submission claims, from its answers and the suite's own instances."""
-    submission = read(folder)
+    submission = read(path)
+    found = list(rescoring.few(rescoring.answer_problems(submission.evaluation, submission.folder / ANSWERS)))
     problems = [*_shape_problems(submission), *_set_problems(submission)]
-    answers = plain(folder / ANSWERS)
-    found = list(rescoring.few(rescoring.answer_problems(submission.evaluation, answers)))
     problems += found or _figure_problems(submission)
     return rescoring.Verification(problems, len(submission.evaluation), 1)
 
@@ -147,16 +149,17 @@ def verify(folder: Path) -> rescoring.Verification:
 def _shape_problems(submission: Submission) -> Iterator[str]:
     folder, metadata = submission.folder, submission.metadata
     path = folder / METADATA
-    for entry in sorted(folder.iterdir()):
+    for entry in folder.entries():
         if entry.name not in (METADATA, ANSWERS):
             yield f"{folder}: {ascii(entry.name)[:80]} does not belong here"
     name = f"{metadata['date']}_{metadata['name']}"
-    if folder.resolve().name != name or not NAME.fullmatch(metadata["name"]):
-        yield f"{path}: it calls itself {ascii(name)[:100]}, the folder is {ascii(folder.resolve().name)[:100]}"
+    called = folder.path.resolve().name
+    if called != name or not NAME.fullmatch(metadata["name"]):
+        yield f"{path}: it calls itself {ascii(name)[:100]}, the folder is {ascii(called)[:100]}"
     if metadata["seal"] != seal(metadata):
         yield f"{path}: something in it was changed after it was sealed (the model's name, a setting, a count, a figure)"
-    answers = plain(folder / ANSWERS)
-    if board.sha256(answers) != metadata["answers"].get("sha256"):
+    answers = folder / ANSWERS
+    if folders.sha256(answers) != metadata["answers"].get("sha256"):
         yield f"{answers}: not the answers that were sealed"
     if len(submission.evaluation) != metadata["answers"].get("lines"):
         yield f"{path}: {ascii(metadata['answers'].get('lines'))[:40]} answers claimed, {len(submission.evaluation)} asked"

@@ -31,7 +31,7 @@ def analyze(places: tuple[Path, ...], as_json: bool, formulas: bool, out: Path |
 
     FOLDERS are runs, or sweeps of runs. Of several runs, those of one designer with one context are averaged.
     """
-    chosen = list({run.resolve(): run for folder in places for run in runs_of(folder)}.values())  # each once
+    chosen = list({run.path.resolve(): run for folder in places for run in runs_of(folder)}.values())  # each once
     results = [analyze_run(folder) for folder in chosen]
     if not any(result["steps"] for result in results):
         raise T2TError("no design step is finished in these runs", where=", ".join(map(str, places)))
@@ -43,7 +43,7 @@ def analyze(places: tuple[Path, ...], as_json: bool, formulas: bool, out: Path |
         folders.write_atomic(out / "analysis.md", f"{table}\n\n{explained}\n")
         plots = behaviour_plots(data["arms"])
         for number, folder in enumerate(chosen):
-            name = f"{number}_{''.join(c for c in folder.resolve().name if c.isalnum())[:60]}"
+            name = f"{number}_{''.join(c for c in folder.path.resolve().name if c.isalnum())[:60]}"
             plots |= {f"{name}_{what}": svg for what, svg in run_plots(folder).items()}
         for name, svg in plots.items():
             folders.write_atomic(out / f"{name}.svg", svg)

@@ -8,6 +8,7 @@ import click
 
 from t2t_core.report.page import page
 from t2t_core.store import folders
+from t2t_core.store.paths import SafePath
 
 
 @click.command()
@@ -15,6 +16,6 @@ from t2t_core.store import folders
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write (default: RUN/report.html).")
 def report(folder: Path, out: Path | None) -> None:
     """A run as one self-contained HTML page: tables, plots, what each designer saw and said."""
-    path = out or folder / "report.html"
+    path = out or SafePath(folder) / "report.html"
     folders.write_atomic(path, page(folder).encode("utf-8", "backslashreplace"))
     click.echo(f"written {path}")

@@ -14,6 +14,7 @@ from t2t_core.report.summary import printable, render
 from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter
 from t2t_core.store import folders
+from t2t_core.store.paths import SafePath
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -37,8 +38,8 @@ def run(fork_text: str | None, with_control: bool, out: Path | None, dry_run: bo
     if fork and not out:
         raise T2TError("a fork needs a folder of its own", next="add --out DIR")
     folder = out or Path("runs") / f"{given.get('preset') or 'run'}-{experiment.seed}"
-    if fork and folder.resolve() == fork.source.resolve():
+    if fork and folder.resolve() == fork.source.path.resolve():
         raise T2TError("a fork cannot go into the run it starts from", where=str(folder), next="give another --out")
-    click.echo(f"run folder {folder} ({'resumed' if (folder / folders.MANIFEST).exists() else 'new'})")
+    click.echo(f"run folder {folder} ({'resumed' if (SafePath(folder) / folders.MANIFEST).exists() else 'new'})")
     summary = run_experiment(experiment, folder, Reporter(click.echo), fork, with_control)
     click.echo("\n" + printable(render(summary)) + f"\nsummary: {folder / 'summary.md'}   page: t2t report {folder}")

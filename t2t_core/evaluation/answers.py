@@ -14,7 +14,8 @@ from typing import Any, BinaryIO
 
 from t2t_core.errors import T2TError
 from t2t_core.records import Response, Verdict
-from t2t_core.store import folders, jsonlines
+from t2t_core.store import folders, jsonlines, paths
+from t2t_core.store.paths import SafePath
 
 LOG, ANSWERS = "log.jsonl", "answers.jsonl"
 _FINISH = ("stop", "length", "refusal", "error")
@@ -51,7 +52,7 @@ class AnswerIndex:
     `notes` says what was found on the way, e.g. a torn last line; T2TError names file and line of anything worse.
     """
 
-    def __init__(self, path: Path, ids: Sequence[str], samples: int) -> None:
+    def __init__(self, path: Path | SafePath, ids: Sequence[str], samples: int) -> None:
         self.path, self._ids, self._samples = path, ids, samples
         self._position = {id: i for i, id in enumerate(ids)}
         total = len(ids) * samples
@@ -93,7 +94,7 @@ class AnswerIndex:
         if offset < 0:
             return None
         if self._reader is None:
-            self._reader = jsonlines.open_plain(self.path)
+            self._reader = paths.open_plain(self.path)
         self._reader.seek(offset)
         return read_response(jsonlines.loads(self._reader.readline()), str(self.path))
 
@@ -105,13 +106,9 @@ class AnswerIndex:
 class AnswerLog(AnswerIndex):
     """The log of one row, open for appending; a torn last line is cut off."""
 
-    def __init__(self, path: Path, ids: Sequence[str], samples: int) -> None:
+    def __init__(self, path: Path | SafePath, ids: Sequence[str], samples: int) -> None:
         super().__init__(path, ids, samples)
         self._secrets = _secrets()
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise folders.unwritable(path, error) from None
         self._appender = jsonlines.Appender(path, self.torn[0] if self.torn else None)
 
     def append(self, index: int, response: Response) -> None:

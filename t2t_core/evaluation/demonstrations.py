@@ -25,7 +25,8 @@ from t2t_core.plugins import installed
 from t2t_core.records import Sampling, Scored, Verdict
 from t2t_core.registry import Spec
 from t2t_core.settings import refuse_keys
-from t2t_core.store import folders, jsonlines
+from t2t_core.store import folders, jsonlines, locks
+from t2t_core.store.paths import SafePath
 
 KIND = "demonstrations"
 KEEP = ("valid", "optimal")
@@ -99,8 +100,8 @@ def collect(
     form = request.prompt_format or str(policy.describe().get("prompt_format") or "")
     evaluation = Evaluation(testbed, instances, request.samples, sampling, form, request.seed)
     refuse_protected(testbed, instances)
-    folder = out.with_name(out.name + ".asked")
-    with folders.locked(folder):
+    folder = SafePath(out.parent) / f"{out.name}.asked"
+    with locks.locked(folder):
         _open(folder, evaluation, request.policy)
         outcome = evaluate(evaluation, policy, folder, max_usd=request.max_usd, progress=progress)
         counts = Counts(len(evaluation), outcome.progress.asked, stopped=outcome.stopped, notes=outcome.notes)
@@ -113,7 +114,7 @@ def collect(
     return counts
 
 
-def _open(folder: Path, evaluation: Evaluation, policy: str) -> None:
+def _open(folder: SafePath, evaluation: Evaluation, policy: str) -> None:
     lines = b"".join(jsonlines.dumps(i.to_dict()).encode() + b"\n" for i in evaluation.instances)
     settings = {
         "testbed": evaluation.testbed.name,

@@ -33,6 +33,7 @@ from t2t_core.registry import Spec
 from t2t_core.seeding import key
 from t2t_core.settings import integer, number, one_of, read_settings
 from t2t_core.store import folders, jsonlines
+from t2t_core.store.paths import SafePath
 
 MAX_TEXT = 16_000_000  # characters of one answer; longer ones are cut and recorded as an error
 _THINKING = {"on": True, "true": True, "off": False, "false": False}
@@ -134,7 +135,7 @@ def read_sampling(spec: Spec, default: Sampling) -> tuple[Spec, Sampling]:
 def evaluate(
     evaluation: Evaluation,
     policy: Policy,
-    folder: Path,
+    folder: Path | SafePath,
     *,
     max_usd: float | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -152,6 +153,7 @@ def evaluate(
         T2TError: the policy failed or broke its contract, or the disk refused; every answer recorded before is kept.
         KeyboardInterrupt: on Ctrl-C or SIGTERM; likewise.
     """
+    folder = SafePath.of(folder)
     log = AnswerLog(folder / LOG, [i.id for i in evaluation.instances], evaluation.samples)
     with closing(log), folders.Interrupts() as interrupts:
         stopped = _ask_all(evaluation, policy, log, interrupts, max_usd, progress)
@@ -252,7 +254,7 @@ def _spent(progress: Progress, max_usd: float | None, response: Response | None 
     return f"the budget of {max_usd:g} USD is spent" if progress.cost_usd >= max_usd else None
 
 
-def export(evaluation: Evaluation, log: AnswerLog, path: Path) -> None:
+def export(evaluation: Evaluation, log: AnswerLog, path: Path | SafePath) -> None:
     """Write every answer in instance order, with its verdict; a question never asked is there as an error."""
     with folders.replacing(path) as file:
         for index in range(len(evaluation)):
@@ -264,7 +266,7 @@ def export(evaluation: Evaluation, log: AnswerLog, path: Path) -> None:
             file.write(jsonlines.dumps(record).encode() + b"\n")
 
 
-def scored(evaluation: Evaluation, path: Path) -> Iterator[Scored]:
+def scored(evaluation: Evaluation, path: Path | SafePath) -> Iterator[Scored]:
     """The answers of an export, scored afresh from their raw text, in instance order.
 
     T2TError where the file does not hold exactly the evaluation's questions in their order.

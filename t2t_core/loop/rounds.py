@@ -27,6 +27,7 @@ from t2t_core.run.questions import failed, own_set, request, validation
 from t2t_core.run.round_files import KIND, RoundFiles, round_facts
 from t2t_core.seeding import key
 from t2t_core.store import folders, jsonlines
+from t2t_core.store.paths import SafePath
 
 MAX_ERRORS = 0.01  # share of unanswered validation questions beyond which a round would be steered by an endpoint's faults
 
@@ -44,9 +45,9 @@ class Loop:
         T2TError: an unknown plugin, option or set, before anything is written.
     """
 
-    def __init__(self, experiment: Experiment, folder: Path, reporter: Reporter, fork: Fork | None = None) -> None:
+    def __init__(self, experiment: Experiment, folder: Path | SafePath, reporter: Reporter, fork: Fork | None = None) -> None:
         plugins = installed()
-        self.experiment, self.folder, self.reporter, self.fork = experiment, folder, reporter, fork
+        self.experiment, self.folder, self.reporter, self.fork = experiment, SafePath.of(folder), reporter, fork
         self.testbed = plugins.testbeds.make(experiment.testbed)
         self.trainer = experiment.make_trainer()
         self.designer = plugins.designers.make(experiment.designer)
@@ -164,10 +165,10 @@ class Loop:
                 instances=files.read_instances(self.testbed),
                 testbed=self.testbed,
                 settings=self.experiment.training,
-                folder=files.checkpoint,
+                folder=files.checkpoint.checked_path(),
                 seed=key(self.experiment.seed, "train", files.index) >> 1,
                 round_index=files.index,
-                resume_from=before.checkpoint if files.index and before.checkpoint.exists() else None,
+                resume_from=before.checkpoint.checked_path() if files.index and before.checkpoint.exists() else None,
                 progress=progress,
             )
             self._held = None
@@ -248,7 +249,7 @@ def _refuse_errors(progress: Progress) -> None:
         )
 
 
-def _torn(path: Path) -> jsonlines.Torn | None:
+def _torn(path: SafePath) -> jsonlines.Torn | None:
     torn: list[jsonlines.Torn] = []
     if path.exists():
         for _ in jsonlines.read(path, torn):

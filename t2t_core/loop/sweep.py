@@ -28,7 +28,8 @@ from t2t_core.run.closing_bench import Values, measured
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter
-from t2t_core.store import folders
+from t2t_core.store import folders, locks
+from t2t_core.store.paths import SafePath
 
 KIND = "sweep"
 BASE = "base"
@@ -47,13 +48,14 @@ class Grid:
         return ((designer, context) for designer in self.designers for context in self.contexts)
 
 
-def sweep(experiment: Experiment, grid: Grid, folder: Path, reporter: Reporter) -> dict[str, Any]:
+def sweep(experiment: Experiment, grid: Grid, out: Path, reporter: Reporter) -> dict[str, Any]:
     """Do or go on with the grid; the result, which is also in `sweep.json` and `sweep.md`, its differences drawn beside them."""
     for designer, seen in grid.arms():  # a misspelt arm is better said before hours of training
         installed().designers.make(designer)
         context.modules(seen, installed().contexts)
     settings = {**experiment.to_dict(), "grid": {k: list(v) for k, v in vars(grid).items()}}
-    with folders.locked(folder):
+    folder = SafePath(out)
+    with locks.locked(folder):
         folders.open_manifest(folder, KIND, settings)
         arms: dict[str, list[dict[str, Any]]] = {}
         answers: dict[str, list[dict[str, Values]]] = {}
@@ -73,7 +75,7 @@ def sweep(experiment: Experiment, grid: Grid, folder: Path, reporter: Reporter) 
 
 
 def _of_seed(
-    experiment: Experiment, grid: Grid, folder: Path, reporter: Reporter
+    experiment: Experiment, grid: Grid, folder: SafePath, reporter: Reporter
 ) -> Iterator[tuple[str, dict[str, Any], dict[str, Values]]]:
     """Every arm of one seed, the untrained policy first: its name, its summary and its answers to every evaluation set."""
     shared, seed = folder / "shared", experiment.seed
@@ -213,10 +215,12 @@ def _shown(figure: Mapping[str, Any] | None) -> str:
     return value if figure["low"] is None else f"{value} [{100 * figure['low']:.1f}, {100 * figure['high']:.1f}]"
 
 
-def runs_of(folder: Path) -> list[Path]:
+def runs_of(path: Path) -> list[SafePath]:
     """The arms of a sweep, begun or finished, seed by seed; any other folder as it is."""
+    folder = SafePath(path)
     manifest = folder / folders.MANIFEST
-    if not manifest.is_file() or folders.read_json(manifest).get("kind") != KIND:
+    if not manifest.exists() or folders.read_json(manifest).get("kind") != KIND:
         return [folder]
-    found = (path.parent for path in folder.glob(f"seed_*/*/{folders.MANIFEST}"))
-    return sorted((path for path in found if path.name != "shared"), key=lambda p: (len(p.parent.name), p.parent.name, p.name))
+    seeds = sorted((s for s in folder.entries() if s.name.startswith("seed_")), key=lambda s: (len(s.name), s.name))
+    arms = (arm for seed in seeds for arm in seed.entries() if arm.name != "shared")
+    return [arm for arm in arms if (arm / folders.MANIFEST).exists()]

@@ -14,14 +14,15 @@ from t2t_core.run.experiment import Experiment
 from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter
 from t2t_core.run.round_files import RoundFiles
-from t2t_core.store import folders
+from t2t_core.store import folders, locks
+from t2t_core.store.paths import SafePath
 
 CONTROL = "fixed"  # the designer of the control arm ("GRPO (random)" in the paper)
 
 
 def run_experiment(
     experiment: Experiment,
-    folder: Path,
+    folder: Path | SafePath,
     reporter: Reporter,
     fork: Fork | None = None,
     with_control: bool = False,
@@ -37,7 +38,8 @@ def run_experiment(
         with_control: afterwards also the control: the same round 0, then its configuration for good, in `control/`.
         measured: which policies the bench at the end measures, beside the control.
     """
-    with folders.locked(folder) as note:
+    folder = SafePath.of(folder)
+    with locks.locked(folder) as note:
         if note:
             reporter.note(note)
         loop = Loop(experiment, folder, reporter, fork)
@@ -59,5 +61,5 @@ def run_experiment(
         return summary
 
 
-def _last(experiment: Experiment, folder: Path) -> Path | None:
+def _last(experiment: Experiment, folder: SafePath) -> Path | None:
     return RoundFiles(folder, experiment.rounds - 1).trained_checkpoint()

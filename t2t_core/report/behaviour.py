@@ -18,6 +18,7 @@ import numpy as np
 
 from t2t_core.evaluation.stats import t_interval
 from t2t_core.run.round_files import RoundFiles, finished_rounds, open_run, round_facts
+from t2t_core.store.paths import SafePath
 
 MOVED = 0.005
 CAPABLE = 0.5
@@ -252,7 +253,7 @@ def _mean(values: Sequence[Number]) -> Number:
     return float(np.mean(known)) if known else None
 
 
-def analyze(folder: Path) -> dict[str, Any]:
+def analyze(folder: Path | SafePath) -> dict[str, Any]:
     """Every measure of every design step of a run: {"run", "designer", "context", "steps": [{"after_round", "outcome",
     measure: value or None}], "mean"}. Steps whose designer failed count: their configuration stayed."""
     _, experiment = open_run(folder)

@@ -12,7 +12,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from t2t_core.errors import T2TError
 from t2t_core.report.behaviour import MEASURES, analyze
 from t2t_core.report.plots import lines
 from t2t_core.report.run_plots import run_plots
@@ -20,6 +19,7 @@ from t2t_core.report.summary import bench_rows, figure, summarize
 from t2t_core.report.training import training_rows, updates
 from t2t_core.run.round_files import RoundFiles, finished_rounds
 from t2t_core.store import folders
+from t2t_core.store.paths import SafePath
 
 MAX_SHOWN = 20_000  # characters of a prompt or reply on the page
 _STYLE = """
@@ -36,8 +36,9 @@ svg { max-width: 100%; height: auto; }
 """
 
 
-def page(folder: Path) -> str:
+def page(path: Path | SafePath) -> str:
     """The page of a run; a pure function of its folder."""
+    folder = SafePath.of(path)
     summary = summarize(folder)
     experiment = summary["experiment"]
     title = f"{experiment['designer']} designs {experiment['testbed']}"
@@ -68,7 +69,7 @@ def page(folder: Path) -> str:
     )
 
 
-def _rounds(folder: Path, summary: Mapping[str, Any]) -> Iterable[str]:
+def _rounds(folder: SafePath, summary: Mapping[str, Any]) -> Iterable[str]:
     rounds = summary["rounds"]
     yield "<h2>Validation per round</h2>"
     yield _table(
@@ -102,7 +103,7 @@ def _bench(bench: Mapping[str, Any] | None) -> Iterable[str]:
         yield _table(["difference", "metric", "points [95 %]", "p", "test"], rows)
 
 
-def _designs(folder: Path, designs: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+def _designs(folder: SafePath, designs: Sequence[Mapping[str, Any]]) -> Iterable[str]:
     for design in designs:
         files = RoundFiles(folder, design["after_round"])
         yield f"<h2>Design after round {_text(design['after_round'])}: {_text(design['outcome'])}</h2>"
@@ -112,19 +113,12 @@ def _designs(folder: Path, designs: Sequence[Mapping[str, Any]]) -> Iterable[str
             *(f"{c['knob']}: {c['proposed']} -> {c['used']} ({c['reason']})" for c in design["corrections"]),
         ]
         yield "<ul>" + "".join(f"<li>{_text(note)}</li>" for note in notes) + "</ul>" if notes else ""
-        seen, raw = _seen(files.context), files.read_proposal()["raw"]
+        seen, raw = folders.read_text(files.context), files.read_proposal()["raw"]
         yield f"<details><summary>What the designer saw</summary><pre>{_long(seen)}</pre></details>"
         yield f"<details><summary>Its reply</summary><pre>{_long(raw)}</pre></details>" if raw else ""
 
 
-def _seen(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", "replace")
-    except OSError as error:
-        raise T2TError("the file cannot be read", where=str(path), cause=error.strerror or str(error)) from None
-
-
-def _behaviour(folder: Path) -> Iterable[str]:
+def _behaviour(folder: SafePath) -> Iterable[str]:
     result = analyze(folder)
     if result["steps"]:
         yield "<h2>Behaviour</h2>"
@@ -132,7 +126,7 @@ def _behaviour(folder: Path) -> Iterable[str]:
         yield _table(head, ([m.name, *(_number(s[m.name]) for s in result["steps"]), m.formula, m.paper] for m in MEASURES))
 
 
-def _training(folder: Path, summary: Mapping[str, Any]) -> Iterable[str]:
+def _training(folder: SafePath, summary: Mapping[str, Any]) -> Iterable[str]:
     header, rows = training_rows(summary["training"])
     if rows:
         yield "<h2>Training</h2><p>Means of a round's first and last fifth of updates.</p>"
@@ -148,7 +142,7 @@ def _training(folder: Path, summary: Mapping[str, Any]) -> Iterable[str]:
         yield f'<div class="plots">{lines("mean reward per update", names, curves)}</div>'
 
 
-def _manifest(folder: Path) -> Iterable[str]:
+def _manifest(folder: SafePath) -> Iterable[str]:
     manifest = folders.read_json(folder / folders.MANIFEST)
     yield "<details><summary>Configuration, versions, seeds</summary>"
     yield f"<pre>{_long(folders.document(manifest))}</pre></details>"

@@ -8,9 +8,10 @@ from t2t_core.plugins import installed
 from t2t_core.report.plots import lines
 from t2t_core.report.summary import round_summary
 from t2t_core.run.round_files import finished_rounds, open_run
+from t2t_core.store.paths import SafePath
 
 
-def run_plots(folder: Path) -> dict[str, str]:
+def run_plots(folder: Path | SafePath) -> dict[str, str]:
     """Name -> SVG: `valid` and `optimal` per group with a line per round, then one plot per knob."""
     rounds = [round_summary(files) for files in finished_rounds(folder)]
     if not rounds:

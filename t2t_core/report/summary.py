@@ -12,13 +12,15 @@ from t2t_core.evaluation.stats import Rate, stratified
 from t2t_core.report.training import training_rows, training_summary
 from t2t_core.run.closing_bench import read_table
 from t2t_core.run.round_files import RoundFiles, finished_rounds, open_run
+from t2t_core.store.paths import SafePath
 
 EQUAL = ("rounds", "instances", "samples", "updates")  # what two arms must have been given alike
 
 
-def summarize(folder: Path) -> dict[str, Any]:
+def summarize(path: Path | SafePath) -> dict[str, Any]:
     """The summary of a run, shares with 95 % intervals: {"rounds", "training", "designs", "budgets", "unequal", "shared",
     "bench"}."""
+    folder = SafePath.of(path)
     _, experiment = open_run(folder)
     arms = {"designed": folder} | ({"control": folder / "control"} if (folder / "control").exists() else {})
     budgets = {name: budget(place) for name, place in arms.items()}
@@ -51,7 +53,7 @@ def _share(counts: Mapping[str, Any], name: str) -> float | None:
     return counts[name] / counts["answers"] if counts["answers"] else None
 
 
-def designs(folder: Path) -> Iterator[dict[str, Any]]:
+def designs(folder: SafePath) -> Iterator[dict[str, Any]]:
     """Each design step: who, how it went, what it cost, every cell that changed, and every correction."""
     files = RoundFiles(folder, 0)
     while files.projection.exists():
@@ -80,7 +82,7 @@ def changed_cells(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[d
     ]
 
 
-def budget(folder: Path) -> dict[str, Any]:
+def budget(folder: SafePath) -> dict[str, Any]:
     """What an arm was given and used: rounds, instances drawn, samples, updates and tokens of training, and design calls."""
     total = dict.fromkeys(("rounds", "instances", "samples", "updates", "tokens", "design_calls", "design_tokens"), 0)
     total["design_usd"] = 0

@@ -24,6 +24,7 @@ from t2t_core.run.questions import limited, own_set, prompt_format
 from t2t_core.run.round_files import Types, checked
 from t2t_core.seeding import key
 from t2t_core.store import folders
+from t2t_core.store.paths import SafePath
 
 Values = dict[str, dict[str, dict[str, float]]]  # metric -> column -> instance id -> value
 
@@ -45,7 +46,7 @@ class Arm:
     checkpoint: Path | None
 
 
-def bench(experiment: Experiment, testbed: Any, folder: Path, arms: Sequence[Arm], reporter: Reporter) -> dict[str, Any]:
+def bench(experiment: Experiment, testbed: Any, folder: SafePath, arms: Sequence[Arm], reporter: Reporter) -> dict[str, Any]:
     """Evaluate the arms on the sets that `[evaluation]` selects; the result is `bench/table.json`, a pure function of the
     answers: {"sets": [{"name", "sha256", "instances", "rows": [...], "differences": [...]}]}, rates as shares."""
     sets = []
@@ -85,7 +86,7 @@ def evaluation_sets(experiment: Experiment, testbed: Any) -> list[InstanceSet]:
     return [*(testbed.load_set(name) for name in names), *([own] if own else [])]
 
 
-def measured(experiment: Experiment, testbed: Any, folder: Path, arm: str) -> dict[str, Values]:
+def measured(experiment: Experiment, testbed: Any, folder: SafePath, arm: str) -> dict[str, Values]:
     """Set by set, the rates per instance that an arm's finished answers in a bench folder give."""
     return {
         chosen.name: measure(testbed, scored(evaluation, folder / arm / chosen.name / ANSWERS)).rates
@@ -94,7 +95,7 @@ def measured(experiment: Experiment, testbed: Any, folder: Path, arm: str) -> di
 
 
 def _measure(
-    experiment: Experiment, evaluation: Evaluation, folder: Path, name: str, arms: Sequence[Arm], reporter: Reporter
+    experiment: Experiment, evaluation: Evaluation, folder: SafePath, name: str, arms: Sequence[Arm], reporter: Reporter
 ) -> dict[str, Measured]:
     found: dict[str, Measured] = {}
     asked: dict[Path | None, str] = {}
@@ -114,7 +115,7 @@ def _measure(
     return found
 
 
-def _answered(evaluation: Evaluation, path: Path) -> bool:
+def _answered(evaluation: Evaluation, path: SafePath) -> bool:
     """Whether every question has an answer there; errors are asked again."""
     return path.exists() and all(answer.response.error is None for answer in scored(evaluation, path))
 
@@ -158,7 +159,7 @@ def _rate(columns: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
     return {**asdict(stratified(list(strata.values()))), "columns": {c: r.share for c, r in strata.items()}}
 
 
-def read_table(path: Path) -> dict[str, Any]:
+def read_table(path: SafePath) -> dict[str, Any]:
     """`bench/table.json`, checked: a run folder may come from a stranger."""
     table = checked(folders.read_json(path), {"sets": (list,)}, path)
     for one in table["sets"]:
@@ -177,7 +178,7 @@ def read_table(path: Path) -> dict[str, Any]:
     return table
 
 
-def _check_difference(difference: Any, path: Path) -> None:
+def _check_difference(difference: Any, path: SafePath) -> None:
     wanted: Types = {"metric": (str,), "test": (str,), "p": (int, float), "arms": (list,)}
     checked(difference, wanted, path, ("value", "low", "high"))
     numbers = [difference[name] for name in ("value", "low", "high")]

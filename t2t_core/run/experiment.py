@@ -27,6 +27,7 @@ from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling
 from t2t_core.registry import Spec
+from t2t_core.store import folders
 
 _MAX_FILE = 1 << 20
 _MAX_DEPTH = 6  # of a configuration's tables
@@ -182,15 +183,11 @@ def read_published(name: str) -> dict[str, Any]:
 def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file; T2TError with the line where it is none."""
     try:
-        if path.stat().st_size > _MAX_FILE:
-            raise T2TError("the file is too large for a configuration", where=str(path))
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(folders.read_bytes(path, _MAX_FILE).decode())
     except RecursionError:
         raise T2TError("the file is no configuration", where=str(path), cause="it is nested too deeply") from None
     except ValueError as error:  # of TOML, of UTF-8, or a number of thousands of digits
         raise T2TError("the file is no TOML", where=str(path), cause=str(error)[:300]) from None
-    except OSError as error:
-        raise T2TError("the file cannot be read", where=str(path), cause=error.strerror or str(error)) from None
 
 
 def _merge(below: dict[str, Any], above: Mapping[str, Any]) -> None:

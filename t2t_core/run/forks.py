@@ -6,9 +6,7 @@ Only what comes after may differ: designer, context, the number of rounds, and t
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from t2t_core.errors import T2TError
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.round_files import DESIGN_FILES, RoundFiles, open_run
 from t2t_core.store import folders
+from t2t_core.store.paths import SafePath
 
 MAY_DIFFER = ("designer", "context", "rounds", "design_seconds", "evaluation")
 
@@ -24,7 +23,7 @@ MAY_DIFFER = ("designer", "context", "rounds", "design_seconds", "evaluation")
 class Fork:
     """`source` is the run forked from, `index` its last shared round, `label` how the new run's manifest names them."""
 
-    source: Path
+    source: SafePath
     index: int
     label: str
 
@@ -33,7 +32,7 @@ class Fork:
         match = re.fullmatch(r"(.+)@(\d{1,5})", text)
         if not match:
             raise T2TError(f"--fork wants RUN@ROUND, not {ascii(text)[:80]}", next="for example --fork runs/first@0")
-        return cls(Path(match[1]), int(match[2]), text)
+        return cls(SafePath(Path(match[1])), int(match[2]), text)
 
     def check(self, experiment: Experiment) -> None:
         """T2TError where the fork would differ from its source in more than what comes after the shared round."""
@@ -50,27 +49,13 @@ class Fork:
         if experiment.rounds <= self.index:
             raise T2TError(f"nothing comes after round {self.index} in a run of {experiment.rounds} rounds", where="--rounds")
 
-    def take_over(self, folder: Path) -> None:
+    def take_over(self, folder: SafePath) -> None:
         """Put the shared rounds into `folder`, each whole or not at all; what is there already stays. Files are hard links
         where the file system allows it: a finished round is never written to again."""
         for index in range(self.index + 1):
             target = RoundFiles(folder, index).folder
             if target.exists():
                 continue
-            temporary = folder / f".{target.name}.tmp"
-            if temporary.exists():
-                shutil.rmtree(temporary)
-            left_out = shutil.ignore_patterns(*DESIGN_FILES) if index == self.index else None
-            try:
-                shutil.copytree(RoundFiles(self.source, index).folder, temporary, ignore=left_out, copy_function=_link)
-            except (OSError, shutil.Error) as error:
-                raise T2TError("the shared round cannot be taken over", where=str(target), cause=str(error)[:300]) from None
-            folders.sync_folder(temporary)
-            folders.rename(temporary, target)
-
-
-def _link(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy2(source, target)
+            left_out = DESIGN_FILES if index == self.index else ()
+            with folders.building(target) as fresh:
+                folders.take_over(RoundFiles(self.source, index).folder, fresh, left_out)

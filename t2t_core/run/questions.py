@@ -12,6 +12,7 @@ from t2t_core.records import InstanceSet, Scored
 from t2t_core.run.experiment import Experiment
 from t2t_core.seeding import key
 from t2t_core.store.instance_files import file_set
+from t2t_core.store.paths import SafePath
 
 
 def validation(experiment: Experiment, testbed: Any) -> Evaluation:
@@ -60,6 +61,6 @@ def limited(testbed: Any, instances: Any, limit: int) -> list[Any]:
     return kept
 
 
-def failed(evaluation: Evaluation, path: Path) -> list[Scored]:
+def failed(evaluation: Evaluation, path: SafePath) -> list[Scored]:
     """The answers of a validation that came and were not valid."""
     return [s for s in scored(evaluation, path) if not s.verdict.valid and s.response.error is None]

@@ -20,6 +20,7 @@ from t2t_core.records import Round
 from t2t_core.run.experiment import Experiment
 from t2t_core.store import folders, jsonlines
 from t2t_core.store.instance_files import read_instances
+from t2t_core.store.paths import SafePath
 
 KIND = "closed loop"
 Types = Mapping[str, tuple[type, ...]]
@@ -30,68 +31,68 @@ CONTEXT, PROPOSAL, PROJECTION = DESIGN_FILES = ("context.md", "proposal.json", "
 class RoundFiles:
     """Where the files of one round are."""
 
-    run: Path
+    run: SafePath
     index: int
 
     @property
-    def folder(self) -> Path:
+    def folder(self) -> SafePath:
         return self.run / f"round_{self.index}"
 
     @property
-    def configuration(self) -> Path:
+    def configuration(self) -> SafePath:
         """What the generator draws from."""
         return self.folder / "configuration.json"
 
     @property
-    def generation(self) -> Path:
+    def generation(self) -> SafePath:
         """How many instances were drawn, how, and what they share with the sets kept for measuring."""
         return self.folder / "generation.json"
 
     @property
-    def instances(self) -> Path:
+    def instances(self) -> SafePath:
         return self.folder / "instances.jsonl"
 
     @property
-    def metrics(self) -> Path:
+    def metrics(self) -> SafePath:
         """The figures of every update, as the trainer told them."""
         return self.folder / "train" / "metrics.jsonl"
 
     @property
-    def checkpoint(self) -> Path:
+    def checkpoint(self) -> SafePath:
         """The trainer's own folder."""
         return self.folder / "checkpoint"
 
     @property
-    def training(self) -> Path:
+    def training(self) -> SafePath:
         """What training consumed, and where its checkpoint is."""
         return self.folder / "training.json"
 
     @property
-    def validation_log(self) -> Path:
+    def validation_log(self) -> SafePath:
         """The folder of a validation under way."""
         return self.folder / "validation"
 
     @property
-    def validation(self) -> Path:
+    def validation(self) -> SafePath:
         """The answers of the finished validation."""
         return self.folder / "validation.jsonl"
 
     @property
-    def breakdown(self) -> Path:
+    def breakdown(self) -> SafePath:
         """How the validation failed; with it the round is finished, but for its design."""
         return self.folder / "breakdown.json"
 
     @property
-    def context(self) -> Path:
+    def context(self) -> SafePath:
         """What the designer saw."""
         return self.folder / CONTEXT
 
     @property
-    def proposal(self) -> Path:
+    def proposal(self) -> SafePath:
         return self.folder / PROPOSAL
 
     @property
-    def projection(self) -> Path:
+    def projection(self) -> SafePath:
         return self.folder / PROJECTION
 
     def write_instances(self, instances: Sequence[Any]) -> None:
@@ -107,10 +108,12 @@ class RoundFiles:
         text = self.read_training()["checkpoint"]
         if text is None:
             return None
-        inside = self.run / text
-        if ".." in Path(text).parts:
+        if Path(text).is_absolute():
+            return Path(text)
+        if ".." in Path(text).parts or not text:
             raise T2TError("the checkpoint lies outside its run", where=str(self.training), cause="the file was edited by hand")
-        return inside if not Path(text).is_absolute() and inside.exists() else Path(text)
+        inside = self.run / text
+        return inside.checked_path() if inside.exists() else Path(text)
 
     # --- what a stranger may have written: checked where it is read
 
@@ -159,22 +162,22 @@ class RoundFiles:
         if checkpoint is None:
             return None
         try:
-            return str(checkpoint.resolve().relative_to(self.run.resolve()))
+            return str(checkpoint.resolve().relative_to(self.run.path.resolve()))
         except ValueError:
             return str(checkpoint)
 
 
-def open_run(folder: Path) -> tuple[dict[str, Any], Experiment]:
+def open_run(folder: Path | SafePath) -> tuple[dict[str, Any], Experiment]:
     """The manifest and the experiment of a run folder; T2TError where it is none, or one of another version."""
     manifest = folders.read_manifest(folder, KIND)
     settings = {key: value for key, value in manifest["settings"].items() if key != "fork"}
-    return manifest, Experiment.from_dict(settings, str(folder / folders.MANIFEST))
+    return manifest, Experiment.from_dict(settings, str(SafePath.of(folder) / folders.MANIFEST))
 
 
-def finished_rounds(folder: Path) -> Iterator[RoundFiles]:
+def finished_rounds(folder: Path | SafePath) -> Iterator[RoundFiles]:
     """The rounds whose validation is finished, in order."""
-    index = 0
-    while (files := RoundFiles(folder, index)).breakdown.exists():
+    run, index = SafePath.of(folder), 0
+    while (files := RoundFiles(run, index)).breakdown.exists():
         yield files
         index += 1
 
@@ -186,7 +189,7 @@ def round_facts(files: RoundFiles) -> Round:
     return Round(files.index, files.read_configuration(), files.read_breakdown(), summary)
 
 
-def checked(data: Any, wanted: Types, path: Path, present: Sequence[str] = ()) -> dict[str, Any]:
+def checked(data: Any, wanted: Types, path: SafePath, present: Sequence[str] = ()) -> dict[str, Any]:
     """`data` where it is an object whose fields have those types; T2TError otherwise. Numbers must not be negative."""
     for name in (*wanted, *present):
         fields = data if isinstance(data, dict) else {}
@@ -199,7 +202,7 @@ def checked(data: Any, wanted: Types, path: Path, present: Sequence[str] = ()) -
     return found
 
 
-def checked_configuration(data: Any, path: Path) -> dict[str, dict[str, float]]:
+def checked_configuration(data: Any, path: SafePath) -> dict[str, dict[str, float]]:
     """A configuration's JSON as every reader here expects it: group -> knob -> number, the same knobs in every group."""
     groups = data.values() if isinstance(data, dict) else ()
     knobs = [list(group) for group in groups if isinstance(group, dict)]

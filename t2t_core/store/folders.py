@@ -1,4 +1,4 @@
-"""Run folders: a manifest, a lock, atomic writes, and what the machine and the suite looked like.
+"""Run folders: a manifest, whole files, and what the machine and the suite looked like.
 
 `run.json` says what the folder holds; a folder of another format version, kind or setting is refused, never guessed at.
 """
@@ -6,28 +6,29 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import functools
+import hashlib
 import json
 import os
 import platform
 import signal
-import socket
+import stat
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from t2t_core._version import __version__
 from t2t_core.errors import T2TError
-from t2t_core.store import jsonlines
+from t2t_core.store import fresh, jsonlines, locks, paths
+from t2t_core.store.paths import SafePath, unreadable, unwritable
 
 FORMAT = 1  # of run folders; raised when a reader of today could not read tomorrow's
 MANIFEST = "run.json"
-LOCK = ".lock"
+_PIECE = 1 << 20  # bytes read at a time
 _PACKAGES = ("numpy", "gymnasium", "pettingzoo", "openai", "torch", "transformers", "trl", "vllm")
 
 
@@ -36,70 +37,105 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def write_atomic(path: Path, data: str | bytes) -> None:
+def write_atomic(path: Path | SafePath, data: str | bytes) -> None:
     """Write a whole file or nothing: a temporary name in the same folder, fsync, rename, fsync of the folder."""
     with replacing(path) as file:
         file.write(data.encode() if isinstance(data, str) else data)
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Any]:
+def replacing(path: Path | SafePath) -> Iterator[BinaryIO]:
     """A binary file that takes the place of `path` when the block ends well; otherwise `path` stays as it was."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    make_folder(path.parent)
     try:
-        make_folder(path.parent)
-        with open(temporary, "wb") as file:
+        if isinstance(path, Path):
+            fresh.remove_leftovers_of(path)
+        with paths.located(path, paths.FOLDER) as (folder, name), fresh.file_beside(folder, name) as (temporary, file):
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
-        jsonlines.sync(path.parent)
-    except OSError as error:
-        raise unwritable(path, error) from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
-def unwritable(path: Path, error: OSError) -> T2TError:
-    return T2TError(
-        "the file cannot be written",
-        where=str(path),
-        cause=error.strerror or str(error),
-        next="make room or give another folder; what was written before is kept, and the same command goes on from there",
-    )
-
-
-def make_folder(path: Path) -> None:
-    """The folder and those above it; T2TError where that cannot be."""
-    try:
-        if not path.is_dir():
-            path.mkdir(parents=True, exist_ok=True)
-            jsonlines.sync(path.parent)
+            locks.check()
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.fsync(folder)
     except OSError as error:
         raise unwritable(path, error) from None
 
 
-def rename(path: Path, target: Path) -> None:
-    """Put a finished file or folder into its place; T2TError where that cannot be."""
+@contextlib.contextmanager
+def building(target: SafePath) -> Iterator[SafePath]:
+    """A folder that takes the place of `target`, where nothing is yet, when the block ends well; otherwise nothing is left."""
+    make_folder(target.parent)
     try:
-        os.replace(path, target)
+        with fresh.folder_beside(target) as temporary:
+            yield temporary
+            sync_folder(temporary)
+            rename(temporary, target)
     except OSError as error:
         raise unwritable(target, error) from None
 
 
-def sync_folder(folder: Path) -> None:
-    """Every file below is on the disk when this returns, whoever wrote it: a power cut after it takes nothing away."""
+def take_over(source: SafePath, target: SafePath, left_out: Collection[str] = ()) -> None:
+    """Fill a new folder with the files of another one, but those `left_out` at its top. They are hard links where the file system
+    allows it, so neither side may write to them again."""
     try:
-        for place, _, names in os.walk(folder, topdown=False):
-            for path in [*(Path(place, name) for name in names), Path(place)]:
-                if not path.is_symlink() and (path.is_file() or path.is_dir()):
-                    jsonlines.sync(path)
+        for entry, found in paths.walk(source):
+            inside = SafePath(target.root, (*target.parts, *entry.parts[len(source.parts) :]))
+            if inside.parent == target and inside.name in left_out:
+                continue
+            if stat.S_ISDIR(found.st_mode):
+                paths.make_folder(inside)
+            elif source.holds_link(entry, found):
+                os.symlink(os.readlink(entry.path), inside.path)
+            else:
+                paths.link_or_copy(entry, inside)
+    except OSError as error:
+        raise T2TError("the folder cannot be taken over", where=str(source), cause=error.strerror or str(error)) from None
+
+
+def make_folder(path: Path | SafePath) -> None:
+    """The folder and those above it; T2TError where that cannot be."""
+    locks.check()
+    try:
+        paths.make_folder(path)
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+def rename(path: SafePath, target: SafePath) -> None:
+    """Put a finished file or folder into its place; T2TError where that cannot be."""
+    locks.check()
+    try:
+        with paths.located(path) as (there, old), paths.located(target, paths.FOLDER) as (here, new):
+            os.replace(old, new, src_dir_fd=there, dst_dir_fd=here)
+            os.fsync(here)
+    except OSError as error:
+        raise unwritable(target, error) from None
+
+
+def remove(path: Path | SafePath) -> None:
+    """Remove a file, or whatever else has its name and is no folder; nothing where there is none."""
+    try:
+        with contextlib.suppress(FileNotFoundError), paths.located(path) as (folder, name):
+            os.unlink(name, dir_fd=folder)
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+def sync_folder(folder: SafePath) -> None:
+    """Every file below is on the disk when this returns, whoever wrote it: a power cut after it takes nothing away. A folder that
+    is not there has none."""
+    if not folder.exists():
+        return
+    try:
+        for entry, found in paths.walk(folder):
+            if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
+                paths.sync(entry)
+        paths.sync(folder)
     except OSError as error:
         raise unwritable(folder, error) from None
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path | SafePath, value: Any) -> None:
     """Write a JSON document to read and to diff: two spaces, ASCII, a newline at the end."""
     write_atomic(path, document(value))
 
@@ -108,82 +144,60 @@ def document(value: Any) -> str:
     return json.dumps(value, indent=2, allow_nan=False) + "\n"
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object from a file that may come from a stranger; T2TError says what is wrong with it."""
+def read_bytes(path: Path | SafePath, most: int = jsonlines.MAX_FILE) -> bytes:
+    """The whole of a regular file; T2TError where it is none, cannot be read or is longer than `most` bytes."""
     try:
-        with jsonlines.open_plain(path) as file:
-            data = file.read(jsonlines.MAX_FILE + 1)
-        if len(data) > jsonlines.MAX_FILE:
-            raise jsonlines.Unreadable(f"longer than {jsonlines.MAX_FILE} bytes")
-        value = jsonlines.loads(data)
-        if not isinstance(value, dict):
-            raise jsonlines.Unreadable(f"a JSON object is expected, not {type(value).__name__}")
-        return value
+        data = bytearray()
+        with paths.open_plain(path, most) as file:
+            while len(data) <= most and (piece := file.read(_PIECE)):
+                data += piece
     except FileNotFoundError:
         raise T2TError("there is no such file", where=str(path)) from None
     except OSError as error:
-        raise T2TError("the file cannot be read", where=str(path), cause=error.strerror or str(error)) from None
+        raise unreadable(path, error) from None
+    if len(data) > most:  # it grew meanwhile, or is one of those whose size the system does not know
+        raise T2TError("the file cannot be read", where=str(path), cause=f"longer than {most} bytes")
+    return bytes(data)
+
+
+def read_text(path: Path | SafePath, most: int = jsonlines.MAX_FILE) -> str:
+    """The whole of a text file, its damaged bytes shown as U+FFFD; T2TError as in `read_bytes`."""
+    return read_bytes(path, most).decode("utf-8", "replace")
+
+
+def read_json(path: Path | SafePath) -> dict[str, Any]:
+    """Read a JSON object from a file that may come from a stranger; T2TError says what is wrong with it."""
+    data = read_bytes(path)
+    try:
+        value = jsonlines.loads(data)
+        if not isinstance(value, dict):
+            raise jsonlines.Unreadable(f"a JSON object is expected, not {type(value).__name__}")
     except jsonlines.Unreadable as error:
         raise T2TError("the file is not what was written", where=str(path), cause=str(error)) from None
+    return value
 
 
-# --- one process per folder
-
-
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[str | None]:
-    """Hold the folder for this process. Yields a note where a process that died had left its lock, else None.
-
-    The kernel drops the lock with its process, so a stale one never blocks; the file only says who holds it.
-    """
-    path = folder / LOCK
+def sha256(path: Path | SafePath) -> str:
+    """The hash of a file's bytes, in hexadecimal; T2TError where it cannot be read."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # No link is followed: a stranger's folder must not let us empty a file elsewhere.
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        with paths.open_plain(path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
     except OSError as error:
-        raise unwritable(path, error) from None
-    try:
-        holder = os.pread(descriptor, 200, 0).decode("ascii", "replace").strip()
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise T2TError(
-                "another process is working in this folder",
-                where=f"{folder} ({holder or 'it has not said who it is'})",
-                cause=error.strerror or str(error),
-                next="wait for it, stop it, or give another --out",
-            ) from None
-        _sign(descriptor, path, f"pid {os.getpid()} on {socket.gethostname()} since {now()}")
-        try:
-            yield f"took over the lock of a process that died: {holder}" if holder else None
-        finally:
-            with contextlib.suppress(T2TError):  # on a full disk; a stale name in the file is harmless
-                _sign(descriptor, path, "")
-    finally:
-        os.close(descriptor)
-
-
-def _sign(descriptor: int, path: Path, text: str) -> None:
-    try:
-        os.ftruncate(descriptor, 0)
-        if text:
-            os.pwrite(descriptor, text.encode("ascii", "replace") + b"\n", 0)
-    except OSError as error:
-        raise unwritable(path, error) from None
+        raise unreadable(path, error) from None
 
 
 # --- what the folder holds
 
 
-def open_manifest(folder: Path, kind: str, settings: Mapping[str, Any], what: str = "run") -> dict[str, Any]:
+def open_manifest(folder: Path | SafePath, kind: str, settings: Mapping[str, Any], what: str = "run") -> dict[str, Any]:
     """Make `folder/run.json`, or check that the one there is of the same format, kind and settings, and return it.
 
     A resumed run in a changed environment (another commit, another numpy) gets a further entry under `sessions`.
     """
+    folder = SafePath.of(folder)
     path = folder / MANIFEST
     if not path.exists():
-        present = sorted(p.name for p in folder.iterdir() if not p.name.startswith(".")) if folder.is_dir() else []
+        present = [entry.name for entry in folder.entries() if not entry.name.startswith(".")]
         if present:
             raise T2TError(
                 f"the folder holds other things and no {MANIFEST}",
@@ -207,12 +221,13 @@ def open_manifest(folder: Path, kind: str, settings: Mapping[str, Any], what: st
     return manifest
 
 
-def read_manifest(folder: Path, kind: str) -> dict[str, Any]:
+def read_manifest(folder: Path | SafePath, kind: str) -> dict[str, Any]:
     """`folder/run.json`, refused where its format or kind is not ours to read."""
+    folder = SafePath.of(folder)
     path = folder / MANIFEST
     if not folder.is_dir():
         raise T2TError("there is no such folder", where=str(folder))
-    if not os.path.lexists(path):
+    if not path.exists():
         raise T2TError(f"this is no {kind} folder: it has no {MANIFEST}", where=str(folder), next=f"name the --out of a {kind}")
     manifest = read_json(path)
     if manifest.get("format") != FORMAT:
@@ -232,7 +247,7 @@ def read_manifest(folder: Path, kind: str) -> dict[str, Any]:
     return manifest
 
 
-def same_settings(stored: Mapping[str, Any], wanted: Mapping[str, Any], path: Path, what: str = "run") -> None:
+def same_settings(stored: Mapping[str, Any], wanted: Mapping[str, Any], path: SafePath, what: str = "run") -> None:
     """T2TError naming each setting that differs; otherwise nothing."""
     names = [*stored, *(name for name in wanted if name not in stored)]
     differing = [n for n in names if n not in stored or n not in wanted or _text(stored[n]) != _text(wanted[n])]

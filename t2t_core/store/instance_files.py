@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,11 @@ from typing import Any
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import Testbed
 from t2t_core.records import InstanceSet
-from t2t_core.store import jsonlines
+from t2t_core.store import folders, jsonlines
+from t2t_core.store.paths import SafePath
 
 
-def read_instances(testbed: Testbed, path: Path) -> list[Any]:
+def read_instances(testbed: Testbed, path: Path | SafePath) -> list[Any]:
     """The instances of a JSON Lines file; T2TError names file and line."""
     instances = []
     for line in jsonlines.read(path):
@@ -29,6 +29,6 @@ def read_instances(testbed: Testbed, path: Path) -> list[Any]:
 def file_set(testbed: Testbed, path: Path) -> InstanceSet:
     """The file as a set, named after it."""
     instances = read_instances(testbed, path)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = folders.sha256(path)
     name = re.sub(r"[^A-Za-z0-9_.+-]", "_", path.stem).lstrip("_.+-")[:60] or "instances"
     return InstanceSet(name, "file", digest, instances)

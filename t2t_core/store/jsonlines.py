@@ -7,16 +7,19 @@ Any other unreadable line is an error that names file and line; nothing is skipp
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
-import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from t2t_core.errors import T2TError
+from t2t_core.store import locks, paths
+from t2t_core.store.paths import SafePath
 
 MAX_LINE = 256 << 20  # bytes; no honest record comes near
 MAX_DIGITS = 100  # of one integer; the cheapest bomb is a billion digits
@@ -92,7 +95,7 @@ class Line:
 class Torn:
     """A last line that was cut off while it was written."""
 
-    path: Path
+    path: Path | SafePath
     number: int
     offset: int
     length: int
@@ -101,14 +104,14 @@ class Torn:
         return f"{self.path}, line {self.number}: the last line was cut off ({self.length} bytes) and is dropped"
 
 
-def read(path: Path, torn: list[Torn] | None = None) -> Iterator[Line]:
+def read(path: Path | SafePath, torn: list[Torn] | None = None) -> Iterator[Line]:
     """The objects of a JSON Lines file, one by one; blank lines are allowed.
 
     A last line that lacks its newline and does not parse is put into `torn` and skipped; without a list for it, it is an
     error like every other unreadable line. T2TError names file and line.
     """
     try:
-        with open_plain(path) as file:
+        with paths.open_plain(path) as file:
             number = offset = 0
             while raw := file.readline(MAX_LINE + 1):
                 number += 1
@@ -120,10 +123,10 @@ def read(path: Path, torn: list[Torn] | None = None) -> Iterator[Line]:
                         yield line
                 offset += len(raw)
     except OSError as error:
-        raise T2TError("the file cannot be read", where=str(path), cause=error.strerror or str(error)) from None
+        raise paths.unreadable(path, error) from None
 
 
-def _line(path: Path, number: int, offset: int, raw: bytes, torn: list[Torn] | None) -> Line | None:
+def _line(path: Path | SafePath, number: int, offset: int, raw: bytes, torn: list[Torn] | None) -> Line | None:
     try:
         value = loads(raw)
     except Unreadable as error:
@@ -136,7 +139,7 @@ def _line(path: Path, number: int, offset: int, raw: bytes, torn: list[Torn] | N
     return Line(number, offset, value)
 
 
-def _bad(path: Path, number: int, cause: str) -> T2TError:
+def _bad(path: Path | SafePath, number: int, cause: str) -> T2TError:
     return T2TError(
         f"line {number} cannot be read",
         where=f"{path}, line {number}",
@@ -145,51 +148,55 @@ def _bad(path: Path, number: int, cause: str) -> T2TError:
     )
 
 
-def open_plain(path: Path) -> BinaryIO:
-    """Open a regular file for reading bytes; a pipe, folder or device is refused (OSError), never waited for."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(0, "not a regular file")
-    return os.fdopen(descriptor, "rb")
-
-
-def sync(path: Path) -> None:
-    """A file's content, or the names in a folder, are on the disk when this returns."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 class Appender:
     """Appends whole lines to a file; each reaches the kernel before `append` returns, and the disk every two seconds.
 
     A torn last line is cut off first (give its `Torn` from `read`). Where a write fails (disk full), the file ends with the
-    last whole line again and T2TError says what is kept. A link is refused: a stranger's folder must not let us cut or grow
-    a file elsewhere.
+    last whole line again and T2TError says what is kept. The file is locked while it is open, so that no second process appends
+    to it even where the folder's own lock was removed. A link is refused: a stranger's folder must not let us cut or grow a file
+    elsewhere.
     """
 
-    def __init__(self, path: Path, torn: Torn | None = None) -> None:
+    def __init__(self, path: Path | SafePath, torn: Torn | None = None) -> None:
         self.path = path
         try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-            size = os.fstat(self._descriptor).st_size
-            if torn:
-                os.ftruncate(self._descriptor, torn.offset)
-                size = torn.offset
-            self.size = size
-            if not size:
-                sync(path.parent)
-            if size and os.pread(self._descriptor, 1, size - 1) != b"\n":  # whole, but its newline was cut off
-                self._write(b"\n")
+            paths.make_folder(path.parent)
+            self._descriptor = paths.open_own(path, os.O_APPEND)
         except OSError as error:
             raise self._error(error) from None
+        try:
+            self._begin(torn)
+        except OSError as error:
+            os.close(self._descriptor)
+            raise self._error(error) from None
+        except T2TError:
+            os.close(self._descriptor)
+            raise
         self._synced = time.monotonic()
 
+    def _begin(self, torn: Torn | None) -> None:
+        with contextlib.suppress(OSError):  # a file system without locks has the folder's lock, or none
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise T2TError(
+                    "another process is writing to this file",
+                    where=str(self.path),
+                    cause=error.strerror or str(error),
+                    next="wait for it, or stop it; the same command then goes on",
+                ) from None
+        size = os.fstat(self._descriptor).st_size
+        if torn:
+            os.ftruncate(self._descriptor, torn.offset)
+            size = torn.offset
+        self.size = size
+        if not size:
+            paths.sync(self.path.parent)
+        if size and os.pread(self._descriptor, 1, size - 1) != b"\n":  # whole, but its newline was cut off
+            self._write(b"\n")
+
     def append(self, value: dict[str, Any]) -> int:
-        """Write one line; returns the byte offset where it begins."""
+        """Write one line; returns the byte offset where it begins. FolderLost, once it is written, where the folder was moved."""
         start = self.size
         try:
             self._write(dumps(value).encode() + b"\n")
@@ -199,6 +206,7 @@ class Appender:
                 self._synced = now
         except OSError as error:
             raise self._error(error) from None
+        locks.check()
         return start
 
     def _write(self, data: bytes) -> None:
@@ -212,12 +220,7 @@ class Appender:
         self.size += len(data)
 
     def _error(self, error: OSError) -> T2TError:
-        return T2TError(
-            "the file cannot be written",
-            where=str(self.path),
-            cause=error.strerror or str(error),
-            next="make room or give another folder; every line written before is kept, and the same command goes on from there",
-        )
+        return paths.unwritable(self.path, error)
 
     def close(self) -> None:
         if self._descriptor >= 0:

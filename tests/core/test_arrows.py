@@ -187,3 +187,46 @@ def test_nothing_is_evaluated_unpickled_or_unpacked():
         calls = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Call)}
         assert all("weights_only=True" in call for call in calls if call.startswith("torch.load(")), path
         assert not any(word in call for call in calls for word in ("unpack_archive", "decompress(", "allow_pickle=True")), path
+
+
+FILE_CALLS = {"open", "read_text", "read_bytes", "write_text", "write_bytes", "touch", "mkdir", "rmdir", "unlink", "rename"}
+FILE_CALLS |= {"symlink_to", "hardlink_to", "iterdir", "glob", "rglob", "chmod"}
+FILE_MODULES = {"shutil", "tempfile", "fileinput", "mmap"}
+OS_CALLS = {"open", "replace", "rename", "remove", "unlink", "mkdir", "makedirs", "link", "symlink", "scandir", "listdir", "walk"}
+MAY_OPEN = {
+    "t2t_core/testing/parts.py": "looks at what a plugin under test left in a folder of the test's own",
+    "envs/t2t_envs/frozen_lake/sets/__init__.py": "a resource of the package",
+    "envs/t2t_envs/frozen_lake/generation/forms.py": "a resource of the package",
+    "leaderboard/t2t_leaderboard/html.py": "a resource of the package",
+    "leaderboard/t2t_leaderboard/reported.py": "a resource of the package",
+    "plugins/t2t_plugins/trainers/common.py": "looks for the states that transformers left, in a folder that was checked",
+}
+
+
+def file_calls(tree):
+    """Every call that opens, makes, lists or removes something on the disk by itself."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func)
+        owner, _, name = called.rpartition(".")
+        of_a_path = owner and owner not in ("os", "folders") and name in FILE_CALLS
+        if called == "open" or (owner == "os" and name in OS_CALLS) or owner in FILE_MODULES or of_a_path:
+            yield called, node.lineno
+
+
+def test_only_the_store_opens_files():
+    """What a folder holds may come from a stranger: the store opens it, never through a link, only regular files, bounded."""
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} {call}"
+        for _, path in FILES
+        if not path.is_relative_to(ROOT / "t2t_core" / "store") and str(path.relative_to(ROOT)) not in MAY_OPEN
+        for call, line in file_calls(ast.parse(path.read_text()))
+    ]
+    assert not wrong, "use t2t_core.store: " + "; ".join(wrong)
+    assert all(list(file_calls(ast.parse((ROOT / path).read_text()))) for path in MAY_OPEN), "an exception nobody needs any more"
+
+
+def test_it_sees_files_opened():
+    tree = ast.parse("open(x)\npath.read_text()\nos.replace(a, b)\nshutil.rmtree(x)\nfolders.rename(a, b)\nos.path.join(a)\n")
+    assert [call for call, _ in file_calls(tree)] == ["open", "path.read_text", "os.replace", "shutil.rmtree"]

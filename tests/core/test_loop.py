@@ -24,7 +24,7 @@ from t2t_core.run.experiment import Experiment
 from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter
 from t2t_core.seeding import Stream
-from t2t_core.store import folders
+from t2t_core.store import locks
 
 pytestmark = pytest.mark.usefixtures("lake_plugins")
 EXPERIMENT = Experiment.from_dict(
@@ -205,13 +205,13 @@ def die_at(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     left = [count]
 
     def mortal(real: Callable[..., Any], half: bool) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
             left[0] -= 1
             if left[0] == 0:
                 if half:
                     real(arguments[0], arguments[1][: len(arguments[1]) // 2])
                 os._exit(9)
-            done = real(*arguments)
+            done = real(*arguments, **named)
             left[0] -= 1
             if left[0] == 0:
                 os._exit(9)
@@ -368,5 +368,5 @@ def test_what_training_shares_with_a_set_is_counted_in_every_round_and_summed_up
 
 
 def test_a_second_process_on_one_folder_is_refused(tmp_path: Path) -> None:
-    with folders.locked(tmp_path), pytest.raises(T2TError, match="another process"):
+    with locks.locked(tmp_path), pytest.raises(T2TError, match="another process"):
         run_experiment(EXPERIMENT, tmp_path, Reporter())

@@ -26,7 +26,8 @@ from t2t_core.run.experiment import Experiment
 from t2t_core.run.progress import Reporter
 from t2t_core.run.round_files import RoundFiles
 from t2t_core.seeding import Stream
-from t2t_core.store import folders
+from t2t_core.store import locks
+from t2t_core.store.paths import SafePath
 
 pytestmark = pytest.mark.usefixtures("lake_plugins")
 SETTINGS = {
@@ -173,12 +174,11 @@ def test_every_command_refuses_a_run_folder_of_another_version(tmp_path: Path, v
 
 @pytest.mark.parametrize("line", ['{"id": "x"}', "[1]", '{"size": 3'])
 def test_an_edited_instance_of_a_round_is_named_by_file_and_line(tmp_path: Path, line: str) -> None:
-    files, lake = RoundFiles(tmp_path, 0), installed().testbeds.make("mapf-frozenlake")
+    files, lake = RoundFiles(SafePath(tmp_path), 0), installed().testbeds.make("mapf-frozenlake")
     request = lake.request(3)
-    files.folder.mkdir()
     files.write_instances(lake.generate(lake.random_configuration(request, 1), request, 2))
-    lines = files.instances.read_text().splitlines()
-    files.instances.write_text("\n".join([lines[0], line, lines[2]]) + "\n")
+    lines = files.instances.path.read_text().splitlines()
+    files.instances.path.write_text("\n".join([lines[0], line, lines[2]]) + "\n")
     with pytest.raises(T2TError, match=r"instances.jsonl, line 2"):
         files.read_instances(lake)
 
@@ -245,5 +245,5 @@ def test_a_lock_left_by_a_machine_that_went_down_is_taken_over(tmp_path: Path) -
     lines: list[str] = []
     run_experiment(EXPERIMENT, tmp_path, Reporter(lines.append))
     assert any("took over the lock of a process that died: pid" in line for line in lines)
-    with folders.locked(tmp_path) as note:
+    with locks.locked(tmp_path) as note:
         assert note is None

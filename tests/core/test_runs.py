@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from t2t_core.errors import T2TError
-from t2t_core.store import folders, jsonlines
+from t2t_core.store import folders, jsonlines, locks
 
 
 def test_atomic_write_replaces_whole_files_or_nothing(tmp_path):
@@ -23,7 +23,7 @@ def test_unwritable_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(T2TError, match="cannot be written"):
         folders.write_json(tmp_path / "file" / "x.json", {})
-    with pytest.raises(T2TError, match="cannot be written"), folders.locked(tmp_path / "file" / "run"):
+    with pytest.raises(T2TError, match="cannot be written"), locks.locked(tmp_path / "file" / "run"):
         pass
 
 
@@ -61,18 +61,18 @@ def test_changed_environment_is_recorded(tmp_path, monkeypatch):
 
 
 def test_second_process_is_refused_and_a_stale_lock_recognised(tmp_path):
-    script = "import os\nfrom t2t_core.store import folders\nfrom pathlib import Path\n"
-    script += f"with folders.locked(Path({str(tmp_path)!r})):\n"
+    script = "import os\nfrom t2t_core.store import locks\nfrom pathlib import Path\n"
+    script += f"with locks.locked(Path({str(tmp_path)!r})):\n"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with folders.locked(tmp_path) as note:
+    with locks.locked(tmp_path) as note:
         assert note is None
         done = subprocess.run([sys.executable, "-c", script + "    pass"], env=environment, capture_output=True, text=True)
         assert "another process is working" in done.stderr and f"pid {os.getpid()} on" in done.stderr
         assert f"pid {os.getpid()}" in (tmp_path / ".lock").read_text(), "the refused one leaves the name alone"
     subprocess.run([sys.executable, "-c", script + "    os._exit(9)"], env=environment, check=False)
-    with folders.locked(tmp_path) as note:
+    with locks.locked(tmp_path) as note:
         assert "died" in note
-    with folders.locked(tmp_path) as note:
+    with locks.locked(tmp_path) as note:
         assert note is None
 
 

@@ -137,12 +137,11 @@ def test_page_shows_the_outcome(out):
 
 def test_strangers_folder_is_read_with_suspicion(out, tmp_path):
     secret = tmp_path / "secret.jsonl"
-    secret.write_text("{}\n")
+    secret.write_text('{"secret": 4711}\n')
     answers = row_of(out) / "answers.jsonl"
     answers.unlink()
     answers.symlink_to(secret)
-    with pytest.raises(T2TError, match="link"):
-        rescoring.verify(out)
+    assert "answers.jsonl is a link" in problems(out) and "4711" not in problems(out)
     manifest = out / "run.json"
     record = json.loads(manifest.read_text())
     for change in ({"name": "../../etc/passwd"}, {"base": "a/b"}, {"sha256": 3}):

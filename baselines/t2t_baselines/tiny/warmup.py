@@ -14,6 +14,7 @@ import argparse
 import json
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
@@ -23,6 +24,7 @@ from typing import Any
 from t2t_baselines.tiny import data
 from t2t_baselines.tiny.model import make_model, make_tokenizer
 from t2t_core.seeding import Stream
+from t2t_core.store import folders, jsonlines
 
 CHUNK = 4000  # examples drawn at a time
 BATCH_TOKENS = 2600  # of one update, padding included; answers of like length share an update
@@ -164,9 +166,8 @@ class Warmup:
             "examples": self.examples,
             "seconds": self.seconds,
         }
-        fresh = self.state_file.with_suffix(".new")
-        torch.save(state, fresh)
-        fresh.rename(self.state_file)
+        with folders.replacing(self.state_file) as file:
+            torch.save(state, file)
 
     def run(self, stage: Stage, chunks: int | None = None) -> None:
         """Train to the end of the stage, whole chunks at a time (the last one is cut); at most so many `chunks`."""
@@ -205,8 +206,8 @@ class Warmup:
 
     def log(self, loss: float) -> None:
         line = {"step": self.step, "loss": round(loss, 5), "examples": self.examples, "seconds": round(self.seconds)}
-        with (self.out / "metrics.jsonl").open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        with closing(jsonlines.Appender(self.out / "metrics.jsonl")) as metrics:
+            metrics.append(line)
         print(json.dumps(line), flush=True)
 
     def export(self, steps: int, facts: dict[str, Any]) -> None:
@@ -228,7 +229,7 @@ class Warmup:
             "quick": self.quick,
             **facts,
         }
-        (self.out / "recipe.json").write_text(json.dumps(recipe, indent=2) + "\n")
+        folders.write_json(self.out / "recipe.json", recipe)
 
 
 def measure(folder: Path) -> dict[str, dict[str, float]]:
@@ -262,22 +263,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     options = _options().parse_args(arguments)
     out: Path = options.out
-    out.mkdir(parents=True, exist_ok=True)
+    folders.make_folder(out)
     frozen = {} if options.toy else {name: load_set(name) for name in NAMES}
     exclude = data.by_cell(instance for one in frozen.values() for instance in one.instances)
     warmup = Warmup(out, options.seed, options.agents, exclude, options.quick)
     if options.from_scratch:
-        warmup.state_file.unlink(missing_ok=True)
-        (out / "metrics.jsonl").unlink(missing_ok=True)
+        folders.remove(warmup.state_file)
+        folders.remove(out / "metrics.jsonl")
     if warmup.state_file.exists():
         warmup.load()
     for stage in stages(options.steps):
         warmup.run(stage)
     warmup.export(options.steps, {"excluded_sets": {name: one.sha256 for name, one in frozen.items()}})
     if not options.toy:
-        recipe = json.loads((out / "recipe.json").read_text())
+        recipe = folders.read_json(out / "recipe.json")
         recipe["measured"] = measure(out)
-        (out / "recipe.json").write_text(json.dumps(recipe, indent=2) + "\n")
+        folders.write_json(out / "recipe.json", recipe)
         print(json.dumps(recipe["measured"], indent=2))
 
 

@@ -118,12 +118,12 @@ def _read_configuration(path: Path) -> Configuration:
     from t2t_envs.frozen_lake.generation.configuration import Configuration
 
     try:
-        data = jsonlines.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        data = folders.read_json(path)
+    except T2TError as error:
         raise T2TError(
             "the configuration cannot be read",
-            where=str(path),
-            cause=getattr(error, "strerror", None) or str(error)[:200],
+            where=error.where,
+            cause=error.cause or error.what,
             next='give a JSON file, e.g. {"3": {"data_ratio": 1, "hole_ratio": 0.2, "wait_ratio": 0.5}}, or uniform, or random',
         ) from None
     try:

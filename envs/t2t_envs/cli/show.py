@@ -145,16 +145,11 @@ def _answered(instance: Instance, path: Path) -> Shown:
 
 
 def _text(path: Path) -> str:
-    try:
-        if str(path) == "-":
-            data = sys.stdin.buffer.read(MAX_ANSWER + 1)
-        else:
-            with jsonlines.open_plain(path) as file:
-                data = file.read(MAX_ANSWER + 1)
-    except OSError as error:
-        raise T2TError("the answer cannot be read", where=str(path), cause=error.strerror or str(error)) from None
+    if str(path) != "-":
+        return folders.read_text(path, MAX_ANSWER)
+    data = sys.stdin.buffer.read(MAX_ANSWER + 1)
     if len(data) > MAX_ANSWER:
-        raise T2TError(f"the answer is longer than {MAX_ANSWER} bytes", where=str(path))
+        raise T2TError(f"the answer is longer than {MAX_ANSWER} bytes", where="standard input")
     return data.decode(errors="replace")
 
 

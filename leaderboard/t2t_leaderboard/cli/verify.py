@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from t2t_core.errors import T2TError
+from t2t_core.store.paths import SafePath
 
 
 @click.command()
@@ -22,7 +23,7 @@ def verify(folder: Path, write: bool) -> int:
     from t2t_leaderboard import rescoring, submission
     from t2t_leaderboard.wording import visible
 
-    is_submission = (folder / submission.METADATA).exists()
+    is_submission = (SafePath(folder) / submission.METADATA).exists()
     found = submission.verify(folder) if is_submission else rescoring.verify(folder)
     if found.verified:
         click.echo(f"verified: {found.answers:,} answers of {found.rows} row(s), rescored from their raw text")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import read_response
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.settings import read_settings
-from t2t_core.store import jsonlines
+from t2t_core.store import folders, jsonlines, paths
 
 _ID = ("id", "instance_id", "instance")
 _TEXT = ("text", "completion", "response", "answer")
@@ -53,8 +52,7 @@ class StoredAnswers:
             self._lines[asked] = line.offset, line.number
         for piece in torn:
             warnings.warn(str(piece), stacklevel=2)
-        with jsonlines.open_plain(self._path) as file:
-            self._sha256 = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+        self._sha256 = folders.sha256(self._path)
 
     def _asked(self, line: jsonlines.Line) -> tuple[str, int]:
         id, sample = _first(line.value, _ID), line.value.get("sample", 0)
@@ -83,7 +81,7 @@ class StoredAnswers:
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
         """The stored answers in the order of the tasks. `sampling` plays no part."""
         self._warn_of_others({(task.instance_id, task.sample) for task in tasks})
-        with jsonlines.open_plain(self._path) as file:
+        with paths.open_plain(self._path) as file:
             for position, task in enumerate(tasks):
                 found = self._lines.get((task.instance_id, task.sample))
                 if found is None:

@@ -7,7 +7,6 @@ where `trust_remote_code=true` is written.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
@@ -18,6 +17,7 @@ from t2t_core.errors import T2TError
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.seeding import key
 from t2t_core.settings import Reader, integer, one_of, read_settings
+from t2t_core.store import folders
 
 READERS: dict[str, Reader] = {
     "lora": str,
@@ -234,7 +234,7 @@ def generate(
 def own_formats(name: str) -> dict[str, str]:
     """`prompt_format` and `brief` where the checkpoint in that folder was taught forms of its own."""
     path = Path(name) / "config.json"
-    config = json.loads(path.read_text()) if path.is_file() else {}
+    config = folders.read_json(path) if path.exists() else {}
     return {k: config[f"t2t_{k}"] for k in ("prompt_format", "brief") if isinstance(config.get(f"t2t_{k}"), str)}
 
 

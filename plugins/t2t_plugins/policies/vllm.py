@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 from t2t_core.errors import T2TError
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.settings import Reader, integer, number, one_of, read_settings
+from t2t_core.store import folders
 from t2t_plugins.policies.hf import chat_prompt, model_name, own_formats, too_long, versions
 
 READERS: dict[str, Reader] = {
@@ -118,9 +118,11 @@ class Vllm:
 def adapter_rank(folder: Path) -> int:
     """The least of vLLM's ranks that holds the adapter in that folder."""
     path = folder / "adapter_config.json"
-    if not path.is_file():
+    if not path.exists():
         raise T2TError("there is no adapter", where=f"lora={folder}", cause="the folder has no adapter_config.json")
-    rank = json.loads(path.read_text())["r"]
+    rank = folders.read_json(path).get("r")
+    if type(rank) is not int or rank < 1:
+        raise T2TError("the adapter does not say its rank", where=str(path))
     return next((known for known in RANKS if known >= rank), rank)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -14,6 +13,7 @@ from t2t_core.errors import T2TError
 from t2t_core.evaluation.demonstrations import refuse_protected
 from t2t_core.records import TrainingJob
 from t2t_core.seeding import Stream
+from t2t_core.store import folders
 
 T = TypeVar("T")
 
@@ -107,8 +107,8 @@ def last_saved(folder: Path) -> Path | None:
 
 def _is_json(path: Path) -> bool:
     try:
-        json.loads(path.read_text())
-    except (OSError, ValueError):
+        folders.read_json(path)
+    except T2TError:
         return False
     return True
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from t2t_core.records import TrainingJob
+from t2t_core.store import folders
 from t2t_plugins.trainers.grpo_reward import WEIGHTS_FILE, Reward
 from t2t_plugins.trainers.grpo_settings import Settings
 
@@ -43,8 +43,7 @@ def watch(job: TrainingJob, settings: Settings, reward: Reward) -> Any:
             reward.settle()
             if control.should_save and state.is_world_process_zero:
                 folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-                folder.mkdir(parents=True, exist_ok=True)
-                (folder / WEIGHTS_FILE).write_text(json.dumps(reward.weights.to_dict()))
+                folders.write_json(folder / WEIGHTS_FILE, reward.weights.to_dict())
 
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
             if state.is_world_process_zero and job.progress and logs and "reward" in logs:

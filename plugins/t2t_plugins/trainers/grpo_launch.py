@@ -32,7 +32,6 @@ def launch(job: TrainingJob, processes: int) -> TrainingResult:
     import torch
 
     folder = job.folder / "launch"
-    folder.mkdir(parents=True, exist_ok=True)
     facts = {
         "testbed": job.testbed.name,
         "checkpoint": str(job.checkpoint) if job.checkpoint else None,
@@ -44,9 +43,9 @@ def launch(job: TrainingJob, processes: int) -> TrainingResult:
         "instances": [instance.to_dict() for instance in job.instances],
         "processes": processes,
     }
-    (folder / JOB).write_text(json.dumps(facts))
+    folders.write_atomic(folder / JOB, json.dumps(facts))
     for name in (RESULT, MISTAKE):  # of an earlier attempt
-        (folder / name).unlink(missing_ok=True)
+        folders.remove(folder / name)
     # `--multi_gpu` is what makes `accelerate launch` start several processes; with `--cpu` it would start one and say nothing.
     spread = ["--multi_gpu", "--num_processes", str(processes), "--num_machines", "1", "--main_process_port", "0"]
     plain = ["--mixed_precision", "no", "--dynamo_backend", "no"]
@@ -71,5 +70,5 @@ def launch(job: TrainingJob, processes: int) -> TrainingResult:
         raise T2TError(
             f"training in {processes} processes failed with status {process.returncode}", cause="\n".join(tail)[-2000:]
         )
-    result = json.loads((folder / RESULT).read_text())
+    result = folders.read_json(folder / RESULT)
     return TrainingResult(**{**result, "checkpoint": Path(result["checkpoint"])})

@@ -13,7 +13,7 @@ from typing import Any
 from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
 from t2t_core.records import TrainingJob
-from t2t_core.store import folders
+from t2t_core.store import folders, jsonlines, paths
 from t2t_plugins.trainers.common import check_settings
 from t2t_plugins.trainers.grpo_launch import JOB, MARK, MISTAKE, RESULT
 from t2t_plugins.trainers.grpo_settings import WHERE, Settings
@@ -35,7 +35,7 @@ def main() -> None:
     """One process of a launched job."""
     end_with_launcher()
     folder = Path(sys.argv[1])
-    facts: dict[str, Any] = json.loads((folder / JOB).read_text())
+    facts: dict[str, Any] = jsonlines.loads(folders.read_bytes(folder / JOB, paths.MAX_STREAM))
     testbed = installed().testbeds.make(facts["testbed"])
     path = {name: Path(facts[name]) if facts[name] else None for name in ("checkpoint", "resume_from")}
     job = TrainingJob(

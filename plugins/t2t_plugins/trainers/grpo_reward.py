@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from t2t_core.length_reward import AdaptiveWeights, length_reward, total_reward
 from t2t_core.records import TrainingJob
+from t2t_core.store import folders
 from t2t_plugins.trainers.grpo_settings import Settings
 
 WEIGHTS_FILE = "adaptive_weights.json"
@@ -58,4 +58,4 @@ class Reward:
 def read_weights(folder: Path) -> AdaptiveWeights:
     """The state in a checkpoint; a fresh one where the checkpoint has none."""
     path = folder / WEIGHTS_FILE
-    return AdaptiveWeights.from_dict(json.loads(path.read_text())) if path.is_file() else AdaptiveWeights()
+    return AdaptiveWeights.from_dict(folders.read_json(path)) if path.exists() else AdaptiveWeights()

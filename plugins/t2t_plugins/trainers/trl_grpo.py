@@ -8,7 +8,6 @@ one, `accelerate launch` runs `train` in each of them (grpo_launch, grpo_process
 from __future__ import annotations
 
 import itertools
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -21,6 +20,7 @@ from t2t_core.length_reward import HIGH, LOW, WEIGHTS_HIGH, WEIGHTS_LOW, Adaptiv
 from t2t_core.records import TrainingJob, TrainingResult
 from t2t_core.seeding import key
 from t2t_core.settings import no_argument
+from t2t_core.store import folders
 from t2t_plugins.policies.hf import quiet
 from t2t_plugins.trainers import common
 from t2t_plugins.trainers.common import check_settings, last_saved, prompts_of, start_of, stratified
@@ -252,7 +252,7 @@ def finish(trainer: Any, job: TrainingJob, settings: Settings, reward: Reward) -
         model.config.use_cache = True  # TRL switches it off for training
         model.save_pretrained(job.folder)
         trainer.processing_class.save_pretrained(job.folder)
-        (job.folder / WEIGHTS_FILE).write_text(json.dumps(reward.weights.to_dict()))
+        folders.write_json(job.folder / WEIGHTS_FILE, reward.weights.to_dict())
     trainer.accelerator.wait_for_everyone()
     last: Mapping[str, Any] = next((line for line in reversed(state.log_history) if "reward" in line), {})
     metrics = {ours: last[theirs] for ours, theirs in FIGURES.items() if theirs in last}

@@ -8,7 +8,6 @@ instances are. It takes the same job as `trl-grpo`, so the loop can run it in it
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
@@ -22,6 +21,7 @@ from t2t_core.plugins import installed
 from t2t_core.records import Sampling, Task, TrainingJob, TrainingResult, Verdict
 from t2t_core.seeding import key
 from t2t_core.settings import no_argument
+from t2t_core.store import folders, paths
 from t2t_plugins.policies.hf import own_formats, quiet
 from t2t_plugins.trainers.common import check_settings, last_saved, prompts_of, start_of, stratified
 from t2t_plugins.trainers.extra import require
@@ -173,13 +173,10 @@ def _passes(verdict: Verdict, settings: Settings) -> bool:
 def kept_answers(job: TrainingJob, settings: Settings) -> dict[int, str]:
     """The answers worth learning, by the instance's position. They are asked for once and kept in the job's folder."""
     path = job.folder / ANSWERS
-    if path.is_file():
-        return {int(i): text for i, text in map(json.loads, path.read_text().splitlines())}
-    job.folder.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        return {int(i): text for i, text in map(json.loads, folders.read_text(path, paths.MAX_STREAM).splitlines())}
     found = dict(sorted(_answers(job, settings)))
-    fresh = path.with_suffix(".new")
-    fresh.write_text("".join(json.dumps([i, text]) + "\n" for i, text in found.items()))
-    os.replace(fresh, path)
+    folders.write_atomic(path, "".join(json.dumps([i, text]) + "\n" for i, text in found.items()))
     return found
 
 
