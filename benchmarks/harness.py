@@ -1,11 +1,15 @@
-"""What the harness costs: `evaluate` over an endpoint that answers at once, beside the same client without a harness.
+"""What the harness costs: `evaluate` over a local chat endpoint, beside clients without a harness.
 
-    python benchmarks/harness.py                 # 5 x 2,000 answers on each side, 64 requests at once
+    python benchmarks/harness.py                 # 5 x each side; about five minutes
     python benchmarks/harness.py --soak 100000   # and memory over so many answers
 
-A local server in a process of its own answers every chat completion with the same text. Side A draws the answers from the
-endpoint policy and drops them; side B is `t2t bench`'s machinery over the same policy: prompts, append-only log, export with
-verdicts. The sides alternate; overhead is B - A per answer. `instant` is the machinery over a policy that costs nothing.
+The server is a process on the other core. Two things are measured, the sides taking turns:
+
+full: the server answers after 50 or 500 ms, to 64 or 256 requests at once. `load generator` is aiohttp sending one body over and
+over and dropping the replies; `harness` is all that `t2t bench` does with an answer: prompts, the endpoint policy, append-only
+log, export with verdicts. The goals are shares of the load generator's rate.
+overhead: the server answers at once. `client alone` draws the answers from the endpoint policy and drops them; overhead is
+harness - client alone per answer; `instant` is the machinery over a policy that costs nothing.
 One JSON per run goes to benchmarks/results/.
 """
 
@@ -14,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import json
 import multiprocessing
+import os
 import re
 import resource
 import tempfile
@@ -28,6 +33,8 @@ from t2t_core.evaluation.evaluate import Evaluation, Tasks, evaluate
 from t2t_core.plugins import installed
 from t2t_core.records import Response, Sampling, Task
 
+FULL = ((0.05, 64, 0.9), (0.05, 256, 0.4), (0.5, 64, 0.95), (0.5, 256, 0.95))  # latency in s, requests at once, goal
+ROUNDS = {0.05: 50, 0.5: 16}  # answers for each request under way
 TEXT = "<answer>\nAgent 0: (0,0) -> (0,1)\nAgent 1: (1,0) -> (1,1)\nAgent 2: (2,0) -> (2,1)\n</answer>"
 
 
@@ -42,31 +49,57 @@ class Instant:
         return {"deterministic": True, "batch_size": None}
 
 
+class _Answering(asyncio.Protocol):
+    """The smallest HTTP/1.1 server that keeps connections open and answers every POST alike, after the seconds in its path."""
+
+    reply = b""
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport, self._waiting = transport, b""
+
+    def data_received(self, data: bytes) -> None:
+        self._waiting += data
+        while (end := self._waiting.find(b"\r\n\r\n")) >= 0:
+            length = re.search(rb"content-length: *([0-9]+)", self._waiting[:end], re.IGNORECASE)
+            whole = end + 4 + (int(length[1]) if length else 0)
+            if len(self._waiting) < whole:
+                return
+            delay = re.match(rb"POST /([0-9.]+)/", self._waiting)
+            self._waiting = self._waiting[whole:]
+            asyncio.get_running_loop().call_later(float(delay[1]) if delay else 0, self._transport.write, self.reply)
+
+
 async def _serve(pipe: Any) -> None:
-    """The smallest HTTP/1.1 server that keeps connections open and answers every POST alike."""
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": TEXT}}
     usage = {"prompt_tokens": 200, "completion_tokens": 40, "total_tokens": 240}
     reply = {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": usage}
     body = json.dumps(reply).encode()
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while True:
-                request = await reader.readuntil(b"\r\n\r\n")
-                length = re.search(rb"content-length: *([0-9]+)", request, re.IGNORECASE)
-                await reader.readexactly(int(length[1]) if length else 0)
-                writer.write(head + body)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()
-
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    _Answering.reply = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    server = await asyncio.get_running_loop().create_server(_Answering, "127.0.0.1", 0, backlog=1024)
     pipe.send(server.sockets[0].getsockname()[1])
     await server.serve_forever()
 
 
 def _server(pipe: Any) -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     asyncio.run(_serve(pipe))
+
+
+async def load(url: str, prompt: str, count: int, at_once: int) -> None:
+    """`count` requests through aiohttp as its manual has it, `at_once` under way."""
+    import aiohttp
+
+    body = {"model": "m", "messages": [{"role": "user", "content": prompt}], "temperature": 0.0, "max_tokens": 4096}
+    numbers = iter(range(count))
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def work() -> None:
+            for _ in numbers:
+                async with session.post(f"{url}/chat/completions", json=body) as response:
+                    await response.json()
+
+        await asyncio.gather(*(work() for _ in range(at_once)))
 
 
 def instances(testbed: Any, count: int) -> list[Any]:
@@ -108,6 +141,28 @@ def per_answer(side: Callable[..., None], policy: Any, evaluation: Evaluation) -
         return 1000 * (time.perf_counter() - begin) / len(evaluation)
 
 
+def full(root: str, testbed: Any, repeats: int) -> list[dict[str, Any]]:
+    """Answers per second of both sides at each latency and concurrency."""
+    rows = []
+    for seconds, at_once, goal in FULL:
+        count = at_once * ROUNDS[seconds]
+        evaluation = Evaluation(testbed, instances(testbed, count))
+        url = f"{root}/{seconds}/v1"
+        policy = installed().policies.make(f"endpoint:m,base_url={url},concurrency={at_once}")
+        sides: dict[str, list[float]] = {"load generator": [], "harness": []}
+        for _ in range(repeats):
+            begin = time.perf_counter()
+            asyncio.run(load(url, evaluation.task(0).prompt, count, at_once))
+            sides["load generator"].append(count / (time.perf_counter() - begin))
+            sides["harness"].append(1000 / per_answer(harness, policy, evaluation))
+        shares = [ours / theirs for theirs, ours in zip(*sides.values(), strict=True)]
+        facts = {"latency_s": seconds, "at_once": at_once, "answers": count, "goal": goal, "share": spread(shares)}
+        rows.append({**facts, "answers_per_s": {name: spread(values) for name, values in sides.items()}})
+        print(f"{1000 * seconds:>4.0f} ms, {at_once:>3} at once: {text(spread(sides['harness']))} of "
+              f"{text(spread(sides['load generator']))} answers/s, share {text(spread(shares), 2)}, goal {goal}")  # fmt: skip
+    return rows
+
+
 def soak(policy: Any, testbed: Any, count: int) -> dict[str, Any]:
     """Resident memory while so many answers come through, at every tenth of the way."""
     evaluation = Evaluation(testbed, instances(testbed, 1000), max(1, count // 1000))
@@ -132,10 +187,11 @@ def main() -> None:
     ours, theirs = multiprocessing.Pipe()
     server = multiprocessing.get_context("spawn").Process(target=_server, args=(theirs,), daemon=True)
     server.start()  # before the pin: it has the other core
-    address = f"http://127.0.0.1:{ours.recv()}/v1"
+    root = f"http://127.0.0.1:{ours.recv()}"
     pin()
     testbed = installed().testbeds.make("mapf-frozenlake")
-    policy = installed().policies.make(f"endpoint:m,base_url={address},concurrency=64")
+    rows = full(root, testbed, given.repeats)
+    policy = installed().policies.make(f"endpoint:m,base_url={root}/v1,concurrency=64")
     evaluation = Evaluation(testbed, instances(testbed, given.answers))
     sides: dict[str, list[float]] = {"client alone": [], "harness": [], "instant": []}
     for _ in range(given.repeats):
@@ -144,6 +200,7 @@ def main() -> None:
         sides["instant"].append(per_answer(harness, Instant(), evaluation))
     pairs = list(zip(sides["client alone"], sides["harness"], strict=True))
     result: dict[str, Any] = {
+        "full": rows,
         "goal_ms": 1.0,
         "answers": given.answers,
         "overhead_ms": spread([b - a for a, b in pairs]),

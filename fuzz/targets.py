@@ -39,7 +39,8 @@ from t2t_envs.frozen_lake.jsonl import read_instances
 from t2t_envs.frozen_lake.parser import format_answer, parse_answer
 from t2t_leaderboard.folder import check_settings, read_sampling_record
 from t2t_plugins.designers import reader
-from t2t_plugins.policies import answers, reply
+from t2t_plugins.policies import answers, kinds, reply
+from t2t_plugins.policies.client import HttpReply
 
 INSTANCE = Instance(3, [(0, 0)], [(2, 0), (1, 0)], [(1, 2), (2, 2)], "makespan", "2agents_3x3_0236", 3, 6, False)
 DOCUMENTED = "<answer>\nAgent 0: (2,0) -> (2,1) -> (2,2) -> (1,2)\nAgent 1: (1,0) -> (1,1) -> (2,1) -> (2,2)\n</answer>"
@@ -59,7 +60,7 @@ def linear(function: Callable[[Any], Any], piece: Any) -> None:
     if not piece or hash_of(piece) % EVERY:
         return
     begin = time.thread_time()
-    with contextlib.suppress(T2TError, reply.Failure):
+    with contextlib.suppress(T2TError):
         function(piece * (LONG // len(piece) + 1))
     assert time.thread_time() - begin < SECONDS, f"{time.thread_time() - begin:.1f} s for {LONG} characters"
 
@@ -282,13 +283,19 @@ _STARTS = re.compile(r"[{\[]")
 
 
 def endpoint(data: bytes) -> None:
-    """An endpoint's reply, as a 200 and as an error."""
-    with contextlib.suppress(reply.Failure):
-        response = reply.read_reply(data, reply.Prices(1.0, 2.0))
-        assert response_fault(response) is None
-    failure = reply.status_failure(200 + data[0] if data else 500, data, None)
-    assert failure.what.isprintable() and len(failure.what) < 400 and failure.kind in ("retry", "request", "stop", "doubtful")
-    linear(lambda body: reply.read_reply(body, reply.Prices()), data)
+    """An endpoint's reply, as a 200 and as an error: it is always some kind, and what is recorded keeps its contract."""
+    encodings = ("application/json", "text/event-stream; charset=utf-8", "text/html; charset=utf-16", "charset=x")
+    first = data[0] if data else 0
+    headers = {"content-type": encodings[first % 4], "retry-after": text_of(data[:20])}
+    for status in (200, 400, 429, 200 + first):
+        judged = reply.judge(HttpReply(status, headers, data), reply.Prices(1.0, 2.0))
+        response = judged.response
+        assert judged.kind in kinds.KINDS and response_fault(response) is None
+        assert (response.error is not None) is judged.kind.fault and response.finish_reason == judged.kind.finish
+        assert not response.error or (response.error.isprintable() and len(response.error) < 400 and response.text == "")
+        assert judged.wait is None or judged.wait >= 0
+    linear(lambda body: reply.judge(HttpReply(200, headers, body), reply.Prices()), data)
+    linear(lambda body: reply.judge(HttpReply(400, headers, body), reply.Prices()), data)
 
 
 _READERS = {"size": settings.integer(1, 9), "share": settings.number(0, 1), "kind": settings.one_of(["a", "b"])}

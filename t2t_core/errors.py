@@ -23,3 +23,7 @@ class T2TError(Exception):
             if text:
                 parts.append(f"  {label}: {text}")
         return "\n".join(parts)
+
+
+class BudgetSpent(T2TError):
+    """What a policy raises that may spend no more (`Policy.spend_at_most`). No mistake: the evaluation ends early and says so."""

@@ -57,7 +57,8 @@ class Policy(Protocol):
                 yield position, Response(text=...)
 
     A factory with the attribute `shared_settings`, e.g. ("base_url", "concurrency"), gets the options of that name of
-    `t2t bench` as settings.
+    `t2t bench` as settings. A policy whose answers cost money has a method `spend_at_most(usd)`, called before each `respond`
+    under a budget: it sends nothing that could go beyond it, and raises `BudgetSpent` where nothing more fits.
     """
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:

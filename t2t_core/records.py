@@ -48,9 +48,12 @@ class Sampling:
 class Response:
     """One answer of a policy, or the error that came instead (`error` is not None; then `text` is what arrived, if anything).
 
-    Token counts are as the policy reports them, None where it has no tokens; `reasoning_tokens` are hidden ones and part
-    of `completion_tokens`. `finish_reason` is "stop", "length", "refusal" or "error". `seconds` is wall time,
-    `cost_usd` None where no price is known.
+    Token counts are as the policy reports them, None where it has no tokens or they are not known; `reasoning_tokens` are
+    hidden ones and part of `completion_tokens`, `reasoning` their text where it was sent. `finish_reason` is "stop" (ended by
+    the model, perhaps without text), "length", "refusal", "aborted" (broken off by the server, always an error) or "error".
+    `seconds` is wall time, `cost_usd` None where it is not known, `model` the one that served. `detail` is what a server said
+    beside its answer, a refusal's reason say. `lasting`: the error would come again, so that asking again at once is in vain.
+    `earlier` are the replies to the same question that came before and were no answer, where they cost something or may have.
     """
 
     text: str
@@ -61,6 +64,11 @@ class Response:
     error: str | None = None
     seconds: float | None = None
     cost_usd: float | None = None
+    model: str | None = None
+    reasoning: str | None = None
+    detail: str | None = None
+    lasting: bool = False
+    earlier: Sequence[Response] = ()
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,14 @@ from t2t_core.store import instance_files
 
 _OPTIONS = (
     click.option("--answers-from", metavar="POLICY", help="Also ask this policy (see t2t plugins), and write its good answers."),
-    click.option("--instances", type=click.Path(path_type=Path, dir_okay=False),
-                 help="With --answers-from: ask about the instances of this file instead of drawing some."),  # fmt: skip
-    click.option("--keep", type=click.Choice(demonstrations.KEEP), default="valid", show_default=True,
-                 help="Which answers are written."),  # fmt: skip
+    click.option(
+        "--instances",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="With --answers-from: ask about the instances of this file instead of drawing some.",
+    ),  # fmt: skip
+    click.option(
+        "--keep", type=click.Choice(demonstrations.KEEP), default="valid", show_default=True, help="Which answers are written."
+    ),  # fmt: skip
     click.option("--samples", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Answers per instance."),
     click.option("--temperature", type=float, default=0.0, show_default=True, help="Of the answers; 0 is greedy."),
     click.option("--max-tokens", type=click.IntRange(1), default=4096, show_default=True, help="Of an answer."),

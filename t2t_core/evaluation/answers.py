@@ -18,8 +18,10 @@ from t2t_core.store import folders, jsonlines, paths
 from t2t_core.store.paths import SafePath
 
 LOG, ANSWERS = "log.jsonl", "answers.jsonl"
-_FINISH = ("stop", "length", "refusal", "error")
-_EXPORTED = [name for name in Response.__dataclass_fields__ if name != "seconds"]
+_FINISH = ("stop", "length", "refusal", "aborted", "error")
+_ALWAYS = ("text", "prompt_tokens", "completion_tokens", "reasoning_tokens", "finish_reason", "error", "cost_usd")
+_WHERE_KNOWN = ("model", "reasoning", "detail", "lasting")  # written where there is something to write
+_TEXTS = ("text", "error", "model", "reasoning", "detail")
 _SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
 
 
@@ -58,6 +60,8 @@ class AnswerIndex:
         total = len(ids) * samples
         self._offsets = array("q", [-1]) * total
         self._failed = bytearray(total)
+        self._tries = bytearray(total)  # that ended in an error, up to 255
+        self._billed: dict[int, list[int]] = {}  # where the failed replies to a question lie that cost something
         self.progress = Progress(total)
         self.torn: list[jsonlines.Torn] = []
         if path.exists():
@@ -81,18 +85,28 @@ class AnswerIndex:
 
     def _note(self, index: int, offset: int, response: Response) -> None:
         self._offsets[index], self._failed[index] = offset, response.error is not None
+        if response.error is not None:
+            self._tries[index] = min(255, self._tries[index] + 1)
+            if response.completion_tokens is not None or response.cost_usd is not None:
+                self._billed.setdefault(index, []).append(offset)
         self.progress.tokens += response.completion_tokens or 0
         self.progress.cost_usd += response.cost_usd or 0.0
 
     def missing(self) -> array[int]:
-        """The questions without an answer, errors included, in order."""
-        return array("q", (i for i, offset in enumerate(self._offsets) if offset < 0 or self._failed[i]))
+        """The questions without an answer, errors included: in order, but those that failed least often first, so that an
+        evaluation that some questions end does not end at the same ones again."""
+        missing = [i for i, offset in enumerate(self._offsets) if offset < 0 or self._failed[i]]
+        return array("q", sorted(missing, key=self._tries.__getitem__))
 
     def response(self, index: int) -> Response | None:
-        """The last answer to that question, read from disk."""
+        """The last answer to that question, read from disk, with the failed replies before it that cost something."""
         offset = self._offsets[index]
         if offset < 0:
             return None
+        earlier = [replace(self._read(o), text="", reasoning=None) for o in self._billed.get(index, ()) if o != offset]
+        return replace(self._read(offset), earlier=tuple(earlier)) if earlier else self._read(offset)
+
+    def _read(self, offset: int) -> Response:
         if self._reader is None:
             self._reader = paths.open_plain(self.path)
         self._reader.seek(offset)
@@ -112,24 +126,28 @@ class AnswerLog(AnswerIndex):
         self._appender = jsonlines.Appender(path, self.torn[0] if self.torn else None)
 
     def append(self, index: int, response: Response) -> None:
-        """Record one answer; it is on its way to the disk when this returns."""
+        """Record one answer, and each reply before it that was none as a line of its own; it is on its way to the disk when
+        this returns."""
         position, sample = divmod(index, self._samples)
-        response = self._without_secrets(response)
-        record = {"instance": self._ids[position], "sample": sample, **response_record(response)}
-        offset = self._appender.append({**record, "seconds": response.seconds, "at": folders.now()})
-        self._note(index, offset, response)
+        replies = (*response.earlier, replace(response, earlier=())) if response.earlier else (response,)
+        for reply in map(self._without_secrets, replies):
+            record = {"instance": self._ids[position], "sample": sample, **response_record(reply)}
+            offset = self._appender.append({**record, "seconds": reply.seconds, "at": folders.now()})
+            self._note(index, offset, reply)
         self.progress.done += 1
         self.progress.asked += 1
-        self.progress.errors += response.error is not None
-        self.progress.last_error = response.error or self.progress.last_error
+        self.progress.errors += reply.error is not None
+        self.progress.last_error = reply.error or self.progress.last_error
 
     def _without_secrets(self, response: Response) -> Response:
-        """An endpoint may echo a key in its answer or its error; a key is never written."""
-        text, error = response.text, response.error
-        for name, secret in self._secrets.items():
-            text = text.replace(secret, f"[{name}]")
-            error = error and error.replace(secret, f"[{name}]")
-        return response if (text, error) == (response.text, response.error) else replace(response, text=text, error=error)
+        """An endpoint may echo a key in whatever it sends; a key is never written."""
+        cleaned: dict[str, Any] = {}
+        for field_name in _TEXTS:
+            text = getattr(response, field_name)
+            for name, secret in self._secrets.items() if text else ():
+                if secret in text:
+                    text = cleaned[field_name] = text.replace(secret, f"[{name}]")
+        return replace(response, **cleaned) if cleaned else response
 
     def close(self) -> None:
         super().close()
@@ -150,13 +168,23 @@ def _secrets() -> dict[str, str]:
 
 def response_record(response: Response) -> dict[str, Any]:
     """What is exported of a response: everything that does not depend on when it came."""
-    return {name: getattr(response, name) for name in _EXPORTED}
+    record = {name: getattr(response, name) for name in _ALWAYS}
+    record.update({name: getattr(response, name) for name in _WHERE_KNOWN if getattr(response, name)})
+    if response.earlier:
+        record["earlier"] = [response_record(reply) for reply in response.earlier]
+    return record
 
 
 def read_response(record: Mapping[str, Any], where: str) -> Response:
     """The response in a line of a log or an export; T2TError where a field has no right type (files are hostile)."""
     known = {name: record[name] for name in Response.__dataclass_fields__ if name in record}
-    fault = response_fault(Response(**{"text": None, **known}))
+    earlier = known.get("earlier", ())
+    fault = "list of earlier replies is none" if not isinstance(earlier, list | tuple) else None
+    if not fault and earlier:
+        flat = [e for e in earlier if isinstance(e, Mapping) and "earlier" not in e]
+        fault = "list of earlier replies holds something else" if len(flat) < len(earlier) else None
+        known["earlier"] = tuple(read_response(e, where) for e in flat)
+    fault = fault or response_fault(Response(**{"text": None, **known}))
     if fault:
         raise T2TError(f"the answer's {fault}", where=where, cause="the file was damaged or edited by hand")
     return Response(**known)
@@ -168,8 +196,9 @@ def response_fault(response: Response) -> str | None:
         return f"text is {type(response.text).__name__}, not a string"
     if response.finish_reason not in _FINISH:
         return f"finish_reason is {ascii(response.finish_reason)[:40]}, not one of {', '.join(_FINISH)}"
-    if not isinstance(response.error, str | None):
-        return f"error is {type(response.error).__name__}, not a string or None"
+    for name in ("error", "model", "reasoning", "detail"):
+        if not isinstance(getattr(response, name), str | None):
+            return f"{name} is {type(getattr(response, name)).__name__}, not a string or None"
     for name in ("prompt_tokens", "completion_tokens", "reasoning_tokens"):
         count = getattr(response, name)
         if count is not None and (type(count) is not int or not 0 <= count < 1 << 50):
@@ -178,6 +207,17 @@ def response_fault(response: Response) -> str | None:
         value = getattr(response, name)
         if value is not None and (type(value) not in (int, float) or not (math.isfinite(value) and value >= 0)):
             return f"{name} is not a number of at least 0"
+    if type(response.lasting) is not bool:
+        return "lasting is not True or False"
+    return _earlier_fault(response.earlier)
+
+
+def _earlier_fault(earlier: Any) -> str | None:
+    for reply in earlier if isinstance(earlier, list | tuple) else [None]:
+        if not isinstance(reply, Response) or reply.earlier or reply.error is None:
+            return "earlier replies are not all responses with an error"
+        if fault := response_fault(reply):
+            return f"earlier reply's {fault}"
     return None
 
 

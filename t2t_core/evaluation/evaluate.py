@@ -11,12 +11,12 @@ from __future__ import annotations
 import hashlib
 import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, overload
 
-from t2t_core.errors import T2TError
+from t2t_core.errors import BudgetSpent, T2TError
 from t2t_core.evaluation.answers import (
     ANSWERS,
     LOG,
@@ -146,7 +146,8 @@ def evaluate(
         evaluation: the questions.
         policy: who answers; it sees prompts and unlabelled instances only.
         folder: of this row; `log.jsonl` and `answers.jsonl` are kept there. The caller holds its lock.
-        max_usd: stop before the next answer once this row's log has cost so much (requests already under way may add).
+        max_usd: what this row's log may cost. A policy with `spend_at_most` sends nothing that would go beyond it; another one
+            is stopped after the answer that reaches it.
         progress: called after each answer.
 
     Raises:
@@ -171,36 +172,55 @@ def _ask_all(
 ) -> str | None:
     missing = log.missing()
     size = policy.describe().get("batch_size") or max(1, len(missing))
+    spends = max_usd is not None and hasattr(policy, "spend_at_most")
     for first in range(0, len(missing), size):
         indices = missing[first : first + size]
         answered = bytearray(len(indices))
-        with closing(_responses(policy, Tasks(evaluation, indices), evaluation.sampling)) as responses:
-            if _spent(log.progress, max_usd):
-                return _spent(log.progress, max_usd)
-            for position, response in responses:
-                with interrupts.held():
-                    log.append(indices[_unanswered(position, answered)], _checked(response))
-                if progress:
-                    progress(log.progress)
-                if _spent(log.progress, max_usd, response):
-                    return _spent(log.progress, max_usd)
+        if spent := _spent(log.progress, max_usd):
+            return spent
+        if spends:
+            policy.spend_at_most(max_usd - log.progress.cost_usd)  # type: ignore[attr-defined, operator]
+
+        def record(pair: Any, indices: Sequence[int] = indices, answered: bytearray = answered) -> Response:
+            position, response = _pair(pair)
+            checked = _checked(response)
+            with interrupts.held():
+                log.append(indices[_unanswered(position, answered)], checked)
+            if progress:
+                progress(log.progress)
+            return checked
+
+        try:
+            with closing(_responses(policy, Tasks(evaluation, indices), evaluation.sampling)) as responses:
+                for response in _recorded(responses, record):
+                    if max_usd is not None:
+                        _refuse_unpriced(response, spends)
+                    if not spends and (spent := _spent(log.progress, max_usd)):
+                        return spent
+        except BudgetSpent as end:
+            return end.what
         for position in (i for i, done in enumerate(answered) if not done):
             log.append(indices[position], Response("", error="the policy gave no answer", finish_reason="error"))
     return None
 
 
-def _responses(policy: Policy, tasks: Tasks, sampling: Sampling) -> Generator[tuple[Any, Any], None, None]:
+def _recorded(responses: Generator[Any, None, None], record: Callable[[Any], Response]) -> Iterator[Response]:
+    """Record every answer. On Ctrl-C the policy hands over what had come by then: it may have been paid for."""
+    try:
+        for pair in responses:
+            yield record(pair)
+    except KeyboardInterrupt as stop:
+        with suppress(KeyboardInterrupt, StopIteration):
+            record(responses.throw(stop))
+            for pair in responses:
+                record(pair)
+        raise
+
+
+def _responses(policy: Policy, tasks: Tasks, sampling: Sampling) -> Generator[Any, None, None]:
     """The policy's answers; what it raises becomes a T2TError, and its generator is closed whatever happens."""
     try:
-        answers = policy.respond(tasks, sampling)
-        try:
-            for pair in answers:
-                if not (isinstance(pair, tuple) and len(pair) == 2):
-                    raise _broken(f"it yielded {type(pair).__name__}, not (position, response)")
-                yield pair
-        finally:
-            if hasattr(answers, "close"):
-                answers.close()
+        yield from policy.respond(tasks, sampling)
     except T2TError:
         raise
     except Exception as error:
@@ -211,6 +231,12 @@ def _responses(policy: Policy, tasks: Tasks, sampling: Sampling) -> Generator[tu
             cause="a fault of the policy; every answer before it is kept",
             next="the same command asks only for the missing answers",
         ) from error
+
+
+def _pair(pair: Any) -> tuple[Any, Any]:
+    if not (isinstance(pair, tuple) and len(pair) == 2):
+        raise _broken(f"it yielded {type(pair).__name__}, not (position, response)")
+    return pair
 
 
 def _broken(what: str) -> T2TError:
@@ -236,22 +262,35 @@ def _checked(response: Any) -> Response:
     if fault:
         raise _broken(f"a response's {fault}")
     checked: Response = response
+    if checked.reasoning and len(checked.reasoning) > MAX_TEXT:
+        checked = replace(checked, reasoning=checked.reasoning[:MAX_TEXT])
     if len(checked.text) > MAX_TEXT:
         error = f"an answer of {len(checked.text)} characters; {MAX_TEXT} are kept"
         checked = replace(checked, text=checked.text[:MAX_TEXT], error=checked.error or error, finish_reason="error")
     return checked
 
 
-def _spent(progress: Progress, max_usd: float | None, response: Response | None = None) -> str | None:
-    """Why no more may be asked, None while the budget holds; T2TError where `response` cannot be priced."""
-    if max_usd is None:
-        return None
-    if response and response.cost_usd is None and response.completion_tokens is not None and response.error is None:
+def _spent(progress: Progress, max_usd: float | None) -> str | None:
+    """Why no more may be asked, None while the budget holds."""
+    return f"the budget of {max_usd:g} USD is spent" if max_usd is not None and progress.cost_usd >= max_usd else None
+
+
+def _refuse_unpriced(response: Response, spends: bool) -> None:
+    """T2TError where a budget cannot hold, since nobody knows what `response` cost. `spends`: the policy's answers cost money
+    even where it reports no tokens."""
+    if response.cost_usd is not None or response.error is not None:
+        return
+    if response.completion_tokens is not None:
         raise T2TError(
             "--max-usd cannot hold: no price of this model is known",
-            next="give the prices in the policy's settings, or leave --max-usd out",
+            next="give the prices in the policy's settings (price_in=, price_out=), or leave --max-usd out",
         )
-    return f"the budget of {max_usd:g} USD is spent" if progress.cost_usd >= max_usd else None
+    if spends:
+        raise T2TError(
+            "--max-usd cannot hold: the server does not say how many tokens an answer took",
+            cause="its replies have no usage, or one of zeros",
+            next="leave --max-usd out, and bound the cost with --limit and --max-tokens",
+        )
 
 
 def export(evaluation: Evaluation, log: AnswerLog, path: Path | SafePath) -> None:

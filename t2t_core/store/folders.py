@@ -29,7 +29,7 @@ from t2t_core.store.paths import SafePath, unreadable, unwritable
 FORMAT = 1  # of run folders; raised when a reader of today could not read tomorrow's
 MANIFEST = "run.json"
 _PIECE = 1 << 20  # bytes read at a time
-_PACKAGES = ("numpy", "gymnasium", "pettingzoo", "openai", "torch", "transformers", "trl", "vllm")
+_PACKAGES = ("numpy", "gymnasium", "pettingzoo", "aiohttp", "torch", "transformers", "trl", "vllm")
 
 
 def now() -> str:

@@ -17,7 +17,7 @@ ROOMS = {
     "t2t_leaderboard": ROOT / "leaderboard" / "t2t_leaderboard",
 }
 MAY_IMPORT = {room: {room, "t2t_core"} for room in ROOMS} | {"t2t_baselines": {"t2t_baselines", "t2t_core", "t2t_envs"}}
-HEAVY = {"torch", "transformers", "trl", "vllm", "ray", "datasets", "accelerate", "peft", "openai", "verifiers", "openenv"}
+HEAVY = {"torch", "transformers", "trl", "vllm", "ray", "datasets", "accelerate", "peft", "aiohttp", "verifiers", "openenv"}
 HEAVY |= {"stable_baselines3", "tensorflow", "jax", "pandas", "scipy", "matplotlib"}
 FILES = [(room, path) for room, folder in ROOMS.items() for path in sorted(folder.rglob("*.py"))]
 # The rooms inside a package, each with those it may import. "" is what lies above the folders: the public face of the core, the

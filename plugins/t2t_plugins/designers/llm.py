@@ -55,7 +55,7 @@ class LanguageModelDesigner:
         prompt = brief_text(brief.previous.to_dict(), brief.compact) if compact else brief.text
         brief.shown(prompt)
         responses: list[Response] = []
-        while len(responses) < self._manner.attempts and (not responses or responses[-1].error):
+        while len(responses) < self._manner.attempts and (not responses or (responses[-1].error and not responses[-1].lasting)):
             task = Task(f"design-{brief.seed}", len(responses), prompt, None, brief.seed)
             responses.append(self._call(policy, task))
         reply = responses[-1]

@@ -1,23 +1,48 @@
 """One request to an OpenAI-compatible server, with a deadline and a limit on what it may send back.
 
-Stands on the `openai` package (imported on first use) without its retries and without its reading of replies: it trusts
-their shape and their size, we do not.
+Stands on aiohttp (imported on first use), the fastest of the well-kept clients that were tried beside each other; what a harness
+over it costs is measured by benchmarks/harness.py. Nothing is left to its defaults that a server or the environment could turn
+against the caller: redirects are not followed, cookies not kept, no netrc, proxy or key is taken from the environment unless
+`providers` names it, and bodies are bounded after they are unpacked.
 """
 
 from __future__ import annotations
 
 import asyncio
-import email.utils
-import time
-from collections.abc import AsyncIterator, Mapping
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
+from t2t_core import __version__
+from t2t_core.errors import T2TError
+from t2t_core.registry import plain
 from t2t_plugins.policies.providers import Secret
-from t2t_plugins.policies.reply import Failure, printable, status_failure
 
 _ERROR_BYTES = 64 << 10  # of the body of an error; the rest is not read
-_NETWORK = ("httpx", "httpx2", "httpcore", "httpcore2", "h11", "h2", "anyio", "zlib", "brotli", "openai")
-_ACCOUNT_HEADERS = ("OpenAI-Organization", "OpenAI-Project")  # the package sends them to whatever address it is given
+_CONNECT_SECONDS = 30.0  # until a connection stands; a host that drops packets would use up the whole deadline
+_NETWORK = ("aiohttp", "aiohttp_socks", "python_socks", "zlib")  # whose exceptions are faults of the connection
+
+
+class Unreachable(Exception):
+    """No whole reply came. `what` says why, `lasting` whether every further request would end alike, `remedy` what to do about
+    that, and `sent` whether the server may have got the request (and may bill it)."""
+
+    def __init__(self, what: str, *, lasting: bool = False, remedy: str = "", sent: bool = True) -> None:
+        super().__init__(what)
+        self.what, self.lasting, self.remedy, self.sent = what, lasting, remedy, sent
+
+
+@dataclass(frozen=True)
+class HttpReply:
+    """What a server sent: the status, the headers (names in small letters) and the unpacked body. `cut`: the body was longer
+    than allowed."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    cut: bool = False
 
 
 class ChatClient:
@@ -28,91 +53,111 @@ class ChatClient:
         secret: the key.
         timeout: seconds for one request from its first byte to its reply's last.
         max_bytes: the longest reply that is read.
-        account_headers: whether OPENAI_ORG_ID and OPENAI_PROJECT_ID may be sent (to OpenAI alone).
+        proxy: the address of a proxy, None for a direct connection.
+        headers: more of them, e.g. an organisation's name.
     """
 
-    def __init__(self, base_url: str, secret: Secret, timeout: float, max_bytes: int, account_headers: bool) -> None:
-        self._base_url, self._secret, self._timeout, self._max_bytes = base_url, secret, timeout, max_bytes
-        self._account_headers = account_headers
-        self._client: Any = None
+    def __init__(
+        self,
+        base_url: str,
+        secret: Secret,
+        timeout: float,
+        max_bytes: int,
+        proxy: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self._url = f"{base_url}/chat/completions"
+        self._secret, self._timeout, self._max_bytes, self._proxy = secret, timeout, max_bytes, proxy
+        self._headers = headers or {}
+        self._session: Any = None
 
     async def __aenter__(self) -> ChatClient:
-        import openai
+        import aiohttp
 
-        http = openai.DefaultAsyncHttpxClient(
-            timeout=self._timeout,
-            follow_redirects=False,  # a POST is not redirected, and a key does not follow
-            event_hooks={"request": [self._prepare], "response": [self._refuse_errors]},
-        )
-        self._client = openai.AsyncOpenAI(
-            api_key=self._secret.reveal(), base_url=self._base_url, max_retries=0, timeout=self._timeout, http_client=http
+        through_socks = self._proxy is not None and urlsplit(self._proxy).scheme.startswith("socks")
+        context = _tls() if self._url.startswith("https:") else True
+        self._session = aiohttp.ClientSession(
+            connector=_socks_connector(self._proxy, context) if through_socks else aiohttp.TCPConnector(limit=0, ssl=context),
+            proxy=None if through_socks else self._proxy,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(_CONNECT_SECONDS, self._timeout)),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+            headers={
+                "User-Agent": f"t2t-core/{__version__}",
+                "Accept": "application/json",
+                "Accept-Encoding": "gzip, deflate",
+                "Content-Type": "application/json",
+                "Authorization": f"Bearer {self._secret.reveal()}",
+                **self._headers,
+            },
         )
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._client.close()
+        await self._session.close()
 
-    async def _prepare(self, request: Any) -> None:
-        if not self._account_headers:
-            for name in _ACCOUNT_HEADERS:
-                request.headers.pop(name, None)
-
-    async def _refuse_errors(self, response: Any) -> None:
-        """Turn every status but 2xx into a Failure, before the package reads a body of any length. The key is taken out
-        here: the package logs what a hook raises."""
-        if not 200 <= response.status_code < 300:
-            data, _ = await _read(response.aiter_bytes(), _ERROR_BYTES)
-            failure = status_failure(response.status_code, data, _retry_after(response.headers))
-            raise Failure(self._secret.redact(failure.what), failure.kind, failure.wait)
-
-    async def complete(self, model: str, prompt: str, body: Mapping[str, Any]) -> bytes:
-        """The body of the reply to one user message. Raises Failure, which never holds the key."""
+    async def post(self, body: bytes) -> HttpReply:
+        """The reply to one request, whatever its status. Raises Unreachable, which never holds the key."""
         try:
             async with asyncio.timeout(self._timeout):
-                return await self._post(model, prompt, body)
-        except TimeoutError:
-            raise Failure(f"no complete answer within {self._timeout:g} s") from None
-        except Failure:
-            raise
+                async with self._session.post(self._url, data=body, allow_redirects=False) as response:
+                    fine = 200 <= response.status < 300
+                    data, whole = await _read(response.content, self._max_bytes if fine else _ERROR_BYTES)
+                    headers = {name.lower(): value for name, value in response.headers.items()}
+                    return HttpReply(response.status, headers, data, fine and not whole)
+        except TimeoutError as error:
+            connecting = type(error).__name__ in ("ConnectionTimeoutError", "ProxyTimeoutError")
+            what = "no connection" if connecting else f"no complete answer within {self._timeout:g} s"
+            raise Unreachable(what, sent=not connecting) from None
         except Exception as error:
-            cause = error.__cause__
-            if isinstance(cause, Failure):  # raised by our hook; some versions of the package wrap it
-                raise cause from None
             if not isinstance(error, OSError) and type(error).__module__.partition(".")[0] not in _NETWORK:
                 raise
-            reason = cause or error
-            text = f"the connection failed: {type(reason).__name__}: {reason}"
-            raise Failure(self._secret.redact(printable(text))) from None
+            raise self._unreachable(error) from None
 
-    async def _post(self, model: str, prompt: str, body: Mapping[str, Any]) -> bytes:
-        messages = [{"role": "user", "content": prompt}]
-        create = self._client.chat.completions.with_streaming_response.create
-        async with create(model=model, messages=messages, extra_body=dict(body)) as response:
-            data, whole = await _read(response.iter_bytes(), self._max_bytes)
-        if not whole:
-            raise Failure(f"the reply is longer than {self._max_bytes} bytes", "request")
-        return data
+    def _unreachable(self, error: Exception) -> Unreachable:
+        import aiohttp
+
+        if isinstance(error, aiohttp.ClientHttpProxyError):  # its text would show the proxy's address, password included
+            return Unreachable(f"the proxy refuses: HTTP {error.status}", lasting=400 <= error.status < 500, sent=False)
+        what = plain(self._secret.redact(f"the connection failed: {type(error).__name__}: {error}"))
+        if isinstance(error, aiohttp.ClientConnectorCertificateError | ssl.SSLCertVerificationError):
+            remedy = "SSL_CERT_FILE=FILE, with the certificate of the server's authority in it"
+            return Unreachable(what, lasting=True, remedy=remedy, sent=False)
+        if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
+            return Unreachable(what, lasting=True, remedy="http:// instead of https:// in base_url", sent=False)
+        return Unreachable(what, sent=not isinstance(error, aiohttp.ClientConnectorError | aiohttp.InvalidURL))
 
 
-async def _read(chunks: AsyncIterator[bytes], limit: int) -> tuple[bytes, bool]:
+async def _read(content: Any, limit: int) -> tuple[bytes, bool]:
     """At most `limit` bytes, and whether that was all."""
     data = bytearray()
-    async for chunk in chunks:
+    async for chunk in content.iter_any():
         data += chunk
         if len(data) > limit:
             return bytes(data[:limit]), False
     return bytes(data), True
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from `Retry-After` (seconds or a date) or `retry-after-ms`; None where it is absent or nonsense."""
+def _tls() -> ssl.SSLContext:
+    """Certificates of the system (or of SSL_CERT_FILE and SSL_CERT_DIR) and of certifi, for systems that have none.
+    `ssl.create_default_context` would also write every session's keys to the file that SSLKEYLOGFILE names."""
+    import certifi
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks names and certificates
+    context.load_default_certs()
+    context.load_verify_locations(certifi.where())
+    return context
+
+
+def _socks_connector(proxy: str | None, context: Any) -> Any:
     try:
-        if "retry-after-ms" in headers:
-            wait = float(headers["retry-after-ms"]) / 1000
-        else:
-            text = headers.get("retry-after", "")
-            date = email.utils.parsedate_to_datetime(text) if ":" in text else None
-            wait = date.timestamp() - time.time() if date else float(text)
-    except (ValueError, OverflowError):
-        return None
-    return max(0.0, wait) if wait == wait else None  # NaN is nonsense too
+        from aiohttp_socks import ProxyConnector
+    except ImportError:
+        raise T2TError(
+            "a SOCKS proxy needs a package that is not installed",
+            where=f"proxy {urlsplit(str(proxy)).scheme}://{urlsplit(str(proxy)).hostname}",
+            next="pip install 't2t-core[socks]', or proxy=none for a direct connection",
+        ) from None
+    # socks5h leaves the name to the proxy, as curl has it; for the connector it is a setting of its own
+    scheme, _, rest = str(proxy).partition("://")
+    return ProxyConnector.from_url(f"{scheme.rstrip('ah')}://{rest}", rdns=scheme in ("socks5h", "socks4a"), limit=0, ssl=context)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +14,11 @@ from t2t_core.errors import T2TError
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.settings import Reader, integer, number, one_of, read_settings
 from t2t_core.store import folders, jsonlines
-from t2t_plugins.policies.client import ChatClient
+from t2t_plugins.policies.client import ChatClient, HttpReply, Unreachable
 from t2t_plugins.policies.exchange import Exchange, Patience
-from t2t_plugins.policies.providers import PROVIDERS, THINKING, check_url, find_key
-from t2t_plugins.policies.reply import Prices, read_reply
+from t2t_plugins.policies.kinds import PASSING, STOP
+from t2t_plugins.policies.providers import ACCOUNT, PROVIDERS, THINKING, check_proxy, check_url, find_key, find_proxy
+from t2t_plugins.policies.reply import Judged, Prices, fault, judge
 
 _KEYS = ("api_key", "apikey", "key", "token", "api_token", "secret", "password", "authorization")
 _OURS = ("model", "messages", "stream", "n")  # of the request body; extra_body must not change them
@@ -45,6 +49,7 @@ _PATIENCE: dict[str, Reader] = {
 _READERS: dict[str, Reader] = {
     **_PATIENCE,
     "base_url": check_url,
+    "proxy": check_proxy,
     "api_key_env": str,
     "timeout": number(0.01, 86_400),
     "max_bytes": integer(1_000, 1 << 30),
@@ -72,6 +77,8 @@ class Endpoint:
     - base_url: another address (for `endpoint`: needed). A provider's own key is never sent to another address: name the
       variable with api_key_env, or set T2T_API_KEY.
     - api_key_env: the environment variable that holds the key. Keys are read from the environment only.
+    - proxy: the address of a proxy (http, https, socks5, socks5h, socks4), or `none`; otherwise HTTPS_PROXY, HTTP_PROXY,
+      ALL_PROXY and NO_PROXY say. This machine itself is reached directly unless proxy= is given.
     - concurrency (8), attempts (6), backoff (1 s), max_wait (120 s), give_up (20): see `exchange.Patience`.
     - timeout (600 s) for one request as a whole, max_bytes (8 MiB) of one reply.
     - temperature=none, max_tokens=none, top_p=none: do not send it (reasoning models refuse a temperature).
@@ -86,10 +93,7 @@ class Endpoint:
     Raises:
         T2TError: no model, no key, a setting that is not usable.
 
-    What is asked again: 429 (honouring Retry-After), 408, 409, 425, 5xx, timeouts, broken connections and replies that are no
-    chat completion. An error of one request, not asked again: 400, 413, 422, too long a reply, one without an answer. The end of
-    the whole evaluation (T2TError): 401, 402, no quota; 403 and 404 while nothing has succeeded yet; `give_up` failed
-    questions in a row. A refused or cut answer is an answer, with finish_reason "refusal" or "length".
+    docs/endpoints.md has the table of what a reply is, and what follows.
     """
 
     def __init__(self, provider: str, argument: str, settings: Mapping[str, str]) -> None:
@@ -113,6 +117,8 @@ class Endpoint:
                 "an endpoint needs its address", where=where, next=f"write {provider}:MODEL,base_url=http://HOST:PORT/v1"
             )
         self._key = find_key(self._provider, values.get("api_key_env"), self._base_url != self._provider.base_url)
+        self._proxy = find_proxy(values.get("proxy"), self._base_url)
+        self._budget: float | None = None
         self._patience = Patience(**{name: values[name] for name in _PATIENCE if name in values})
         self._prices = self._read_prices()
 
@@ -122,24 +128,49 @@ class Endpoint:
             prices = _prices_of(Path(self._settings["prices"]), f"{self._provider.name}:{self._model}", self._model)
         return Prices(self._settings.get("price_in", prices.input), self._settings.get("price_out", prices.output))
 
+    def spend_at_most(self, usd: float) -> None:
+        """What the answers of the next `respond` may cost together."""
+        self._budget = usd
+
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
         if not tasks:
             return
-        body = self._request(sampling)
-        settings = self._settings
+        settings, body = self._settings, self._request(sampling)
         timeout, max_bytes = settings.get("timeout", 600.0), settings.get("max_bytes", 8 << 20)
 
         def connect() -> ChatClient:
-            return ChatClient(self._base_url, self._key, timeout, max_bytes, self._provider.name == "openai")
+            return ChatClient(self._base_url, self._key, timeout, max_bytes, self._proxy, self._headers())
 
-        async def ask(client: ChatClient, task: Task) -> Response:
-            data = await client.complete(self._model, task.prompt, body)
-            return self._without_key(read_reply(data, self._prices))
+        async def ask(client: ChatClient, task: Task) -> Judged:
+            request = {"model": self._model, "messages": messages_of(task), **body}
+            try:
+                reply = await client.post(json.dumps(request).encode())
+            except Unreachable as error:
+                return fault(STOP if error.lasting else PASSING, error.what, error.remedy, billed_unknown=error.sent)
+            return self._with_address(judge(reply, self._prices, self._key.redact), reply)
 
-        yield from Exchange(tasks, connect, ask, self._patience, f"{self._model} at {self._base_url}").answers()
+        where, budget = f"{self._model} at {self._base_url}", self._budget
+        yield from Exchange(tasks, connect, ask, self._patience, where, budget, partial(self._most, sampling)).answers()
 
-    def _without_key(self, response: Response) -> Response:
-        return replace(response, text=self._key.redact(response.text))
+    def _headers(self) -> dict[str, str]:
+        """An organisation's and a project's name go to OpenAI alone, whose accounts they are of."""
+        if self._base_url != PROVIDERS["openai"].base_url:
+            return {}
+        return {header: os.environ[name] for name, header in ACCOUNT.items() if os.environ.get(name)}
+
+    def _with_address(self, judged: Judged, reply: HttpReply) -> Judged:
+        """The fault of an address without its `/v1`, which most servers answer with 404, 405, or a page for people."""
+        page = reply.status == 200 and "html" in reply.headers.get("content-type", "")
+        if judged.kind.fault and not judged.remedy and (reply.status in (404, 405) or page) and "/v1" not in self._base_url:
+            return replace(judged, remedy=f"base_url={self._base_url}/v1")
+        return judged
+
+    def _most(self, sampling: Sampling, task: Task) -> float | None:
+        """The most that a question can cost, where prices are known and the answer is limited: a token is at least a byte."""
+        if "max_tokens" in self._settings:
+            return None
+        asked = sum(len(str(value).encode()) + 16 for message in messages_of(task) for value in message.values())
+        return self._prices.cost(asked + 64, sampling.max_tokens)
 
     def _request(self, sampling: Sampling) -> dict[str, Any]:
         """The request body without model and message."""
@@ -183,6 +214,11 @@ class Endpoint:
 
     def __repr__(self) -> str:
         return f"Endpoint({self._provider.name}:{self._model} at {self._base_url})"
+
+
+def messages_of(task: Task) -> list[dict[str, Any]]:
+    """The conversation as the server gets it."""
+    return [{"role": "user", "content": task.prompt}]
 
 
 def _prices_of(path: Path, *names: str) -> Prices:

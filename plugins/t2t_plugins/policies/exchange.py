@@ -12,6 +12,7 @@ import queue
 import random
 import threading
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
@@ -19,9 +20,11 @@ from typing import Any, cast
 
 from t2t_core.errors import T2TError
 from t2t_core.records import Response, Task
-from t2t_plugins.policies.reply import Failure
+from t2t_plugins.policies.budget import Budget
+from t2t_plugins.policies.reply import Judged
 
 _JOIN_SECONDS = 10.0
+_AHEAD_SECONDS = 0.05  # for which the first question is asked alone
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class Patience:
 
     concurrency: requests under way at once. attempts: requests per question. backoff: seconds before the second, doubled
     each time, with jitter. max_wait: the longest wait in seconds, also where the server asks for more. give_up: so many
-    questions failed in a row end the evaluation (0: never).
+    questions failed in a row end the evaluation (0: never). Questions that are at fault themselves (too long, say) do not count
+    once another one has been answered.
     """
 
     concurrency: int = 8
@@ -47,17 +51,21 @@ class Patience:
 
 
 class Exchange:
-    """One batch. `connect` makes the client, `ask` puts one question to it and raises Failure where no answer comes."""
+    """One batch. `connect` makes the client, `ask` puts one question to it; `most` is what a question can cost (USD, None where
+    no price is known), and `budget` what all of them may."""
 
     def __init__(
         self,
         tasks: Sequence[Task],
         connect: Callable[[], AbstractAsyncContextManager[Any]],
-        ask: Callable[[Any, Task], Awaitable[Response]],
+        ask: Callable[[Any, Task], Awaitable[Judged]],
         patience: Patience,
         where: str,
+        budget: float | None = None,
+        most: Callable[[Task], float | None] = lambda task: None,
     ) -> None:
         self._tasks, self._connect, self._ask_once, self._patience, self._where = tasks, connect, ask, patience, where
+        self._most, self._usd = most, budget
         self._results: queue.SimpleQueue[tuple[int, Response] | None] = queue.SimpleQueue()
         self._started = threading.Event()
         self._error: BaseException | None = None
@@ -68,20 +76,39 @@ class Exchange:
         """(position, response) as they come. Ctrl-C while it waits still hands over what has arrived."""
         thread = threading.Thread(target=self._run, name="t2t-endpoint", daemon=True)
         thread.start()
+        arrived: deque[tuple[int, Response] | None] = deque()
         try:
-            while (item := self._results.get()) is not None:
-                yield item
-                self._in_loop(self._slots.release)
+            while self._fetch(arrived, wait=True):
+                count = len(arrived)
+                while arrived and arrived[0]:
+                    yield arrived.popleft()  # type: ignore[misc]
+                if arrived:
+                    break  # None: there are no more
+                self._in_loop(lambda count=count: self._release(count))  # type: ignore[misc]
             if self._error:
                 raise self._error
         except KeyboardInterrupt:
             self._stop(thread)
-            with contextlib.suppress(queue.Empty):
-                while item := self._results.get_nowait():
+            self._fetch(arrived, wait=False)
+            while arrived:
+                if item := arrived.popleft():
                     yield item
             raise
         finally:
             self._stop(thread)
+
+    def _fetch(self, arrived: deque[tuple[int, Response] | None], wait: bool) -> bool:
+        """Take everything that has come; many answers cost one change of threads then."""
+        with contextlib.suppress(queue.Empty):
+            if wait and not arrived:
+                arrived.append(self._results.get())
+            while True:
+                arrived.append(self._results.get_nowait())
+        return bool(arrived)
+
+    def _release(self, count: int) -> None:
+        for _ in range(count):
+            self._slots.release()
 
     def _in_loop(self, call: Callable[[], object]) -> None:
         if self._loop:
@@ -112,45 +139,74 @@ class Exchange:
         self._main_task = cast("asyncio.Task[None]", asyncio.current_task())
         # Answers not yet taken count too: a slow reader slows the requests down, and Ctrl-C loses few.
         self._slots = asyncio.Semaphore(2 * workers)
+        self._heard = asyncio.Event()
+        self._budget = Budget(self._usd)
         self._loop = asyncio.get_running_loop()
         self._started.set()
         positions = iter(range(len(self._tasks)))
         async with self._connect() as client, asyncio.TaskGroup() as group:
-            for _ in range(workers):
+            first = group.create_task(self._work(client, positions))
+            with contextlib.suppress(TimeoutError):  # what is wrong for all of them is heard of once, not `concurrency` times
+                await asyncio.wait_for(self._heard.wait(), _AHEAD_SECONDS)
+            for _ in range(0 if first.done() else workers - 1):
                 group.create_task(self._work(client, positions))
 
     async def _work(self, client: Any, positions: Iterator[int]) -> None:
         for position in positions:
             await self._slots.acquire()
-            response = await self._ask(client, self._tasks[position])
+            response = await self._ask(client, position)
             self._results.put((position, response))
             if response.error and self._patience.give_up and self._failed_in_a_row >= self._patience.give_up:
                 raise self._stopped(f"{self._failed_in_a_row} questions in a row failed", response.error)
 
-    async def _ask(self, client: Any, task: Task) -> Response:
-        """The answer, or the last failure as a response with `error`."""
+    async def _ask(self, client: Any, position: int) -> Response:
+        """The answer, or the last failure as a response with `error`; with the replies before it that may have cost something."""
         begin = time.monotonic()
-        for attempt in range(1, self._patience.attempts + 1):
-            try:
-                response = await self._ask_once(client, task)
-            except Failure as failure:
-                if failure.kind == "stop" or (failure.kind == "doubtful" and not self._answered):
-                    raise self._stopped("the server refuses every request", failure.what) from None
-                what = failure.what + (f" (request {attempt} of {self._patience.attempts})" if attempt > 1 else "")
-                if failure.kind != "retry":
+        task, earlier = self._tasks[position], list[Response]()
+        try:
+            for attempt in range(1, self._patience.attempts + 1):
+                judged = await self._paid(client, task)
+                self._heard.set()
+                kind = judged.kind
+                if not kind.fault:
+                    self._answered, self._failed_in_a_row = self._answered + 1, 0
                     break
-                if attempt < self._patience.attempts:
-                    await asyncio.sleep(self._patience.pause(attempt, failure.wait))
-            else:
-                self._answered, self._failed_in_a_row = self._answered + 1, 0
-                return replace(response, seconds=time.monotonic() - begin)
-        self._failed_in_a_row += 1
-        return Response("", finish_reason="error", error=what, seconds=time.monotonic() - begin)
+                if kind.all == "yes" or (kind.all != "no" and not self._answered):
+                    raise self._stopped("the server refuses every request", str(judged.response.error), judged.remedy)
+                if not kind.again or attempt == self._patience.attempts:
+                    self._failed_in_a_row += kind.again or not self._answered
+                    break
+                if _billed(judged.response):
+                    earlier.append(self._worded(judged, attempt))
+                await asyncio.sleep(self._patience.pause(attempt, judged.wait))
+        except BaseException:
+            if earlier:  # what was paid for is on record, whatever ends the evaluation
+                self._results.put((position, replace(earlier[-1], earlier=tuple(earlier[:-1]))))
+            raise
+        response = self._worded(judged, attempt) if kind.fault else judged.response
+        return replace(response, seconds=time.monotonic() - begin, earlier=tuple(earlier))
 
-    def _stopped(self, what: str, cause: str) -> T2TError:
-        return T2TError(
-            what,
-            where=self._where,
-            cause=cause,
-            next="mend it and give the same command again: it asks only for what is missing",
-        )
+    def _worded(self, judged: Judged, attempt: int) -> Response:
+        """The response of a fault, which says what to do about it and how often it came."""
+        said = f"{judged.response.error}; try {judged.remedy}" if judged.remedy else str(judged.response.error)
+        said += f" (request {attempt} of {self._patience.attempts})" if attempt > 1 else ""
+        return replace(judged.response, error=said)
+
+    async def _paid(self, client: Any, task: Task) -> Judged:
+        """One request, once the budget has room for it."""
+        reserve = await self._budget.take(self._most(task) if self._usd is not None else None)
+        try:
+            judged = await self._ask_once(client, task)
+        except BaseException:
+            self._budget.settle(reserve, None, True)
+            raise
+        self._budget.settle(reserve, judged.response.cost_usd, judged.billed_unknown)
+        return judged
+
+    def _stopped(self, what: str, cause: str, remedy: str = "") -> T2TError:
+        again = "give the same command again: it asks only for what is missing"
+        return T2TError(what, where=self._where, cause=cause, next=f"{f'write {remedy}' if remedy else 'mend it'} and {again}")
+
+
+def _billed(response: Response) -> bool:
+    return response.completion_tokens is not None or response.cost_usd is not None

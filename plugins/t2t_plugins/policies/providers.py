@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,9 @@ from urllib.parse import urlsplit
 from t2t_core.errors import T2TError
 
 OWN_KEY = "T2T_API_KEY"
+# Variables besides keys and proxies whose values are sent, as headers, to OpenAI alone.
+ACCOUNT = {"OPENAI_ORG_ID": "OpenAI-Organization", "OPENAI_PROJECT_ID": "OpenAI-Project"}
+_PROXY_SCHEMES = ("http", "https", "socks5", "socks5h", "socks4", "socks4a")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _MIN_SECRET = 8  # characters; what is shorter is a placeholder such as EMPTY and may occur in honest text
 
@@ -128,4 +132,40 @@ def check_url(text: str) -> str:
         raise ValueError("it must begin with http:// or https:// and name a host")
     if url.username or url.password or url.query or url.fragment:
         raise ValueError("it must hold no user, password, query or fragment; keys come from the environment")
-    return text.strip().rstrip("/")
+    return text.strip().rstrip("/").removesuffix("/chat/completions")
+
+
+def check_proxy(text: str) -> str:
+    """An address for `proxy`, or `none`; ValueError says why another is none."""
+    if text == "none":
+        return text
+    url = urlsplit(text.strip())
+    if url.scheme not in _PROXY_SCHEMES or not url.hostname:
+        raise ValueError(f"it must be none, or begin with one of {', '.join(_PROXY_SCHEMES)} and :// and name a host")
+    if url.username or url.password:
+        raise ValueError("it must hold no user and password; HTTPS_PROXY or ALL_PROXY may")
+    return text.strip()
+
+
+def find_proxy(given: str | None, base_url: str) -> str | None:
+    """The proxy for an address: the one given, or else that of the environment, from the variables that curl reads too. This
+    machine itself is reached directly: a proxy would look for the server on its own."""
+    if given is not None:
+        return None if given == "none" else given
+    url = urlsplit(base_url)
+    host = url.hostname or ""
+    proxies = urllib.request.getproxies_environment()
+    local = host == "localhost" or host == "::1" or host.startswith("127.")
+    if local or urllib.request.proxy_bypass(url.netloc):
+        return None
+    proxy = proxies.get(url.scheme) or proxies.get("all")
+    if not proxy:
+        return None
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    if urlsplit(proxy).scheme not in _PROXY_SCHEMES:
+        raise T2TError(
+            "the environment names a proxy of an unknown kind",  # its address may hold a password: it is not shown
+            where=f"{url.scheme.upper()}_PROXY or ALL_PROXY",
+            next="proxy=none for a direct connection",
+        )
+    return proxy

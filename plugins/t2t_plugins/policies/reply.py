@@ -1,32 +1,52 @@
-"""Reads a chat completion that a stranger's server sent: a `Response`, or a `Failure` that says why there is none."""
+"""Reads what a stranger's server sent, and says what it is: a `Judged` with a kind of `kinds` and everything the reply tells.
+
+Nothing is trusted: text, counts and reasons are checked, and every text is freed of the key before it is cut. And nothing is
+thrown away because of its wrapping: a body in another encoding, with NaN among its log-probabilities, or sent as a stream
+though nobody asked for one, is read.
+"""
 
 from __future__ import annotations
 
+import email.utils
+import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from t2t_core.records import Response
+from t2t_core.registry import plain
 from t2t_core.store import jsonlines
+from t2t_plugins.policies import kinds
+from t2t_plugins.policies.client import HttpReply
+from t2t_plugins.policies.kinds import Kind
 
 _MAX_COUNT = 10**9  # tokens; more is nonsense
-_LENGTH = ("length", "max_tokens", "max_output_tokens")
-_REFUSAL = ("content_filter", "refusal", "safety", "prohibited_content", "recitation")
 _SHOWN = 300  # characters of a server's message
+_ENCODINGS = ("utf-8", "utf-16", "utf-32", "iso-8859-1", "latin-1", "windows-1252", "us-ascii")
+_REASONING = ("reasoning_content", "reasoning", "thinking")  # DeepSeek and SGLang; OpenRouter, Ollama and vLLM; a few gateways
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:ms|[smh]))+")
+_PIECE = re.compile(r"([0-9.]+)(ms|[smh])")
+_TRY_AGAIN = re.compile(r"try again in ((?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:ms|[smh]))+)", re.IGNORECASE)
 
 
-class Failure(Exception):
-    """A request that brought no answer.
+def unchanged(text: str) -> str:
+    return text
 
-    kind: "retry" (asking again may help), "request" (this one is hopeless), "stop" (all of them are: a wrong key, no
-    credit) or "doubtful" (all of them are, unless one has succeeded: no such model, forbidden). wait: what the server
-    asked to wait, in seconds.
-    """
 
-    def __init__(self, what: str, kind: str = "retry", wait: float | None = None) -> None:
-        super().__init__(what)
-        self.what, self.kind, self.wait = what, kind, wait
+@dataclass(frozen=True)
+class Judged:
+    """A reply, or that there was none: its kind, what is recorded, what the server asked to wait (seconds), and what to do about
+    a fault. `billed_unknown`: it may have cost something that nobody said."""
+
+    kind: Kind
+    response: Response
+    wait: float | None = None
+    remedy: str = ""
+    billed_unknown: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,131 +57,345 @@ class Prices:
     output: float | None = None
 
     def cost(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
+        if self.input == 0 and self.output == 0:
+            return 0.0
         if self.input is None or self.output is None or prompt_tokens is None or completion_tokens is None:
             return None
         return (prompt_tokens * self.input + completion_tokens * self.output) / 1e6
 
 
-def status_failure(status: int, body: bytes, wait: float | None) -> Failure:
-    """What a status other than 200 means."""
-    message, code = _error_of(_json(body))
-    shown = message or body[: 4 * _SHOWN].decode("utf-8", "replace")
-    return _failure(status, code, shown, wait)
+def fault(kind: Kind, what: str, remedy: str = "", **facts: Any) -> Judged:
+    """A fault in words; `facts` are those of `Response` and `Judged`."""
+    own = {name: facts.pop(name) for name in ("wait", "billed_unknown") if name in facts}
+    response = Response("", finish_reason=kind.finish, error=what, lasting=not kind.again, **facts)
+    return Judged(kind, response, remedy=remedy, **own)
 
 
-def _failure(status: int, code: str, message: str, wait: float | None) -> Failure:
-    text = f"HTTP {status}: {printable(message)}" if message.strip() else f"HTTP {status}"
-    if status in (401, 402) or "insufficient_quota" in code or "insufficient_quota" in message:
-        return Failure(text, "stop")
-    if status in (403, 404):
-        return Failure(text, "doubtful")
-    if status in (408, 409, 425, 429) or status >= 500:
-        return Failure(text, "retry", wait)
-    return Failure(text, "request")  # 400, 413, 422, ..., and redirects, which a POST does not follow
+def judge(reply: HttpReply, prices: Prices, redact: Callable[[str], str] = unchanged) -> Judged:
+    """What a reply is, and what it says.
 
-
-def read_reply(body: bytes, prices: Prices) -> Response:
-    """The answer in the body of a 200. Text, token counts and finish reason are checked; nothing of it is trusted.
-
-    Raises:
-        Failure: it is no chat completion, or one without an answer.
+    Args:
+        reply: of any status.
+        prices: what tokens cost, where known.
+        redact: takes the key out of a text.
     """
-    reply = _json(body)
-    if not isinstance(reply, Mapping):
-        start = body.lstrip()[:15].lower()
-        what = "an HTML page" if start.startswith((b"<!doctype", b"<html")) else "no JSON object"
-        raise Failure(f"the server sent {what if start else 'an empty body'} with status 200")
-    choices = reply.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    if not isinstance(choice, Mapping):
-        raise _missing(reply)
-    if choice.get("error"):
-        raise _missing(choice)
-    message = choice.get("message")
-    if not isinstance(message, Mapping):
-        raise Failure("the reply's choice has no message")
-    finish = str(choice.get("finish_reason")).lower()[:40]
-    text = _text(message.get("content"))
-    refusal = message.get("refusal")
-    if finish in _REFUSAL or (text is None and isinstance(refusal, str) and refusal):
-        return _response(text or (refusal if isinstance(refusal, str) else ""), "refusal", reply, prices)
-    if finish in _LENGTH:
-        return _response(text or "", "length", reply, prices)
-    if finish == "error":
-        raise Failure("the server says that the answer broke off with an error")
-    if text is None:
-        hidden = any(isinstance(message.get(k), str) and message.get(k) for k in ("reasoning_content", "reasoning"))
-        raise Failure("the reply has hidden reasoning but no answer" if hidden else "the reply has no answer", "request")
-    return _response(text, "stop", reply, prices)
+    if not 200 <= reply.status < 300:
+        return _error(reply.status, _parsed(reply), reply, redact)
+    if reply.cut:
+        what = f"the reply is longer than {len(reply.body)} bytes"
+        return fault(kinds.LASTING, what, "a larger max_bytes=", billed_unknown=True)
+    data = _parsed(reply)
+    if not isinstance(data, Mapping):
+        start = reply.body.lstrip()[:15].lower()
+        if start.startswith((b"<!doctype", b"<html")):
+            return fault(kinds.PASSING, "the server sent an HTML page with status 200")
+        what = "no JSON object" if start else "an empty body"
+        return fault(kinds.PASSING, f"the server sent {what} with status 200", billed_unknown=True)
+    return _Completion(data, reply, prices, redact).judged()
 
 
-def _missing(reply: Mapping[str, Any]) -> Failure:
-    """A 200 whose JSON holds an error instead of an answer (OpenRouter does so when the service behind it fails)."""
-    message, code = _error_of(reply)
-    if message or code:
-        status = int(code) if code.isascii() and code.isdigit() and len(code) == 3 else 502
-        return _failure(status, code, message, None)
-    return Failure("the reply has no choices")
+# --- a chat completion
 
 
-def _error_of(reply: Any) -> tuple[str, str]:
-    """The message and code of the error in a reply, "" where there is none."""
-    while isinstance(reply, list) and len(reply) == 1:  # Gemini wraps its errors in a list
-        reply = reply[0]
-    error = reply.get("error", reply) if isinstance(reply, Mapping) else None
-    if isinstance(error, str):
-        return error, ""
-    if not isinstance(error, Mapping):
-        return "", ""
-    message = error.get("message", error.get("detail"))
-    code = error.get("code", error.get("type"))
-    return message if isinstance(message, str) else "", str(code)[:40] if isinstance(code, str | int) else ""
+@dataclass(frozen=True)
+class _Completion:
+    data: Mapping[str, Any]
+    reply: HttpReply
+    prices: Prices
+    redact: Callable[[str], str]
+
+    def judged(self) -> Judged:
+        choices = self.data.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(choice, Mapping):
+            return self._without_answer(self.data, "the reply has no choices")
+        if choice.get("error"):
+            return self._without_answer(choice, "the answer broke off")
+        message = choice.get("message")
+        finish, details = _finish(choice.get("finish_reason"))
+        kind = kinds.of_finish(finish)
+        if not isinstance(message, Mapping):
+            if kind is None:
+                return self._without_answer({}, "the reply's choice has neither message nor finish reason")
+            message = {}
+        if kind is kinds.ABORTED and details:  # SGLang says why, with a status of its own
+            return self._without_answer({"error": details}, "the server aborted the answer")
+        return self._of(message, finish, kind)
+
+    def _of(self, message: Mapping[str, Any], finish: str, kind: Kind | None) -> Judged:
+        facts = self._facts(message)
+        text, calls, refusal = facts.text, message.get("tool_calls"), message.get("refusal")
+        if not text and not calls and isinstance(refusal, str) and refusal:
+            text, kind = self.redact(_whole(refusal)), kinds.REFUSAL
+        if kind is None:
+            if not text and not calls:
+                said = f"finish_reason {ascii(finish)[:60]}" if finish else "no finish reason"
+                return self._fault(kinds.PASSING, f"the reply has no answer and {said}", facts)
+            kind = kinds.ANSWER
+        if kind is kinds.ANSWER and not text and not calls:
+            kind = kinds.EMPTY
+        if kind.fault:
+            return self._fault(kind, f"the server broke the answer off: finish_reason {ascii(finish)[:60]}", facts)
+        return Judged(kind, replace(facts, text=text, finish_reason=kind.finish), billed_unknown=facts.cost_usd is None)
+
+    def _fault(self, kind: Kind, what: str, facts: Response) -> Judged:
+        """A fault with what is known of it. A piece of an answer is no answer: it is kept as a detail."""
+        known = {name: getattr(facts, name) for name in _FACTS}
+        return fault(kind, what, billed_unknown=facts.cost_usd is None, detail=facts.text or None, **known)
+
+    def _without_answer(self, said: Mapping[str, Any], otherwise: str) -> Judged:
+        """A 200 whose JSON holds an error instead of an answer (OpenRouter sends one when the service behind it fails)."""
+        error = _error_of(said)
+        facts = self._facts({})
+        if not error.said:
+            return self._fault(kinds.PASSING, otherwise, facts)
+        judged = _error(error.status or 502, said, self.reply, self.redact)
+        known = {name: getattr(facts, name) for name in _FACTS}
+        return replace(judged, response=replace(judged.response, **known), billed_unknown=facts.cost_usd is None)
+
+    def _facts(self, message: Mapping[str, Any]) -> Response:
+        """Everything the reply tells, answered or not."""
+        text, thoughts = _content(message.get("content"))
+        reasoning = next((m for m in (message.get(n) for n in _REASONING) if isinstance(m, str) and m), None) or thoughts
+        model = self.data.get("model")
+        prompt, completion, hidden = _usage(self.data.get("usage"), bool(text))
+        cost = self.prices.cost(prompt, completion)
+        if cost is None:
+            cost = _reported_cost(self.data.get("usage"), self.reply.headers)
+        return Response(
+            self.redact(_whole(text)),
+            prompt,
+            completion,
+            hidden,
+            cost_usd=cost,
+            model=plain(self.redact(model), 200) or None if isinstance(model, str) else None,
+            reasoning=self.redact(_whole(reasoning)) if reasoning else None,
+        )
 
 
-def _json(body: bytes) -> Any:
-    try:
-        return jsonlines.loads(body)
-    except jsonlines.Unreadable:
-        return None
+_FACTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cost_usd", "model", "reasoning")
 
 
-def _text(content: Any) -> str | None:
-    """The visible text: a string, or the text parts of a list; lone surrogates become question marks."""
-    if isinstance(content, list):
-        parts = [p.get("text") for p in content if isinstance(p, Mapping) and p.get("type") == "text"]
-        content = "".join(p for p in parts if isinstance(p, str)) if parts else None
-    return content.encode("utf-8", "replace").decode() if isinstance(content, str) else None
+def _finish(value: Any) -> tuple[str, Mapping[str, Any] | None]:
+    """The finish reason as a word, and what the server adds where it sends an object (SGLang does)."""
+    if isinstance(value, Mapping):
+        details = value if value.get("status_code") or value.get("message") else None
+        return str(value.get("type") or "")[:60], details
+    return (value[:60] if isinstance(value, str) else ""), None
 
 
-def _response(text: str, finish: str, reply: Mapping[str, Any], prices: Prices) -> Response:
-    usage = reply.get("usage")
+def _content(content: Any) -> tuple[str, str]:
+    """The visible text and the thoughts: of a string, or of a list of parts."""
+    if isinstance(content, str):
+        return content, ""
+    texts: list[str] = []
+    thoughts: list[str] = []
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, Mapping):
+            kind = part.get("type")
+            if kind in ("text", "output_text") and isinstance(part.get("text"), str):
+                texts.append(part["text"])
+            elif kind in ("thinking", "reasoning"):
+                thoughts.append(_thought(part.get(str(kind), part.get("text"))))
+    return "".join(texts), "".join(thoughts)
+
+
+def _thought(value: Any) -> str:
+    """A string, or the texts of a list of parts (Mistral sends one within a part)."""
+    parts = [p.get("text") for p in value if isinstance(p, Mapping)] if isinstance(value, list) else [value]
+    return "".join(p for p in parts if isinstance(p, str))
+
+
+def _usage(usage: Any, answered: bool) -> tuple[int | None, int | None, int | None]:
+    """Prompt, completion and hidden tokens. What is zero though it cannot be is not known: some servers fill in zeros."""
     usage = usage if isinstance(usage, Mapping) else {}
-    details = usage.get("completion_tokens_details")
-    prompt, completion = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
-    reasoning = _count(details.get("reasoning_tokens")) if isinstance(details, Mapping) else None
-    total = _count(usage.get("total_tokens"))
-    if None not in (prompt, completion, total) and total > prompt + completion:  # type: ignore[operator]
+    details = usage.get("completion_tokens_details", usage.get("output_tokens_details"))
+    details = details if isinstance(details, Mapping) else usage
+    prompt = _count(usage.get("prompt_tokens", usage.get("input_tokens")))
+    completion = _count(usage.get("completion_tokens", usage.get("output_tokens")))
+    hidden, total = _count(details.get("reasoning_tokens")), _count(usage.get("total_tokens"))
+    if prompt is not None and completion is not None and total is not None and total > prompt + completion:
         # Some services count hidden reasoning in the total only; ours counts it among the completion tokens.
-        reasoning = max(reasoning or 0, total - prompt - completion)  # type: ignore[operator]
-        completion = total - prompt  # type: ignore[operator]
-    if completion is not None and reasoning is not None:
-        reasoning = min(reasoning, completion)
-    cost = prices.cost(prompt, completion)
-    if cost is None and prices == Prices():
-        cost = _amount(usage.get("cost"))
-    return Response(text, prompt, completion, reasoning, finish, cost_usd=cost)
+        hidden = max(hidden or 0, total - prompt - completion)
+        completion = total - prompt
+    if not prompt:  # a question is never without tokens: the counts are not filled in
+        prompt = None
+        completion = completion or None
+    if not completion and answered:
+        completion = None
+    if completion is None:
+        return prompt, None, None
+    return prompt, completion, min(hidden, completion) if hidden is not None else None
 
 
 def _count(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value <= _MAX_COUNT else None
 
 
-def _amount(value: Any) -> float | None:
-    """A cost in USD that the service itself reports (OpenRouter does)."""
+def _reported_cost(usage: Any, headers: Mapping[str, str]) -> float | None:
+    """A cost in USD that the service itself reports: OpenRouter as a number, Perplexity as an object, LiteLLM as a header."""
+    value: Any = usage.get("cost") if isinstance(usage, Mapping) else None
+    if isinstance(value, Mapping):
+        value = value.get("total_cost")
+    if value is None and "x-litellm-response-cost" in headers:
+        try:
+            value = float(headers["x-litellm-response-cost"])
+        except ValueError:
+            return None
     return float(value) if type(value) in (int, float) and math.isfinite(value) and 0 <= value <= 1e6 else None
 
 
-def printable(text: str) -> str:
-    """A stranger's message on one line, without control characters and not longer than needed."""
-    short = " ".join(text[: 4 * _SHOWN].split())
-    return "".join(c if c.isprintable() else "?" for c in short)[:_SHOWN]
+# --- an error
+
+
+@dataclass(frozen=True)
+class _Error:
+    """What an error says: a message to show, everything it says (to recognise it by), and the status it names."""
+
+    message: str = ""
+    said: str = ""
+    status: int | None = None
+
+
+def _error_of(reply: Any) -> _Error:
+    while isinstance(reply, list) and len(reply) == 1:  # Gemini wraps its errors in a list
+        reply = reply[0]
+    if not isinstance(reply, Mapping):
+        return _Error()
+    error = reply.get("error") or reply
+    if isinstance(error, str):
+        return _Error(error, error)
+    if not isinstance(error, Mapping):
+        return _Error()
+    message = next((error[n] for n in ("message", "detail", "msg") if error.get(n)), "")
+    if not isinstance(message, str):  # FastAPI's list of what is wrong with a request
+        message = json.dumps(message)[:4000]
+    words = [error.get(name) for name in ("code", "type", "param", "status", "err_type")]
+    inner = error.get("innererror", error.get("metadata"))
+    words.append(json.dumps(inner)[:2000] if isinstance(inner, Mapping) else None)
+    codes = [error.get("code"), error.get("status_code"), error.get("status")]
+    status = next((int(str(c)) for c in codes if type(c) in (int, str) and re.fullmatch("[1-5][0-9][0-9]", str(c))), None)
+    said = " ".join([message, *(str(w)[:2000] for w in words if type(w) in (int, str))]).strip()
+    return _Error(message, said, status)
+
+
+def _error(status: int, parsed: Any, reply: HttpReply, redact: Callable[[str], str]) -> Judged:
+    """An error reply, or the error inside a 200."""
+    error = _error_of(parsed)
+    raw = "" if error.said else _decoded(reply)[: 4 * _SHOWN]
+    kind, remedy = kinds.of_error(status, error.said or raw)
+    shown = plain(redact(error.message or error.said or raw), _SHOWN)
+    if 300 <= status < 400:
+        shown = plain(redact(reply.headers.get("location", "")), _SHOWN)
+        shown = f"it sends the request on to {shown}, which is not followed" if shown else "it sends the request on, unsaid where"
+    what = f"HTTP {status}: {shown}" if shown else f"HTTP {status}"
+    if kind is kinds.REFUSAL:
+        return Judged(kind, Response("", finish_reason=kind.finish, detail=what))
+    wait = _asked_wait(reply.headers, error.message, parsed) if kind.again else None
+    return fault(kind, what, remedy, wait=wait)
+
+
+def _asked_wait(headers: Mapping[str, str], message: str, parsed: Any) -> float | None:
+    """Seconds to wait: from `retry-after-ms`, `Retry-After` (seconds, a date, or a duration such as 500ms), Google's
+    `retryDelay`, or words. None where there is nothing, or nonsense."""
+    candidates = [
+        _milliseconds(headers.get("retry-after-ms", "")),
+        _seconds(headers.get("retry-after", "")),
+        next((_seconds(found) for found in _retry_delays(parsed)), None),
+        next((_seconds(match[1]) for match in [_TRY_AGAIN.search(message)] if match), None),
+    ]
+    return next((max(0.0, wait) for wait in candidates if wait is not None), None)
+
+
+def _milliseconds(text: str) -> float | None:
+    seconds = _seconds(text)
+    return seconds / 1000 if seconds is not None else None
+
+
+def _seconds(text: str) -> float | None:
+    text = text.strip().lower()
+    try:
+        if _DURATION.fullmatch(text):
+            return sum(float(number) * _UNITS[unit] for number, unit in _PIECE.findall(text))
+        wait = email.utils.parsedate_to_datetime(text).timestamp() - time.time() if ":" in text else float(text)
+    except (ValueError, OverflowError):
+        return None
+    return wait if wait == wait else None  # NaN is nonsense too
+
+
+def _retry_delays(parsed: Any) -> Iterator[str]:
+    while isinstance(parsed, list) and len(parsed) == 1:
+        parsed = parsed[0]
+    error = parsed.get("error") if isinstance(parsed, Mapping) else None
+    details = error.get("details") if isinstance(error, Mapping) else None
+    for one in details if isinstance(details, list) else ():
+        if isinstance(one, Mapping) and isinstance(one.get("retryDelay"), str):
+            yield one["retryDelay"]
+
+
+# --- bytes
+
+
+def _decoded(reply: HttpReply) -> str:
+    """The body as text, in the encoding it names or shows; a byte that does not fit becomes a question mark of its own."""
+    _, _, rest = reply.headers.get("content-type", "").lower().partition("charset=")
+    named = rest.partition(";")[0].strip(" \"'")
+    encoding = named if named in _ENCODINGS else json.detect_encoding(reply.body)
+    return reply.body.decode(encoding, "replace").lstrip("\ufeff")
+
+
+def _parsed(reply: HttpReply) -> Any:
+    """The body's JSON, None where it holds none. More is allowed than in files: NaN (as None), and doubled keys."""
+    text = _decoded(reply)
+    try:
+        return _lenient.decode(text)
+    except (ValueError, RecursionError):
+        return _streamed(text) if text.startswith("data:") or "\ndata:" in text else None
+
+
+def _integer(text: str) -> int | None:
+    return int(text) if len(text) <= jsonlines.MAX_DIGITS else None
+
+
+_lenient = json.JSONDecoder(parse_int=_integer, parse_constant=lambda name: None)
+
+
+def _streamed(text: str) -> Any:
+    """A stream of server-sent events, sent though nobody asked for one, as the completion that it spells; else None."""
+    whole: dict[str, Any] = {}
+    pieces: dict[str, list[str]] = {}
+    finish: Any = None
+    for line in text.splitlines():
+        event = _event(line)
+        whole.update({name: value for name, value in event.items() if value is not None and name != "choices"})
+        choices = event.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
+        if isinstance(choice.get("message"), Mapping):
+            return event
+        delta = choice.get("delta")
+        for name, piece in delta.items() if isinstance(delta, Mapping) else ():
+            if name in ("content", "refusal", *_REASONING) and isinstance(piece, str):
+                pieces.setdefault(name, []).append(piece)
+        finish = choice.get("finish_reason") or finish
+    if not pieces and not finish:
+        return whole or None
+    message = {name: "".join(parts) for name, parts in pieces.items()}
+    whole_stream = finish or "[DONE]" in text[-20:]
+    choice = {"message": message, "finish_reason": finish if whole_stream else "abort", "error": whole.pop("error", None)}
+    return {**whole, "choices": [choice]}
+
+
+def _event(line: str) -> Mapping[str, Any]:
+    """The object in one line of a stream; an empty one where there is none."""
+    try:
+        value = _lenient.decode(line[5:].strip()) if line.startswith("data:") else None
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, Mapping) else {}
+
+
+def _whole(text: str) -> str:
+    """A model's text as it is; lone surrogates, which no file can hold in UTF-8, become question marks."""
+    return text.encode("utf-8", "replace").decode()

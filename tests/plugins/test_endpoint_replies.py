@@ -1,0 +1,179 @@
+"""What a reply is: one table, for every server."""
+
+import re
+from pathlib import Path
+
+import pytest
+from fake_server import FakeServer
+from odd_replies import GOOD, REPLIES, completion, error, ok, openai_error
+
+from t2t_core.errors import T2TError
+from t2t_core.plugins import load
+from t2t_core.records import Sampling, Task
+from t2t_plugins.policies import kinds
+from t2t_plugins.policies.client import HttpReply
+from t2t_plugins.policies.reply import Prices, judge
+
+POLICIES = load().policies
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "endpoints.md"
+QUICK = {"backoff": "0.01", "max_wait": "0.05", "timeout": "5", "attempts": "3"}
+
+
+def judged(reply, prices=Prices(), redact=lambda text: text):  # noqa: B008
+    return judge(HttpReply(*reply), prices, redact)
+
+
+def ask(script, count=1, sampling=Sampling(), spec="endpoint:m", path="/v1", **settings):  # noqa: B008
+    """The responses, the requests, and what ended it."""
+    tasks = [Task(f"i{n}", 0, f"question {n}", None, n) for n in range(count)]
+    responses, end = {}, None
+    with FakeServer(script) as server:
+        policy = POLICIES.make(spec, base_url=server.url.replace("/v1", path), **{**QUICK, **settings})
+        try:
+            responses.update(policy.respond(tasks, sampling))
+        except T2TError as stopped:
+            end = stopped
+        return responses, server.requests, end
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_every_reply_is_what_it_is(name):
+    reply, kind, said, tokens = REPLIES[name]
+    found = judged(reply, Prices(1, 1))
+    response = found.response
+    assert found.kind.name == kind
+    assert (response.prompt_tokens, response.completion_tokens) == tokens
+    assert (response.error is not None) is found.kind.fault and response.finish_reason == found.kind.finish
+    if found.kind.fault:
+        assert said in f"{response.error}; try {found.remedy}" and response.text == ""
+    else:
+        assert response.text == said
+    if tokens == (100, 20):
+        assert response.cost_usd == pytest.approx(120 / 1e6) and response.model == "m-2026"
+    assert response.lasting is (found.kind.fault and not found.kind.again)
+
+
+def test_the_table_in_the_docs_is_the_one_in_the_code():
+    rows = [f"| {k.what} | {k.recorded} | {k.then} |" for k in kinds.KINDS]
+    assert "\n".join(rows) in DOCS.read_text()
+
+
+def test_every_kind_has_a_reply_here():
+    assert {kind for _, kind, *_ in REPLIES.values()} == {k.name for k in kinds.KINDS}
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_reasoning_is_kept(field):
+    assert judged(ok(completion(message={field: "first I\nthink"}))).response.reasoning == "first I\nthink"
+    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": GOOD}]
+    assert judged(ok(completion(parts))).response.reasoning == "hm"
+    assert judged(ok(completion())).response.reasoning is None
+
+
+def test_what_came_of_a_broken_answer_is_kept_but_is_no_answer():
+    response = judged(ok(completion(GOOD, "abort"))).response
+    assert (response.text, response.detail, response.finish_reason) == ("", GOOD, "aborted")
+
+
+def test_a_refusal_by_an_error_says_why():
+    response = judged(REPLIES["400 content_filter (Azure)"][0]).response
+    assert response.error is None and "content management policy" in response.detail
+
+
+@pytest.mark.parametrize(
+    ("usage", "headers", "cost"),
+    [
+        ({"cost": 0.0125}, {}, 0.0125),
+        ({"cost": {"total_cost": 0.5}}, {}, 0.5),
+        ({}, {"x-litellm-response-cost": "0.25"}, 0.25),
+        ({}, {"x-litellm-response-cost": "None"}, None),
+        ({"cost": -1}, {}, None),
+        ({"cost": float("inf")}, {}, None),
+    ],
+)
+def test_a_cost_that_is_reported(usage, headers, cost):
+    assert judged(ok(completion(usage=usage), **headers)).response.cost_usd == cost
+    assert judged(ok(completion(usage=usage), **headers), Prices(0, 0)).response.cost_usd == 0, "a given price comes first"
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "wait"),
+    [
+        ({"retry-after": "7"}, {}, 7),
+        ({"retry-after": "500ms"}, {}, 0.5),
+        ({"retry-after": "1m30s"}, {}, 90),
+        ({"retry-after": "-5"}, {}, 0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, {}, 0),
+        ({"retry-after": "soon"}, {}, None),
+        ({"retry-after": "nan"}, {}, None),
+        ({"retry-after-ms": "250", "retry-after": "9"}, {}, 0.25),
+        ({}, {"error": {"message": "quota", "details": [{"@type": "x"}, {"retryDelay": "34s"}]}}, 34),
+        ({}, openai_error("Rate limit reached. Please try again in 1.5s. Visit us."), 1.5),
+        ({}, {}, None),
+    ],
+)
+def test_how_long_a_server_asks_to_wait(headers, body, wait):
+    assert judged(error(429, body, **headers)).wait == (wait if wait is None else pytest.approx(wait, abs=0.01))
+
+
+@pytest.mark.parametrize(
+    "name", ["temperature (OpenAI)", "max_tokens (OpenAI)", "401", "404 no model", "max_completion_tokens (FastAPI)"]
+)
+def test_what_is_wrong_for_all_is_asked_once(name):
+    told = REPLIES[name][0]
+    responses, requests, end = ask(lambda prompt, nth: told, 200, concurrency="64")
+    assert not responses and len(requests) == 1
+    assert "refuses every request" in end.what and (name == "401" or name == "404 no model" or "=" in end.next)
+
+
+def test_a_designer_asks_once_for_what_is_refused():
+    """A temperature that a server refuses is refused again; so is a question that is too long."""
+    for name, ends in (("temperature (OpenAI)", True), ("400 too long (vLLM)", False)):
+        with FakeServer(lambda prompt, nth, told=REPLIES[name][0]: told) as server:
+            from t2t_core.records import Brief, RoundState
+
+            designer = load().designers.make("llm:endpoint:m", base_url=server.url, backoff="0.01")
+            brief = Brief("design a lake", RoundState(None, []), None, None, 1)
+            if ends:
+                with pytest.raises(T2TError, match="refuses every request"):
+                    designer.propose(brief)
+            else:
+                assert "max-model-len" in designer.propose(brief).notes[0]
+            assert len(server.requests) == 1
+
+
+def test_an_address_without_v1():
+    told = [
+        error(404, "404 page not found"),
+        error(405, {"detail": "Method Not Allowed"}),
+        (200, {"Content-Type": "text/html"}, b"<html>"),
+    ]
+    for reply in told:
+        responses, _, end = ask(lambda prompt, nth, reply=reply: reply, path="", give_up="1", attempts="1")
+        hint = end.next if "base_url" in end.next else end.cause
+        assert re.search(r"base_url=http://127\.0\.0\.1:[0-9]+/v1", hint), end
+    _, _, end = ask(lambda prompt, nth: told[0])
+    assert "/v1/v1" not in str(end)
+
+
+def test_an_address_with_too_much_at_its_end():
+    _, requests, _ = ask(lambda prompt, nth: "fine", path="/v1/chat/completions/")
+    assert requests[0]["path"] == "/v1/chat/completions"
+
+
+def test_questions_that_are_too_long_do_not_end_the_others():
+    told = REPLIES["400 too long (vLLM)"][0]
+    responses, _, end = ask(lambda prompt, nth: told, 60, give_up="3", concurrency="1")
+    assert len(responses) == 3 and "max-model-len" in end.cause, "where none was answered yet, three in a row are enough"
+    responses, _, end = ask(lambda prompt, nth: "fine" if prompt.endswith(" 0") else told, 60, give_up="3", concurrency="1")
+    assert end is None and sum(r.error is None for r in responses.values()) == 1 and len(responses) == 60
+
+
+def test_replies_that_were_no_answer_are_on_record():
+    replies = [ok(completion(choices=[])), ok(completion(GOOD[:9], "abort")), error(500, ""), ok(completion())]
+    responses, _, _ = ask(lambda prompt, nth: replies[nth], price_in="1", price_out="2", attempts="4")
+    assert responses[0].text == GOOD and responses[0].error is None
+    assert [(r.completion_tokens, r.cost_usd, r.finish_reason) for r in responses[0].earlier] == [
+        (20, 140e-6, "error"), (20, 140e-6, "aborted")
+    ]  # fmt: skip
+    assert "(request 2 of 4)" in responses[0].earlier[1].error and responses[0].earlier[1].detail == GOOD[:9]
