@@ -30,6 +30,7 @@ from typing import Any
 from measuring import arguments, pin, spread, text, write
 
 from t2t_core.evaluation.evaluate import Evaluation, Tasks, evaluate
+from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import Response, Sampling, Task
 
@@ -102,7 +103,7 @@ async def load(url: str, prompt: str, count: int, at_once: int) -> None:
         await asyncio.gather(*(work() for _ in range(at_once)))
 
 
-def instances(testbed: Any, count: int) -> list[Any]:
+def instances(testbed: AnyTestbed, count: int) -> list[Any]:
     """So many distinct questions; what is in them does not matter here."""
     return [
         testbed.read_instance(
@@ -141,7 +142,7 @@ def per_answer(side: Callable[..., None], policy: Any, evaluation: Evaluation) -
         return 1000 * (time.perf_counter() - begin) / len(evaluation)
 
 
-def full(root: str, testbed: Any, repeats: int) -> list[dict[str, Any]]:
+def full(root: str, testbed: AnyTestbed, repeats: int) -> list[dict[str, Any]]:
     """Answers per second of both sides at each latency and concurrency."""
     rows = []
     for seconds, at_once, goal in FULL:
@@ -163,7 +164,7 @@ def full(root: str, testbed: Any, repeats: int) -> list[dict[str, Any]]:
     return rows
 
 
-def soak(policy: Any, testbed: Any, count: int) -> dict[str, Any]:
+def soak(policy: Any, testbed: AnyTestbed, count: int) -> dict[str, Any]:
     """Resident memory while so many answers come through, at every tenth of the way."""
     evaluation = Evaluation(testbed, instances(testbed, 1000), max(1, count // 1000))
     marks: list[int] = []

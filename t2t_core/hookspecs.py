@@ -16,38 +16,93 @@ the argument (text, "" where there is none) and the settings (text by key).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pluggy
 
+from t2t_core.records import Json, Knob, Proposal, Response, Round, Sampling, Scored, Task, TrainingResult
+from t2t_core.testbed import AnyTestbed, Testbed
+
 if TYPE_CHECKING:
-    from t2t_core.records import (
-        Brief,
-        InstanceSet,
-        Knob,
-        Metric,
-        Option,
-        Place,
-        Projection,
-        Proposal,
-        Response,
-        RoundState,
-        Sampling,
-        Scored,
-        Task,
-        TrainingJob,
-        TrainingResult,
-        Verdict,
-    )
     from t2t_core.registry import Registry
+
+__all__ = [
+    "AnyTestbed",
+    "Brief",
+    "ContextModule",
+    "Designer",
+    "Hooks",
+    "Policy",
+    "RoundState",
+    "Testbed",
+    "Trainer",
+    "TrainingJob",
+    "hookimpl",
+    "hookspec",
+]
 
 hookspec = pluggy.HookspecMarker("t2t")
 hookimpl = pluggy.HookimplMarker("t2t")
 
 
+@dataclass(frozen=True)
+class RoundState:
+    """Everything a context module may render. The last of `rounds` is the one just validated; `examples` are scored
+    failures; `bookkeeping` and `training` are plain facts about the run; `knobs` are what a designer sets."""
+
+    testbed: AnyTestbed
+    rounds: Sequence[Round]
+    examples: Sequence[Scored] = ()
+    bookkeeping: Mapping[str, Json] = field(default_factory=dict)
+    training: Mapping[str, Json] = field(default_factory=dict)
+    knobs: Sequence[Knob] = ()
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What a designer gets: the whole prompt as text (task statement and context) and the same facts as records.
+
+    `compact` are the context's sections in their compact form, for policies too small to read prose. `policy` makes the
+    run's own policy with a checkpoint: `brief.policy(brief.checkpoint)` is the current one, `brief.policy(brief.base)` the
+    untrained one; None outside a run. A designer that words its own prompt tells it to `shown` before it asks, so that the prompt
+    is on record even where no answer ever comes.
+    """
+
+    text: str
+    state: RoundState
+    previous: Any
+    request: Any
+    seed: int
+    checkpoint: Path | None = None
+    base: Path | None = None
+    compact: Sequence[str] = ()
+    policy: Callable[[Path | None], Any] | None = None
+    shown: Callable[[str], None] = lambda prompt: None
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """What a trainer gets: the checkpoint it starts from, instances, the testbed (prompt, verifier, reward), its settings,
+    the folder for its new checkpoint and a seed. `resume_from` is the trainer state of the round before, where kept.
+    `reward` holds the weights of the testbed's reward terms that the run changes; the others keep their defaults."""
+
+    checkpoint: Path | None
+    instances: Sequence[Any]
+    testbed: AnyTestbed
+    settings: Mapping[str, Json]
+    folder: Path
+    seed: int
+    round_index: int = 0
+    resume_from: Path | None = None
+    progress: Callable[[Mapping[str, Json]], None] | None = None
+    reward: Mapping[str, float] = field(default_factory=dict)
+
+
 class Policy(Protocol):
-    """A batch of prompts in, a batch of responses out. Solvers, local models and endpoints all look the same.
+    """A batch of conversations in, the next turn of each out. Solvers, local models and endpoints all look the same.
 
     registry.add("stay", "my_plugin:Stay", "never moves")
     class Stay:
@@ -63,7 +118,11 @@ class Policy(Protocol):
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
         """Yield (position in `tasks`, response) as answers come, in any order, every position exactly once. A failed
-        request is a Response with `error`; an exception ends the whole evaluation (T2TError for what a user can mend)."""
+        request is a Response with `error`; an exception ends the whole evaluation (T2TError for what a user can mend).
+
+        `tasks` may grow while you answer: the next turn of a conversation is appended when its answer has been yielded. A
+        policy that keeps several requests in flight looks at `len(tasks)` again after each answer, so that a finished game
+        makes room for the next; one that looks once is asked again for the rest."""
         ...
 
     def describe(self) -> Mapping[str, Any]:
@@ -121,82 +180,6 @@ class Trainer(Protocol):
     """
 
     def train(self, job: TrainingJob) -> TrainingResult: ...
-
-
-class Testbed(Protocol):
-    """Everything that is particular to a task; t2t_core has no special case for any.
-
-        registry.add("mapf-frozenlake", "t2t_envs.frozen_lake.testbed:make", "multi-agent path finding on frozen lakes")
-
-    Instances have `id` and `to_dict()`; configurations have `to_dict()`; requests are what `request` returned. `group` is what
-    the knobs are set for, in the field's own words ("map size"). Two methods are optional. `shared(instances, others) -> {what:
-    count}`, what training instances share with those of a set kept for measuring, short of being the same ones. And
-    `group_of(text) -> name | None`, the group that a designer means by a key ("3x3" for "3"); without it only the names
-    themselves are understood. One attribute is: `constants` (name -> value, of its reward say), which `t2t run --dry-run` prints.
-    """
-
-    name: str
-    title: str
-    group: str
-    metrics: Sequence[Metric]
-    prompt_formats: Sequence[str]
-    guideline: str
-
-    def options(self) -> Sequence[Option]:
-        """The options it adds to `t2t bench` and `t2t run`."""
-        ...
-
-    # --- configuration of the generator
-    def knobs(self, request: Any) -> Sequence[Knob]: ...
-    def request(self, count: int, **options: Any) -> Any:
-        """What is wanted of the generator: how many instances, for training unless told otherwise. Unless the options name
-        exclusions of their own, no instance of `protected_sets` is drawn."""
-        ...
-
-    def read_configuration(self, data: Mapping[str, Any]) -> Any: ...
-    def random_configuration(self, request: Any, seed: int) -> Any: ...
-    def project(self, proposal: Mapping[str, Any] | None, previous: Any, request: Any) -> Projection:
-        """Enforce the constraints. Never fails; whatever it passes, `generate` can fill."""
-        ...
-
-    # --- instances
-    def generate(self, configuration: Any, request: Any, seed: int) -> Sequence[Any]: ...
-    def read_instance(self, data: Mapping[str, Any]) -> Any: ...
-    def unlabelled(self, instance: Any) -> Any: ...
-    def place(self, instance: Any) -> Place: ...
-    def set_names(self, options: Mapping[str, Any]) -> Sequence[str]:
-        """The evaluation sets that these options select, e.g. `--agents 3,4` -> ("3agents", "4agents")."""
-        ...
-
-    def load_set(self, name: str) -> InstanceSet: ...
-    def protected_sets(self) -> Sequence[str]:
-        """The evaluation and validation sets whose instances must never be trained on."""
-        ...
-
-    def twin(self, name: str, seed: int) -> InstanceSet:
-        """A fresh set of the same distribution as the named one."""
-        ...
-
-    # --- question, answer, worth
-    def prompt(self, instance: Any, format: str) -> str: ...
-    def next_message(self, instance: Any, transcript: Sequence[str]) -> str | None:
-        """The environment's next message where the task is played in turns; None ends it (always, where it is one-shot)."""
-        ...
-
-    def verify(self, instance: Any, text: str) -> Verdict: ...
-    def reward(self, instance: Any, verdict: Verdict) -> float:
-        """The accuracy reward of an answer, in [0, 1]."""
-        ...
-
-    def breakdown(self, scored: Sequence[Scored]) -> Mapping[str, Any]:
-        """How an evaluation failed, as JSON facts (counts, never interpretations):
-
-        {"total": counts, "groups": {group: counts}, "cells": {cell: counts}} with counts = {"answers": n, "valid": n,
-        "optimal": n, "first_failures": {check: n}, "failures": {check: n}, ...}. A group is what the knobs of a
-        configuration are set for (map size "3".."10"; the keys of `Configuration.to_dict()`), a cell is `place(...).cell`;
-        an answer counts under its first failed check in `first_failures` (checks in the testbed's order, zeros kept) and
-        under every failed one in `failures`. More keys may stand beside these."""
-        ...
 
 
 class Hooks:

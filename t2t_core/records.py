@@ -10,17 +10,61 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 Json = Any
 
 
 @dataclass(frozen=True)
-class Task:
-    """One question to a policy: the `sample`-th answer to one instance.
+class ToolCall:
+    """A policy's wish to use a tool: `arguments` is the JSON text that the policy wrote, readable or not."""
 
-    `instance` is unlabelled: stored optima, flags and solutions are never shown to a policy. `seed` derives from the
-    evaluation's seed, the instance id and the sample, so that a rerun asks the same question.
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool that a testbed offers: `parameters` is a JSON Schema of its arguments, as chat models expect it."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a conversation, in the roles of chat models: "system", "user" (the environment speaks), "assistant"
+    (the policy speaks, perhaps with tool calls) or "tool" (a tool's result, with the id of the call it answers)."""
+
+    role: str
+    content: str
+    tool_calls: Sequence[ToolCall] = ()
+    tool_call_id: str | None = None
+
+    def to_dict(self) -> dict[str, Json]:
+        """The message as chat models and their servers take it."""
+        data: dict[str, Json] = {"role": self.role, "content": self.content}
+        if self.tool_calls:
+            calls = [{"name": call.name, "arguments": call.arguments} for call in self.tool_calls]
+            data["tool_calls"] = [
+                {"id": call.id, "type": "function", "function": function}
+                for call, function in zip(self.tool_calls, calls, strict=True)
+            ]
+        if self.tool_call_id is not None:
+            data["tool_call_id"] = self.tool_call_id
+        return data
+
+
+@dataclass(frozen=True)
+class Task:
+    """One question to a policy: its next turn in the `sample`-th conversation about one instance.
+
+    `messages` is the conversation so far and ends with the environment's words; a one-shot task has one user message, and
+    `turn` is 0. `prompt` is the text of the last message. `instance` is unlabelled: stored optima, flags and solutions are
+    never shown to a policy. `seed` derives from the evaluation's seed, the instance id, the sample and the turn, so that a
+    rerun asks the same question. `tools` may be called in the answer.
     """
 
     instance_id: str
@@ -28,6 +72,13 @@ class Task:
     prompt: str
     instance: Any
     seed: int
+    messages: Sequence[Message] = ()
+    turn: int = 0
+    tools: Sequence[Tool] = ()
+
+    def __post_init__(self) -> None:
+        if not self.messages:
+            object.__setattr__(self, "messages", (Message("user", self.prompt),))
 
 
 @dataclass(frozen=True)
@@ -46,7 +97,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Response:
-    """One answer of a policy, or the error that came instead (`error` is not None; then `text` is what arrived, if anything).
+    """One turn of a policy, or the error that came instead (`error` is not None; then `text` is what arrived, if anything).
 
     Token counts are as the policy reports them, None where it has no tokens or they are not known; `reasoning_tokens` are
     hidden ones and part of `completion_tokens`, `reasoning` their text where it was sent. `finish_reason` is "stop" (ended by
@@ -69,18 +120,17 @@ class Response:
     detail: str | None = None
     lasting: bool = False
     earlier: Sequence[Response] = ()
+    tool_calls: Sequence[ToolCall] = ()
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Where a failed check first failed: agent index, step, cell and, for conflicts, the kind and the other agent."""
+    """Where a failed check first failed, for people (`message`) and as facts in the testbed's own terms: `kind` where a check
+    can fail in several ways, `where` what locates it (on a lake: agent, step, cell; in a game: the turn)."""
 
     message: str
-    agent: int | None = None
-    step: int | None = None
-    cell: tuple[int, ...] | None = None
     kind: str | None = None
-    other: int | None = None
+    where: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -127,12 +177,13 @@ class Metric:
 
 @dataclass(frozen=True)
 class Place:
-    """Where an instance stands in the tables: one table per `table`, one column per `column`. `cell` is the finest cell,
-    which curricula and breakdowns may use (for MAPF-FrozenLake: size, hole level, wait)."""
+    """Where an instance stands: in the tables one table per `table` and one column per `column`; `group` is what the knobs of
+    a configuration are set for, `cell` the finest cell, which breakdowns and curricula use."""
 
     table: str
     column: str
     cell: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -149,7 +200,8 @@ class InstanceSet:
 
 @dataclass(frozen=True)
 class Option:
-    """An option a testbed adds to commands, e.g. `--agents 3,4,5`; `parse` turns its text into a value, T2TError if it cannot."""
+    """An option a testbed adds to `t2t bench` and to a run's evaluation; `parse` turns its text into a value, T2TError if it
+    cannot."""
 
     name: str
     help: str
@@ -159,12 +211,52 @@ class Option:
 
 @dataclass(frozen=True)
 class Knob:
-    """One number of a configuration that a designer may set, with its bounds, in the field's own terms."""
+    """One number that a designer sets for every group of a configuration.
+
+    Args:
+        name: its key in a group of `Configuration.to_dict()`.
+        description: one sentence, for people and for language models.
+        low, high: its bounds; Project clips to them.
+        role: "share" of the round's instances that the group gets (a configuration has exactly one, and over the groups it
+            sums to 1); "level", a property of every instance drawn for the group; or "mixture", the share of the group's
+            instances that have some property.
+        form: how a value is shown: "percent" (0.2 reads 20 %), "number" or "whole".
+        unit: of a number, e.g. "steps".
+        harder: 1 where higher values make harder instances, -1 where lower ones do, 0 where neither is known. Schedules and
+            rules move a level knob by it, and leave one of 0 alone.
+        step: a moderate change, in the knob's own unit; None: a twentieth of the range.
+    """
 
     name: str
     description: str
     low: float
     high: float
+    role: Literal["share", "level", "mixture"] = "level"
+    form: Literal["percent", "number", "whole"] = "number"
+    unit: str = ""
+    harder: int = 0
+    step: float | None = None
+
+    @property
+    def moderate(self) -> float:
+        """A moderate change of this knob."""
+        return self.step if self.step is not None else (self.high - self.low) / 20
+
+    def shown(self, value: float, digits: int = 1) -> str:
+        """A value as people read it, with its unit."""
+        if self.form == "percent":
+            return f"{100 * value:.{digits}f} %"
+        number = f"{value:.0f}" if self.form == "whole" else f"{value:.{digits + 2}f}".rstrip("0").rstrip(".")
+        return f"{number} {self.unit}".rstrip()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The finest choice that a curriculum makes: one value for every knob of one group but its share (0 or 1 of a mixture)."""
+
+    name: str
+    group: str
+    levels: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -187,57 +279,27 @@ class Projection:
 
 @dataclass(frozen=True)
 class Scored:
-    """One answered (or failed) instance of an evaluation: what was asked, what came, what it is worth."""
+    """One answered (or failed) instance of an evaluation: what was asked, what came, what it is worth. Of a conversation,
+    `response` sums the policy's turns up, and `messages` are all that was said after the opening."""
 
     instance: Any
     sample: int
     response: Response
     verdict: Verdict
+    messages: Sequence[Message] = ()
 
 
 @dataclass(frozen=True)
 class Round:
     """What happened in one finished round, as facts: configurations and breakdowns are JSON (the testbed's `to_dict`).
-    `summary` is the designer's own explanation of this round's configuration, None where it gave none."""
+    `summary` is the designer's own explanation of this round's configuration, None where it gave none; `training` holds what
+    the trainer counted, per cell among other things."""
 
     index: int
     configuration: Mapping[str, Json]
     breakdown: Mapping[str, Json]
     summary: str | None = None
-
-
-@dataclass(frozen=True)
-class RoundState:
-    """Everything a context module may render. The last of `rounds` is the one just validated; `examples` are scored
-    failures; `bookkeeping` and `training` are plain facts about the run."""
-
-    testbed: Any
-    rounds: Sequence[Round]
-    examples: Sequence[Scored] = ()
-    bookkeeping: Mapping[str, Json] = field(default_factory=dict)
     training: Mapping[str, Json] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Brief:
-    """What a designer gets: the whole prompt as text (task statement and context) and the same facts as records.
-
-    `compact` are the context's sections in their compact form, for policies too small to read prose. `policy` makes the
-    run's own policy with a checkpoint: `brief.policy(brief.checkpoint)` is the current one, `brief.policy(brief.base)` the
-    untrained one; None outside a run. A designer that words its own prompt tells it to `shown` before it asks, so that the prompt
-    is on record even where no answer ever comes.
-    """
-
-    text: str
-    state: RoundState
-    previous: Any
-    request: Any
-    seed: int
-    checkpoint: Path | None = None
-    base: Path | None = None
-    compact: Sequence[str] = ()
-    policy: Callable[[Path | None], Any] | None = None
-    shown: Callable[[str], None] = lambda prompt: None
 
 
 @dataclass(frozen=True)
@@ -251,22 +313,6 @@ class Proposal:
     notes: Sequence[str] = ()
     prompt: str | None = None
     responses: Sequence[Response] = ()
-
-
-@dataclass(frozen=True)
-class TrainingJob:
-    """What a trainer gets: the checkpoint it starts from, instances, the testbed (prompt, verifier, reward), its settings,
-    the folder for its new checkpoint and a seed. `resume_from` is the trainer state of the round before, where kept."""
-
-    checkpoint: Path | None
-    instances: Sequence[Any]
-    testbed: Any
-    settings: Mapping[str, Json]
-    folder: Path
-    seed: int
-    round_index: int = 0
-    resume_from: Path | None = None
-    progress: Callable[[Mapping[str, Json]], None] | None = None
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from t2t_core.errors import T2TError
@@ -54,6 +55,11 @@ class Entry:
     summary: str
     distribution: str
     plugin: str
+    needs: Sequence[str] = ()
+
+    def lacking(self) -> list[str]:
+        """The modules it needs that are not installed."""
+        return [module for module in self.needs if not find_spec(module)]
 
     def load(self) -> Any:
         """The target itself, imported if need be; T2TError where that fails."""
@@ -80,8 +86,9 @@ class Registry:
         self.refused: list[str] = []
         self.plugin = self.distribution = "?"
 
-    def add(self, name: str, target: Callable[..., Any] | str, summary: str = "") -> None:
-        """Register `name`. A name that is taken is refused, and the refusal names both distributions."""
+    def add(self, name: str, target: Callable[..., Any] | str, summary: str = "", needs: Sequence[str] = ()) -> None:
+        """Register `name`; `needs` are modules of optional dependencies without which it cannot run. A name that is taken is
+        refused, and the refusal names both distributions."""
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             self.refused.append(f"{self.kind} {ascii(name)[:80]} of {self.distribution}: not a usable name")
         elif not (callable(target) or (isinstance(target, str) and target.count(":") == 1)):
@@ -91,13 +98,18 @@ class Registry:
                 f"{self.kind} {name} of {self.distribution}: the name is taken by {self.entries[name].distribution}"
             )
         else:
-            self.entries[name] = Entry(name, target, plain(str(summary)), self.distribution, self.plugin)
+            self.entries[name] = Entry(name, target, plain(str(summary)), self.distribution, self.plugin, tuple(needs))
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(sorted(self.entries.values(), key=lambda e: e.name))
 
     def __contains__(self, name: str) -> bool:
         return name in self.entries
+
+    @property
+    def default(self) -> str:
+        """The name that stands where none is given: the first that was registered; "" where there is none."""
+        return next(iter(self.entries), "")
 
     def find(self, name: str) -> Entry:
         """The entry of that name; T2TError with the nearest names where there is none."""

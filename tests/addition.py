@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from t2t_core.cli import cli
 from t2t_core.errors import T2TError
+from t2t_core.hookspecs import Testbed
 from t2t_core.records import InstanceSet, Metric, Option, Place, Response, Verdict
 from t2t_core.seeding import Stream
 from t2t_core.store import jsonlines
@@ -37,11 +38,14 @@ def _digits(text):
     return text
 
 
-class Addition:
+class Addition(Testbed):
     name = "addition"
     title = "Adding two numbers"
     guideline = "Small numbers are easier."
     prompt_formats = ("plain", "words")
+    checks = ("number", "near")
+    group, groups = "parity", ("even", "odd")
+    rubric = {"near": 1.0}
     metrics = (
         Metric("valid", "valid", "rate", lambda v, r: float(v.valid), "%"),
         Metric("optimal", "optimal", "rate", lambda v, r: None if v.optimal is None else float(v.optimal), "%"),
@@ -80,13 +84,17 @@ class Addition:
 
     def place(self, instance):
         table = "two digits" if instance.id.startswith("two") else "one digit"
-        return Place(table, "odd" if (instance.a + instance.b) % 2 else "even")
+        parity = "odd" if (instance.a + instance.b) % 2 else "even"
+        return Place(table, parity, "", parity)
+
+    def identity(self, instance):
+        return repr(sorted((instance.a, instance.b))).encode()
 
     def prompt(self, instance, format):
         return f"{instance.a} + {instance.b} = " if format == "plain" else f"Add {instance.a} to {instance.b}."
 
-    def next_message(self, instance, transcript):
-        return None
+    def reward_terms(self, instance, verdict):
+        return {"near": float(verdict.valid)}
 
     def verify(self, instance, text):
         match = re.fullmatch(r"\s*(-?[0-9]{1,9})\s*", text)

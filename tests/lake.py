@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from t2t_core.hookspecs import Testbed
 from t2t_core.records import Change, Fault, InstanceSet, Knob, Metric, Option, Place, Projection, Response, Scored, Verdict
 from t2t_core.seeding import Stream
 
@@ -40,12 +41,17 @@ class Setting:
 class Wanted:
     count: int
     agents: int = 2
+    exclude: frozenset[bytes] = frozenset()
 
 
-class Lake:
+class Lake(Testbed[Number, Setting, Wanted]):
     name = "lake"
     title = "Repeat the number"
     group = "lake"
+    groups = GROUPS
+    groups_rise = True
+    checks = CHECKS
+    rubric = {"right": 1.0}
     metrics = (
         Metric("valid", "valid", "rate", lambda verdict, response: float(verdict.valid)),
         Metric("optimal", "optimal", "rate", lambda verdict, response: float(bool(verdict.optimal))),
@@ -57,7 +63,11 @@ class Lake:
         return (Option("agents", "how many agents", "2", lambda text: [int(x) for x in text.split(",")]),)
 
     def knobs(self, request: Any) -> Sequence[Knob]:
-        return [Knob("data_ratio", "share of the instances", 0, 1), Knob("hole_ratio", "share of holes", 0, 0.5)]
+        return [
+            Knob("data_ratio", "share of the instances", 0, 1, "share", "percent"),
+            Knob("hole_ratio", "share of holes", 0, 0.5, "level", "percent", harder=1, step=0.05),
+            Knob("wait_ratio", "share of waits", 0, 1, "mixture", "percent", harder=1, step=0.05),
+        ]
 
     def request(self, count: int, **options: Any) -> Wanted:
         return Wanted(count, **options)
@@ -105,7 +115,11 @@ class Lake:
         return Number(instance.id, instance.group, instance.number)
 
     def place(self, instance: Number) -> Place:
-        return Place("2 agents", instance.group, f"{instance.group} {'even' if instance.number % 2 == 0 else 'odd'}")
+        parity = "even" if instance.number % 2 == 0 else "odd"
+        return Place("2 agents", instance.group, f"{instance.group} {parity}", instance.group)
+
+    def identity(self, instance: Number) -> bytes:
+        return f"{instance.group} {instance.number}".encode()
 
     def set_names(self, options: Mapping[str, Any]) -> Sequence[str]:
         return [f"{k}agents" for k in options.get("agents", [2])]
@@ -124,17 +138,14 @@ class Lake:
     def prompt(self, instance: Number, format: str) -> str:
         return f"Repeat {instance.number}"
 
-    def next_message(self, instance: Number, transcript: Sequence[str]) -> str | None:
-        return None
-
     def verify(self, instance: Number, text: str) -> Verdict:
         parsable = text.strip().isdigit()
         right = parsable and int(text) == instance.answer
         faults = {} if right else {"right": Fault("another number")}
         return Verdict({"parsable": parsable, "right": right}, right, right, 1 if right else None, faults=faults)
 
-    def reward(self, instance: Number, verdict: Verdict) -> float:
-        return float(verdict.valid)
+    def reward_terms(self, instance: Number, verdict: Verdict) -> Mapping[str, float]:
+        return {"right": float(verdict.valid)}
 
     def breakdown(self, scored: Sequence[Scored]) -> Mapping[str, Any]:
         groups = {g: [s for s in scored if s.instance.group == g] for g in GROUPS}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from t2t_core.hookspecs import hookimpl
 from t2t_core.registry import Registry
 
+MODEL = ("torch", "transformers")  # what runs a language model
+
 
 @hookimpl
 def register_policies(registry: Registry) -> None:
@@ -13,7 +15,7 @@ def register_policies(registry: Registry) -> None:
     registry.add("pibt", "t2t_baselines.pibt:Pibt", "priority inheritance with backtracking")
     registry.add("independent", "t2t_baselines.independent:Independent", "shortest paths that ignore the other agents")
     registry.add("random", "t2t_baselines.random_walk:RandomWalk", "random legal walk")
-    registry.add("tiny", "t2t_baselines.tiny.policy:Tiny", "a toy language model that shows the pipeline (tiny:FOLDER)")
+    registry.add("tiny", "t2t_baselines.tiny.policy:Tiny", "a toy language model that shows the pipeline (tiny:FOLDER)", MODEL)
 
 
 @hookimpl

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from t2t_core.evaluation.answers import ANSWERS
 from t2t_core.evaluation.evaluate import scored
-from t2t_core.hookspecs import Testbed
+from t2t_core.hookspecs import AnyTestbed
 from t2t_core.registry import plain
 from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
-from t2t_leaderboard import defaults, reported
+from t2t_leaderboard import defaults
 from t2t_leaderboard.folder import Bench, Row
 from t2t_leaderboard.table import natural, tabulate
 
@@ -43,8 +43,8 @@ def build(bench: Bench, with_reported: bool = True) -> dict[str, Any]:
             if one["kind"] == "evaluation":
                 places = {bench.testbed.place(i).table for i in stored}
                 for table in (t for t in tables if t["title"] in places):
-                    table["rows"] += _sorted(reported.rows(bench.testbed.name, one["base"], table["columns"]))
-    return {**empty(bench), "reported": with_reported, "notes": _notes(bench.testbed.name, tables), "tables": tables}
+                    table["rows"] += _sorted(_reported(bench.testbed, one["base"], table["columns"]))
+    return {**empty(bench), "reported": with_reported, "notes": _notes(bench.testbed, tables), "tables": tables}
 
 
 def empty(bench: Bench) -> dict[str, Any]:
@@ -62,12 +62,14 @@ def empty(bench: Bench) -> dict[str, Any]:
 
 
 def _columns(bench: Bench) -> dict[str, list[str]]:
-    found: dict[str, dict[str, None]] = {}
+    """The columns of each table, in the order of the testbed's groups."""
+    rank = {group: number for number, group in enumerate(bench.testbed.groups)}
+    columns: dict[str, dict[str, int]] = {}
     for instances in bench.stored:
         for instance in instances:
             place = bench.testbed.place(instance)
-            found.setdefault(place.table, {})[place.column] = None
-    return {table: natural(found[table]) for table in natural(found)}
+            columns.setdefault(place.table, {})[place.column] = rank.get(place.group, len(rank))
+    return {table: sorted(natural(columns[table]), key=columns[table].__getitem__) for table in natural(columns)}
 
 
 def _table(bench: Bench, title: str, columns: list[str], finished: list[dict[str, Any]]) -> dict[str, Any]:
@@ -82,6 +84,10 @@ def _table(bench: Bench, title: str, columns: list[str], finished: list[dict[str
         if any(bench.testbed.place(i).table == title for i in stored)
     ]
     return {"title": title, "columns": columns, "sets": sets, "rows": _sorted(rows)}
+
+
+def _reported(testbed: AnyTestbed, set_name: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"kind": "reported", **row} for row in testbed.reported(set_name, columns)]
 
 
 def _labels(rows: list[dict[str, Any]]) -> list[str]:
@@ -106,14 +112,14 @@ def _sorted(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=key)
 
 
-def _metrics(testbed: Testbed) -> list[dict[str, Any]]:
+def _metrics(testbed: AnyTestbed) -> list[dict[str, Any]]:
     return [
         {"name": m.name, "title": m.title, "kind": m.kind, "unit": m.unit, "higher_is_better": m.higher_is_better}
         for m in testbed.metrics
     ]
 
 
-def _notes(testbed: str, tables: list[dict[str, Any]]) -> list[str]:
+def _notes(testbed: AnyTestbed, tables: list[dict[str, Any]]) -> list[str]:
     notes = [
         "intervals: 95 % (Wilson per cell, stratified Wilson for totals, clustered by instance where k > 1)",
         "an error counts as not valid; means are over the answers they apply to; a total rate is the mean of its columns",
@@ -122,7 +128,8 @@ def _notes(testbed: str, tables: list[dict[str, Any]]) -> list[str]:
     if lacking := defaults.missing(testbed, (row["policy"] for row in rows if row["kind"] == "measured")):
         notes.append(lacking)
     if any(row["kind"] == "reported" for row in rows):
-        notes += [reported.NOTE, f"reported: {reported.data()['source']}"]
+        notes.append("reported rows were measured on their authors' instances, not on these: they carry no interval of ours")
+        notes += dict.fromkeys(f"reported: {row['source']}" for row in rows if row["kind"] == "reported")
     if any("mean_of_cells" in figure for row in rows for figure in row["total"].values()):
         notes.append("two figures in a reported total: as printed / the mean of the row's own cells, where they disagree")
     if any(row.get("incomplete") for row in rows):

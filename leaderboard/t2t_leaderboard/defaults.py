@@ -1,28 +1,31 @@
-"""Which policies `t2t bench` measures when none is named: those that ship with the suite, by testbed."""
+"""Which policies `t2t bench` measures when none is named: the testbed's own baselines, as far as they can run here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib.util import find_spec
 
 from t2t_core.errors import T2TError
-
-_SOLVERS = {"mapf-frozenlake": ("cbs", "prioritized", "pibt", "independent", "random")}
-_TOYS = {"mapf-frozenlake": ("tiny:designed", "tiny:control", "tiny", "tiny:2agents")}
-_TOYS_NEED = ("torch", "transformers")
-
-
-def policies(testbed: str) -> Sequence[str]:
-    """The policies of a testbed's board; the toy models among them only where what runs them is installed."""
-    if testbed not in _SOLVERS:
-        raise T2TError(f"which policies? {testbed} has no default ones", next="--policy SPEC; t2t plugins lists them")
-    runnable = all(find_spec(name) for name in _TOYS_NEED)
-    return (*_SOLVERS[testbed], *(_TOYS.get(testbed, ()) if runnable else ()))
+from t2t_core.hookspecs import AnyTestbed
+from t2t_core.plugins import installed
+from t2t_core.registry import Spec
 
 
-def missing(testbed: str, measured: Iterable[str]) -> str | None:
-    """What a board of the default policies says where the toy models' rows are missing."""
-    found, toys = set(measured), _TOYS.get(testbed, ())
-    if not toys or found & set(toys) or not found >= set(_SOLVERS[testbed]):
+def policies(testbed: AnyTestbed) -> Sequence[str]:
+    """The policies of a testbed's board; those that need what is not installed are left out."""
+    if not testbed.baselines:
+        raise T2TError(f"which policies? {testbed.name} has no default ones", next="--policy SPEC; t2t plugins lists them")
+    return [spec for spec in testbed.baselines if not _lacking(spec)]
+
+
+def _lacking(spec: str) -> list[str]:
+    return installed().policies.find(Spec.parse(spec).name).lacking()
+
+
+def missing(testbed: AnyTestbed, measured: Iterable[str]) -> str | None:
+    """What a board of the default policies says where rows are missing because something is not installed."""
+    rows = set(measured)
+    unable = [spec for spec in testbed.baselines if _lacking(spec)]
+    if not unable or rows & set(unable) or not rows >= set(testbed.baselines) - set(unable):
         return None
-    return f"the toy policy's rows ({', '.join(toys)}) need torch: pip install -e '.[train]', then the same command adds them"
+    modules = " and ".join(dict.fromkeys(module for spec in unable for module in _lacking(spec)))
+    return f"rows not measured ({', '.join(unable)}) need {modules}: pip install -e '.[train]', then the same command adds them"

@@ -20,7 +20,7 @@ from typing import Any
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS
 from t2t_core.evaluation.evaluate import Evaluation
-from t2t_core.hookspecs import Testbed
+from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import InstanceSet, Sampling
 from t2t_core.store import folders, jsonlines
@@ -68,7 +68,7 @@ class Chosen:
         }
 
 
-def choose(testbed: Testbed, source: InstanceSet, limit: int | None, base: str = "", twin_seed: int | None = None) -> Chosen:
+def choose(testbed: AnyTestbed, source: InstanceSet, limit: int | None, base: str = "", twin_seed: int | None = None) -> Chosen:
     """The first `limit` instances of each column; all of them without a limit."""
     taken: Counter[tuple[str, str]] = Counter()
     chosen = []
@@ -107,7 +107,7 @@ class Bench:
 
     folder: SafePath
     settings: Mapping[str, Any]
-    testbed: Testbed
+    testbed: AnyTestbed
     stored: Sequence[Sequence[Any]]
 
     @property
@@ -145,7 +145,7 @@ def read_bench(path: Path | SafePath) -> Bench:
         raise T2TError("there is no such folder", where=str(folder))
     settings = folders.read_manifest(folder, KIND)["settings"]
     check_settings(settings, folder / folders.MANIFEST)
-    testbed: Testbed = installed().testbeds.make(settings["testbed"])
+    testbed: AnyTestbed = installed().testbeds.make(settings["testbed"])
     stored = [read_instances(testbed, folder / "instances" / f"{s['name']}.jsonl") for s in settings["sets"]]
     return Bench(folder, settings, testbed, stored)
 

@@ -13,7 +13,7 @@ from t2t_core._version import __version__
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, LOG, AnswerIndex, read_response, response_record, verdict_record
 from t2t_core.evaluation.evaluate import Evaluation
-from t2t_core.hookspecs import Testbed
+from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import InstanceSet
 from t2t_core.store import folders, jsonlines
 from t2t_core.store.paths import SafePath
@@ -103,7 +103,7 @@ def set_problems(bench: Bench) -> Iterator[str]:
         yield from named_set_problems(bench.testbed, one, bench.settings["limit"], str(path), digest)
 
 
-def named_set_problems(testbed: Testbed, one: Mapping[str, Any], limit: int | None, where: str, digest: str) -> Iterator[str]:
+def named_set_problems(testbed: AnyTestbed, one: Mapping[str, Any], limit: int | None, where: str, digest: str) -> Iterator[str]:
     """Is it the frozen set of that name, or the twin of that seed? A file of somebody's own has nothing to compare with."""
     try:
         source = named_set(testbed, one)
@@ -119,7 +119,7 @@ def named_set_problems(testbed: Testbed, one: Mapping[str, Any], limit: int | No
         yield f"{where}: these are not the first instances of the {one['kind']} set {one['name']}"
 
 
-def named_set(testbed: Testbed, one: Mapping[str, Any]) -> InstanceSet | None:
+def named_set(testbed: AnyTestbed, one: Mapping[str, Any]) -> InstanceSet | None:
     """The set that a record names, from the suite itself; None for a file."""
     if one["kind"] == "file":
         return None

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import Progress
 from t2t_core.evaluation.evaluate import Evaluation, Outcome, evaluate, read_sampling
-from t2t_core.hookspecs import Policy, Testbed
+from t2t_core.hookspecs import AnyTestbed, Policy
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling
 from t2t_core.registry import Spec
@@ -77,8 +77,8 @@ def run(request: Request, listener: Listener) -> Result:
     """
     if not 1 <= request.samples <= MAX_SAMPLES:
         raise T2TError(f"--samples must lie in 1..{MAX_SAMPLES}, not {request.samples}")
-    testbed: Testbed = installed().testbeds.make(request.testbed)
-    planned = [_prepare(text, request) for text in request.policies or defaults.policies(request.testbed)]
+    testbed: AnyTestbed = installed().testbeds.make(request.testbed)
+    planned = [_prepare(text, request) for text in request.policies or defaults.policies(testbed)]
     chosen = _choose(testbed, request)
     settings = _settings(testbed, request, chosen)
     folder = SafePath(request.out or _folder(settings, planned if request.policies else [], request.sampling))
@@ -111,7 +111,7 @@ def _prepare(text: str, request: Request) -> _Planned:
     return _Planned(text, installed().policies.make(spec, **shared), sampling)
 
 
-def _choose(testbed: Testbed, request: Request) -> list[Chosen]:
+def _choose(testbed: AnyTestbed, request: Request) -> list[Chosen]:
     if request.instances and request.twin is not None:
         raise T2TError("--instances and --twin exclude each other", cause="a twin is drawn from a named set")
     if request.limit is not None and request.limit < 1:
@@ -124,7 +124,7 @@ def _choose(testbed: Testbed, request: Request) -> list[Chosen]:
     return [choose(testbed, testbed.load_set(n), request.limit, n) for n in names]
 
 
-def _settings(testbed: Testbed, request: Request, chosen: Sequence[Chosen]) -> dict[str, Any]:
+def _settings(testbed: AnyTestbed, request: Request, chosen: Sequence[Chosen]) -> dict[str, Any]:
     every = [i for c in chosen for i in c.instances]
     question = Evaluation(testbed, every, request.samples, request.sampling, request.prompt_format, request.seed)
     return {

@@ -20,7 +20,7 @@ from typing import Any
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS
 from t2t_core.evaluation.evaluate import Evaluation, scored
-from t2t_core.hookspecs import Testbed
+from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.store import folders, jsonlines, paths
 from t2t_core.store.paths import SafePath
@@ -125,7 +125,7 @@ def read(place: Path | SafePath) -> Submission:
     typed(metadata, _FIELDS, path)
     settings = metadata["settings"]
     check_settings(settings, path)
-    testbed: Testbed = installed().testbeds.make(settings["testbed"])
+    testbed: AnyTestbed = installed().testbeds.make(settings["testbed"])
     instances: list[Any] = []
     for one in settings["sets"]:
         source = rescoring.named_set(testbed, one)

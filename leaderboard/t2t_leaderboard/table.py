@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from t2t_core.evaluation.stats import Estimate, Rate, stratified
-from t2t_core.hookspecs import Testbed
+from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import Metric, Place, Scored
 
 INCOMPLETE = 0.01  # a row with a larger share of errors is marked incomplete
@@ -100,7 +100,7 @@ def _round(value: float) -> float | None:
     return None if math.isnan(value) else round(float(value), 4)
 
 
-def tabulate(testbed: Testbed, scored: Iterable[Scored], samples: int) -> dict[str, dict[str, Any]]:
+def tabulate(testbed: AnyTestbed, scored: Iterable[Scored], samples: int) -> dict[str, dict[str, Any]]:
     """The row's figures by table: `cells` by column, `total`, `answers` (asked, errors, truncated, refused, tokens,
     cost), `failures` under the first failed check, `incomplete`; where answers show that instances themselves are wrong (a
     stored optimum that is none), `wrong_instances`: how many answers, and the first. Answers come in instance order,
@@ -117,7 +117,7 @@ def tabulate(testbed: Testbed, scored: Iterable[Scored], samples: int) -> dict[s
     return {table: _table(testbed, {p.column: c for p, c in cells.items() if p.table == table}) for table in tables}
 
 
-def _table(testbed: Testbed, cells: dict[str, _Cell]) -> dict[str, Any]:
+def _table(testbed: AnyTestbed, cells: dict[str, _Cell]) -> dict[str, Any]:
     every = list(cells.values())
     answers: Counter[str] = Counter()
     failures: Counter[str] = Counter()

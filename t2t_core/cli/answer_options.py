@@ -11,7 +11,7 @@ import click
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation import demonstrations
-from t2t_core.hookspecs import Testbed
+from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import Sampling
 from t2t_core.registry import plain
 from t2t_core.run.progress import Reporter
@@ -42,7 +42,7 @@ def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def read_instances(testbed: Testbed, given: Mapping[str, Any]) -> Sequence[Any] | None:
+def read_instances(testbed: AnyTestbed, given: Mapping[str, Any]) -> Sequence[Any] | None:
     """The instances of --instances, None where it is not given. T2TError where options are given that do nothing."""
     if given["answers_from"] is None:
         context = click.get_current_context()
@@ -52,7 +52,7 @@ def read_instances(testbed: Testbed, given: Mapping[str, Any]) -> Sequence[Any] 
     return instance_files.read_instances(testbed, given["instances"]) if given["instances"] else None
 
 
-def ask(testbed: Testbed, instances: Sequence[Any], given: Mapping[str, Any], seed: int, out: Path) -> None:
+def ask(testbed: AnyTestbed, instances: Sequence[Any], given: Mapping[str, Any], seed: int, out: Path) -> None:
     """Ask the policy of --answers-from and say what came of it."""
     for name in ("temperature", "max_usd"):
         if given[name] is not None and not (math.isfinite(given[name]) and given[name] >= 0):

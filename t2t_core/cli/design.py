@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from t2t_core.errors import T2TError
+from t2t_core.hookspecs import Brief
 from t2t_core.loop.design_step import READ, project, projection_record, propose, settled, step_record
 from t2t_core.loop.rounds import Loop
-from t2t_core.records import Brief
 from t2t_core.report.summary import changed_cells, markdown, printable
 from t2t_core.run.progress import Reporter
 from t2t_core.run.round_files import RoundFiles, finished_rounds, open_run

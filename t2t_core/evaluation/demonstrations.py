@@ -20,7 +20,7 @@ from typing import Any
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, Progress, verdict_record
 from t2t_core.evaluation.evaluate import Evaluation, evaluate, read_sampling, scored
-from t2t_core.hookspecs import Testbed
+from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling, Scored, Verdict
 from t2t_core.registry import Spec
@@ -74,7 +74,7 @@ class Demonstration:
 
 
 def collect(
-    testbed: Testbed,
+    testbed: AnyTestbed,
     instances: Sequence[Any],
     request: Request,
     out: Path,
@@ -156,7 +156,7 @@ def _line(one: Scored, prompt: str, policy: str) -> dict[str, Any]:
     }
 
 
-def read(testbed: Testbed, path: Path) -> Iterator[Demonstration]:
+def read(testbed: AnyTestbed, path: Path) -> Iterator[Demonstration]:
     """The demonstrations of a file, which may be edited, merged from several, or a stranger's: every answer is verified again.
 
     Raises:
@@ -187,17 +187,18 @@ def _messages(value: Any, name: str, where: str) -> list[dict[str, str]]:
     return [{"role": m["role"], "content": m["content"]} for m in value]
 
 
-def refuse_protected(testbed: Testbed, instances: Sequence[Any]) -> None:
-    """T2TError where an instance to learn from is, up to its canonical form, one of a protected (evaluation or validation)
-    set."""
-    learnt = {instance.canonical(): instance.id for instance in instances}
+def refuse_protected(testbed: AnyTestbed, instances: Sequence[Any]) -> None:
+    """T2TError where an instance to learn from is, up to the testbed's symmetries, one of a protected (evaluation or
+    validation) set."""
+    learnt = {testbed.identity(instance): instance.id for instance in instances}
     for name in testbed.protected_sets():
-        both = [(learnt[i.canonical()], i.id) for i in testbed.load_set(name).instances if i.canonical() in learnt]
+        kept = ((testbed.identity(instance), instance.id) for instance in testbed.load_set(name).instances)
+        both = [(learnt[identity], theirs) for identity, theirs in kept if identity in learnt]
         if both:
             shown = ", ".join(f"{mine} is {theirs}" for mine, theirs in both[:5])
             raise T2TError(
                 f"{len(both)} training instances belong to the set {name}",
                 where=shown,
-                cause="up to grid symmetries and the agents' labels they are the same",
-                next="generate them with that set's canonical forms excluded",
+                cause=f"{testbed.sameness} they are the same",
+                next="generate them with that set's instances excluded",
             )

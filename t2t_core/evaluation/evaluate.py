@@ -27,7 +27,7 @@ from t2t_core.evaluation.answers import (
     response_record,
     verdict_record,
 )
-from t2t_core.hookspecs import Policy, Testbed
+from t2t_core.hookspecs import AnyTestbed, Policy
 from t2t_core.records import Response, Sampling, Scored, Task
 from t2t_core.registry import Spec
 from t2t_core.seeding import key
@@ -43,7 +43,7 @@ _THINKING = {"on": True, "true": True, "off": False, "false": False}
 class Evaluation:
     """What is asked: instances in their order, each `samples` times, with one prompt format and one way of sampling."""
 
-    testbed: Testbed
+    testbed: AnyTestbed
     instances: Sequence[Any]
     samples: int = 1
     sampling: Sampling = field(default_factory=Sampling)

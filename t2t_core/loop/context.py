@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_core.hookspecs import ContextModule
-from t2t_core.records import RoundState
+from t2t_core.hookspecs import AnyTestbed, ContextModule, RoundState
 from t2t_core.registry import Registry, Spec
 
 _SETTING = re.compile(r"[a-z][a-z0-9_]*=.*", re.DOTALL)
@@ -97,7 +96,7 @@ def compact(named: Sequence[NamedModule], state: RoundState) -> tuple[str, ...]:
     return tuple(section.compact for section in sections(named, state) if section.compact)
 
 
-def _statement(testbed: Any, previous: Any, request: Any) -> str:
+def _statement(testbed: AnyTestbed, previous: Any, request: Any) -> str:
     knobs = [f"- {k.name}: {k.description} ({k.low:g} to {k.high:g})" for k in testbed.knobs(request)]
     return "\n".join(
         [

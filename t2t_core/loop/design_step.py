@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.evaluation.answers import response_fault, response_record, without_secrets
+from t2t_core.hookspecs import AnyTestbed, Brief, RoundState
 from t2t_core.loop import context
-from t2t_core.records import Brief, Projection, Proposal, Response, Round, RoundState, Scored
+from t2t_core.records import Projection, Proposal, Response, Round, Scored
 from t2t_core.run.experiment import Experiment
 from t2t_core.seeding import key
 
@@ -39,7 +40,12 @@ class Step:
 
 
 def round_state(
-    testbed: Any, trainer: Any, experiment: Experiment, rounds: Sequence[Round], examples: Sequence[Scored]
+    testbed: AnyTestbed,
+    trainer: Any,
+    experiment: Experiment,
+    request: Any,
+    rounds: Sequence[Round],
+    examples: Sequence[Scored],
 ) -> RoundState:
     """The state after the last of `rounds`: its failed answers as examples, the run's bookkeeping, and facts about the
     training: what the trainer says of itself, and its settings."""
@@ -55,7 +61,7 @@ def round_state(
         }
     plain = {k: v for k, v in settings.items() if isinstance(v, (str, int, float, bool)) and v != ""}
     facts = {"trainer": experiment.trainer, **getattr(trainer, "facts", {}), "samples_per_round": experiment.samples}
-    return RoundState(testbed, rounds, examples, bookkeeping, {**facts, **plain})
+    return RoundState(testbed, rounds, examples, bookkeeping, {**facts, **plain}, testbed.knobs(request))
 
 
 def make_brief(
@@ -183,7 +189,9 @@ def plain_json(value: Any) -> Any:
     return walk(value, 0)
 
 
-def project(testbed: Any, proposal: Mapping[str, Any] | None, previous: Any, request: Any) -> tuple[Projection, str | None]:
+def project(
+    testbed: AnyTestbed, proposal: Mapping[str, Any] | None, previous: Any, request: Any
+) -> tuple[Projection, str | None]:
     """Project, or the previous configuration and a note: where nothing was proposed, or the testbed broke its promise never
     to fail."""
     if proposal is None:

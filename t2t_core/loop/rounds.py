@@ -16,10 +16,11 @@ from typing import Any
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, Progress
 from t2t_core.evaluation.evaluate import evaluate, scored
+from t2t_core.hookspecs import Brief, TrainingJob
 from t2t_core.loop import context, design_step
 from t2t_core.loop.design_step import make_brief, projection_record, propose, round_state, settled, step_record
 from t2t_core.plugins import installed
-from t2t_core.records import Brief, Round, TrainingJob, TrainingResult
+from t2t_core.records import Round, TrainingResult
 from t2t_core.run.experiment import Experiment, resolved
 from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter
@@ -141,13 +142,11 @@ class Loop:
 
     def _shared(self, instances: Any) -> dict[str, Any]:
         """What the round's instances share with each set that is kept for measuring, where the testbed can say."""
-        count = getattr(self.testbed, "shared", None)
-        if count is None:
-            return {}
         named = {name: self.testbed.load_set(name) for name in self.testbed.protected_sets()}
         own = own_set(self.experiment, self.testbed)
         kept = named | ({own.name: own} if own else {})
-        return {name: {str(what): int(n) for what, n in count(instances, one.instances).items()} for name, one in kept.items()}
+        counts = {name: self.testbed.shared(instances, other.instances) for name, other in kept.items()}
+        return {name: {str(what): int(n) for what, n in shared.items()} for name, shared in counts.items()}
 
     def _train(self, files: RoundFiles) -> None:
         before = RoundFiles(self.folder, files.index - 1)
@@ -210,7 +209,7 @@ class Loop:
                 self._facts[index] = round_facts(RoundFiles(self.folder, index))
         rounds = [self._facts[index] for index in range(files.index + 1)]
         examples = failed(self.validation, files.validation)
-        state = round_state(self.testbed, self.trainer, self.experiment, rounds, examples)
+        state = round_state(self.testbed, self.trainer, self.experiment, self.request, rounds, examples)
         brief = make_brief(self.experiment, self.context, state, self.request, files.trained_checkpoint())
         return replace(brief, policy=self.policy)
 

@@ -1,6 +1,6 @@
 """The bench at the end of a run: base, designed and control policy on the evaluation sets, with intervals and paired differences.
 
-Rates are the unweighted mean over the columns of a table (map sizes), as the paper prints them. Each arm's answers are on
+Rates are the unweighted mean over the columns of a table, as the paper prints them. Each arm's answers are on
 disk, so a bench goes on where it stopped; two arms with one checkpoint are asked once.
 """
 
@@ -17,6 +17,7 @@ from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS
 from t2t_core.evaluation.evaluate import Evaluation, evaluate, scored
 from t2t_core.evaluation.stats import Rate, paired_difference, stratified
+from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import InstanceSet, Scored
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.progress import Reporter
@@ -46,7 +47,9 @@ class Arm:
     checkpoint: Path | None
 
 
-def bench(experiment: Experiment, testbed: Any, folder: SafePath, arms: Sequence[Arm], reporter: Reporter) -> dict[str, Any]:
+def bench(
+    experiment: Experiment, testbed: AnyTestbed, folder: SafePath, arms: Sequence[Arm], reporter: Reporter
+) -> dict[str, Any]:
     """Evaluate the arms on the sets that `[evaluation]` selects; the result is `bench/table.json`, a pure function of the
     answers: {"sets": [{"name", "sha256", "instances", "rows": [...], "differences": [...]}]}, rates as shares."""
     sets = []
@@ -58,7 +61,7 @@ def bench(experiment: Experiment, testbed: Any, folder: SafePath, arms: Sequence
     return table
 
 
-def evaluations(experiment: Experiment, testbed: Any) -> Iterator[tuple[InstanceSet, Evaluation]]:
+def evaluations(experiment: Experiment, testbed: AnyTestbed) -> Iterator[tuple[InstanceSet, Evaluation]]:
     """Every set that `[evaluation]` selects, with the questions put to each arm."""
     limit = experiment.evaluation.get("limit", 0)
     form = prompt_format(experiment)
@@ -67,7 +70,7 @@ def evaluations(experiment: Experiment, testbed: Any) -> Iterator[tuple[Instance
         yield chosen, Evaluation(testbed, instances, 1, experiment.sampling, form, key(experiment.seed, "bench") >> 1)
 
 
-def evaluation_sets(experiment: Experiment, testbed: Any) -> list[InstanceSet]:
+def evaluation_sets(experiment: Experiment, testbed: AnyTestbed) -> list[InstanceSet]:
     """What `[evaluation]` selects, nothing where it is empty: the testbed's sets by its options, then the file of one's own,
     `instances`. T2TError for what the testbed does not know."""
     if not experiment.evaluation:
@@ -86,7 +89,7 @@ def evaluation_sets(experiment: Experiment, testbed: Any) -> list[InstanceSet]:
     return [*(testbed.load_set(name) for name in names), *([own] if own else [])]
 
 
-def measured(experiment: Experiment, testbed: Any, folder: SafePath, arm: str) -> dict[str, Values]:
+def measured(experiment: Experiment, testbed: AnyTestbed, folder: SafePath, arm: str) -> dict[str, Values]:
     """Set by set, the rates per instance that an arm's finished answers in a bench folder give."""
     return {
         chosen.name: measure(testbed, scored(evaluation, folder / arm / chosen.name / ANSWERS)).rates
@@ -120,7 +123,7 @@ def _answered(evaluation: Evaluation, path: SafePath) -> bool:
     return path.exists() and all(answer.response.error is None for answer in scored(evaluation, path))
 
 
-def measure(testbed: Any, answers: Iterable[Scored]) -> Measured:
+def measure(testbed: AnyTestbed, answers: Iterable[Scored]) -> Measured:
     """The testbed's metrics of these answers; in a rate, an answer that never came counts 0."""
     rates: Values = {m.name: {} for m in testbed.metrics if m.kind == "rate"}
     others: dict[str, list[float]] = {m.name: [] for m in testbed.metrics if m.kind != "rate"}

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
+from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling
 from t2t_core.registry import Spec
@@ -130,7 +131,7 @@ class Experiment:
         return installed().policies.make(replace(spec, argument=spec.argument.replace("{checkpoint}", text), settings=filled))
 
 
-def resolved(experiment: Experiment, testbed: Any, trainer: Any, designer: Any, named: Sequence[Any]) -> dict[str, Any]:
+def resolved(experiment: Experiment, testbed: AnyTestbed, trainer: Any, designer: Any, named: Sequence[Any]) -> dict[str, Any]:
     """Every value that a run goes by, as nested tables: its configuration with the trainer's defaults filled in, what no setting
     changes, and the settings of the designer and of the context's modules (`named`)."""
     constants = {**getattr(trainer, "constants", {}), **getattr(testbed, "constants", {})}

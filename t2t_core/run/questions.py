@@ -8,6 +8,7 @@ from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.evaluate import Evaluation, scored
+from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import InstanceSet, Scored
 from t2t_core.run.experiment import Experiment
 from t2t_core.seeding import key
@@ -15,7 +16,7 @@ from t2t_core.store.instance_files import file_set
 from t2t_core.store.paths import SafePath
 
 
-def validation(experiment: Experiment, testbed: Any) -> Evaluation:
+def validation(experiment: Experiment, testbed: AnyTestbed) -> Evaluation:
     """The questions of every validation of a run; T2TError where the configuration names no set."""
     settings = experiment.validation
     if not settings.get("set"):
@@ -25,17 +26,19 @@ def validation(experiment: Experiment, testbed: Any) -> Evaluation:
     return Evaluation(testbed, instances, 1, experiment.sampling, form, key(experiment.seed, "validate") >> 1)
 
 
-def request(experiment: Experiment, testbed: Any) -> Any:
+def request(experiment: Experiment, testbed: AnyTestbed) -> Any:
     """What every round wants of the generator; nothing of the run's own evaluation set is drawn."""
     options = {k: v for k, v in experiment.generation.items() if k != "samples"}
     own = own_set(experiment, testbed)
     if own:
         protected = [testbed.load_set(name) for name in testbed.protected_sets()]
-        options["exclude"] = frozenset(i.canonical() for chosen in (own, *protected) for i in chosen.instances)
+        options["exclude"] = frozenset(
+            testbed.identity(instance) for kept in (own, *protected) for instance in kept.instances
+        )
     return testbed.request(experiment.samples, **options)
 
 
-def own_set(experiment: Experiment, testbed: Any) -> InstanceSet | None:
+def own_set(experiment: Experiment, testbed: AnyTestbed) -> InstanceSet | None:
     """The set in the file that `[evaluation] instances` names, if it names one."""
     path = experiment.evaluation.get("instances")
     return file_set(testbed, Path(str(path))) if path else None
@@ -47,8 +50,8 @@ def prompt_format(experiment: Experiment) -> str:
     return str(experiment.validation.get("prompt_format") or taught)
 
 
-def limited(testbed: Any, instances: Any, limit: int) -> list[Any]:
-    """The first `limit` instances of every column of the tables (map size); all of them where limit is 0."""
+def limited(testbed: AnyTestbed, instances: Any, limit: int) -> list[Any]:
+    """The first `limit` instances of every column of the tables; all of them where limit is 0."""
     if limit < 0:
         raise T2TError(f"a limit must not be negative, not {limit}")
     taken: dict[tuple[str, str], int] = {}

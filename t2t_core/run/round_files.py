@@ -16,6 +16,7 @@ from types import NoneType
 from typing import Any
 
 from t2t_core.errors import T2TError
+from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import Round
 from t2t_core.run.experiment import Experiment
 from t2t_core.store import folders, jsonlines
@@ -100,7 +101,7 @@ class RoundFiles:
             for instance in instances:
                 file.write(jsonlines.dumps(instance.to_dict()).encode() + b"\n")
 
-    def read_instances(self, testbed: Any) -> list[Any]:
+    def read_instances(self, testbed: AnyTestbed) -> list[Any]:
         return read_instances(testbed, self.instances)
 
     def trained_checkpoint(self) -> Path | None:

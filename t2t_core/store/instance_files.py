@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_core.hookspecs import Testbed
+from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import InstanceSet
 from t2t_core.store import folders, jsonlines
 from t2t_core.store.paths import SafePath
 
 
-def read_instances(testbed: Testbed, path: Path | SafePath) -> list[Any]:
+def read_instances(testbed: AnyTestbed, path: Path | SafePath) -> list[Any]:
     """The instances of a JSON Lines file; T2TError names file and line."""
     instances = []
     for line in jsonlines.read(path):
@@ -26,7 +26,7 @@ def read_instances(testbed: Testbed, path: Path | SafePath) -> list[Any]:
     return instances
 
 
-def file_set(testbed: Testbed, path: Path) -> InstanceSet:
+def file_set(testbed: AnyTestbed, path: Path) -> InstanceSet:
     """The file as a set, named after it."""
     instances = read_instances(testbed, path)
     digest = folders.sha256(path)

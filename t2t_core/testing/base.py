@@ -8,8 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from t2t_core.conversation import judge, opening, play
 from t2t_core.errors import T2TError
-from t2t_core.records import Response, Round, RoundState, Scored, Task
+from t2t_core.hookspecs import AnyTestbed, RoundState
+from t2t_core.loop.design_step import round_state
+from t2t_core.records import Message, Response, Round, Scored, Task
+from t2t_core.run.experiment import Experiment
 from t2t_core.seeding import key
 
 
@@ -55,34 +59,41 @@ def short(value: Any) -> str:
     return text if len(text) <= 120 else text[:117] + "..."
 
 
-def some_instances(testbed: Any, count: int = 12, seed: int = 0) -> Sequence[Any]:
+def some_instances(testbed: AnyTestbed, count: int = 12, seed: int = 0) -> Sequence[Any]:
     """Instances drawn from a random configuration of the testbed."""
     request = testbed.request(count)
     return list(testbed.generate(testbed.random_configuration(request, seed), request, seed))
 
 
-def tasks_for(testbed: Any, instances: Sequence[Any], samples: int = 1) -> list[Task]:
-    """The questions an evaluation would ask."""
+def tasks_for(testbed: AnyTestbed, instances: Sequence[Any], samples: int = 1) -> list[Task]:
+    """The questions with which an evaluation would open."""
     return [
-        Task(i.id, sample, testbed.prompt(bare, testbed.prompt_formats[0]), bare, key(0, "check", i.id, sample))
+        Task(i.id, sample, first[-1].content, testbed.unlabelled(i), key(0, "check", i.id, sample), first, 0, testbed.tools)
         for i in instances
-        for bare in [testbed.unlabelled(i)]
+        for first in [opening(testbed, i, testbed.prompt_formats[0])]
         for sample in range(samples)
     ]
 
 
-def some_state(testbed: Any, rounds: int = 2) -> RoundState:
+def _unanswered(testbed: AnyTestbed, instance: Any) -> Scored:
+    messages = play(testbed, instance, testbed.prompt_formats[0], lambda seen: Message("assistant", "no answer"))
+    return Scored(instance, 0, Response("no answer"), judge(testbed, instance, messages), messages)
+
+
+def some_state(testbed: AnyTestbed, rounds: int = 2) -> RoundState:
     """The state after so many rounds, in which every answer failed."""
     instances = some_instances(testbed)
-    scored = [Scored(i, 0, Response("no answer"), testbed.verify(i, "no answer")) for i in instances]
+    scored = [_unanswered(testbed, i) for i in instances]
     breakdown = testbed.breakdown(scored)
     request = testbed.request(len(instances))
+    experiment = Experiment(
+        testbed.name, "none", rounds=rounds + 1, generation={"samples": len(instances)}, training={"epochs": 1}
+    )
     history = [
         Round(index, testbed.random_configuration(request, index).to_dict(), breakdown, "because" if index else None)
         for index in range(rounds)
     ]
-    bookkeeping = {"round": rounds - 1, "rounds": rounds + 1, "epochs_per_round": 1, "total_epochs": rounds + 1}
-    return RoundState(testbed, history, scored[:2], bookkeeping, {"algorithm": "none"})
+    return round_state(testbed, None, experiment, request, history, scored[:2])
 
 
 def facts_of(state: RoundState) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from t2t_core.records import Brief, Proposal, Response, Round, RoundState, TrainingJob, TrainingResult
+from t2t_core.hookspecs import AnyTestbed, Brief, RoundState, TrainingJob
+from t2t_core.records import Proposal, Response, Round, TrainingResult
 from t2t_core.testing.base import (
     CheckFailed,
     as_json,
@@ -23,7 +25,7 @@ from t2t_core.testing.base import (
 )
 
 
-def check_designer(designer: Any, testbed: Any, *, count: int = 12, **brief: Any) -> None:
+def check_designer(designer: Any, testbed: AnyTestbed, *, count: int = 12, **brief: Any) -> None:
     """The contract of `hookspecs.Designer`, after one, two and four rounds: it returns a `Proposal` of the right types and
     leaves its brief as it was; Project makes a configuration of it that the generator can fill.
 
@@ -72,7 +74,7 @@ def _check_proposal(proposal: Any) -> None:
     require(responses, "Proposal.responses is no list of Response")
 
 
-def check_context(module: Any, testbed: Any) -> None:
+def check_context(module: Any, testbed: AnyTestbed) -> None:
     """The contract of `hookspecs.ContextModule`: a title; in both forms text or None; the same state gives the same text and
     is left as it was; it copes with a first round, with many, and with a state that lacks everything optional."""
     title = getattr(module, "title", None)
@@ -84,8 +86,8 @@ def check_context(module: Any, testbed: Any) -> None:
     states = {
         "one round": some_state(testbed, 1),
         "three rounds": full,
-        "no examples, bookkeeping or training": RoundState(testbed, full.rounds),
-        "a summary full of markup": RoundState(testbed, hostile, full.examples, full.bookkeeping, full.training),
+        "no examples, bookkeeping or training": RoundState(testbed, full.rounds, knobs=full.knobs),
+        "a summary full of markup": replace(full, rounds=hostile),
     }
     for name, state in states.items():
         for compact in (False, True):
@@ -107,7 +109,7 @@ def check_context(module: Any, testbed: Any) -> None:
 
 def check_trainer(
     trainer: Any,
-    testbed: Any,
+    testbed: AnyTestbed,
     folder: Path,
     *,
     checkpoint: Path | None = None,

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from t2t_core.evaluation.answers import response_fault
+from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.testing.base import as_json, calling, mapping, require, short, some_instances, tasks_for
 
@@ -16,7 +17,12 @@ _SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
 
 
 def check_policy(
-    policy: Any, testbed: Any, instances: Sequence[Any] | None = None, *, sampling: Sampling | None = None, samples: int = 2
+    policy: Any,
+    testbed: AnyTestbed,
+    instances: Sequence[Any] | None = None,
+    *,
+    sampling: Sampling | None = None,
+    samples: int = 2,
 ) -> None:
     """The contract of `hookspecs.Policy`.
 

@@ -6,9 +6,13 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from t2t_core.conversation import judge, play
 from t2t_core.errors import T2TError
-from t2t_core.records import Place, Projection, Response, Scored, Verdict
+from t2t_core.hookspecs import AnyTestbed
+from t2t_core.records import Message, Place, Projection, Response, Scored, Verdict
+from t2t_core.reward import reward
 from t2t_core.testing.base import as_json, calling, finite, mapping, require, short
+from t2t_core.testing.declarations import check_declarations, check_words
 
 GARBAGE: tuple[Any, ...] = (
     *(None, True, -1, 10**400, float("nan"), float("inf"), -1e308, 1e308, "", "0.5", "\x00\x1b[2J", [], [1, 2], {}, {"a": {}}),
@@ -48,12 +52,12 @@ HOSTILE_TEXTS = (
 )
 
 
-def check_testbed(testbed: Any, *, count: int = 12, solve: Callable[[Any], str] | None = None) -> None:
+def check_testbed(testbed: AnyTestbed, *, count: int = 12, solve: Callable[[Any], str] | None = None) -> None:
     """The contract of `hookspecs.Testbed`.
 
     Project never fails and leaves what is right as it is; whatever it passes, generate fills exactly and the same for the
     same seed; instances and configurations survive JSON; prompts show no label; verify takes any text; sets are what they
-    say; rewards lie in [0, 1].
+    say; everything is declared, and rewards lie in the declared range.
 
     Args:
         testbed: what your factory makes.
@@ -70,11 +74,8 @@ def check_testbed(testbed: Any, *, count: int = 12, solve: Callable[[Any], str] 
     _sets(testbed, instances)
 
 
-def _names(testbed: Any) -> None:
-    for name in ("name", "title", "guideline"):
-        value = getattr(testbed, name, None)
-        require(isinstance(value, str) and value.strip(), f"the testbed's {name} is {short(value)}, not a text")
-    require(testbed.prompt_formats, "the testbed has no prompt format", next='prompt_formats = ("plain",)')
+def _names(testbed: AnyTestbed) -> None:
+    check_words(testbed)
     names = [metric.name for metric in testbed.metrics]
     require(names and len(set(names)) == len(names), f"metric names are not distinct: {names}")
     for metric in testbed.metrics:
@@ -87,13 +88,12 @@ def _names(testbed: Any) -> None:
                 option.parse(text)
 
 
-def _request(testbed: Any, count: int) -> Any:
+def _request(testbed: AnyTestbed, count: int) -> Any:
     with calling("request()"):
         request = testbed.request(count)
-    for knob in testbed.knobs(request):
-        require(
-            finite(knob.low) and finite(knob.high) and knob.low <= knob.high, f"the bounds of the knob {knob.name} make no sense"
-        )
+    with calling("request(exclude=frozenset())"):
+        testbed.request(count, exclude=frozenset())
+    check_declarations(testbed, request)
     return request
 
 
@@ -101,7 +101,7 @@ def _dict(configuration: Any) -> str:
     return as_json(dict(mapping(configuration.to_dict(), "configuration.to_dict()")), "configuration.to_dict()")
 
 
-def _configurations(testbed: Any, request: Any) -> None:
+def _configurations(testbed: AnyTestbed, request: Any) -> None:
     with calling("random_configuration()"):
         first, again, other = (testbed.random_configuration(request, seed) for seed in (0, 0, 1))
     require(
@@ -129,7 +129,7 @@ def _proposals(configuration: Mapping[str, Any]) -> Iterator[Any]:
             break  # one group stands for all
 
 
-def _project(testbed: Any, request: Any, count: int) -> None:
+def _project(testbed: AnyTestbed, request: Any, count: int) -> None:
     previous = testbed.random_configuration(request, 0)
     before = _dict(previous)
     projected: set[str] = set()
@@ -149,7 +149,7 @@ def _project(testbed: Any, request: Any, count: int) -> None:
         projected.add(text)
 
 
-def _fixed_point(testbed: Any, result: Projection, request: Any) -> None:
+def _fixed_point(testbed: AnyTestbed, result: Projection, request: Any) -> None:
     """A configuration that satisfies the constraints passes unchanged."""
     settled = result.configuration
     again = testbed.project(settled.to_dict(), settled, request)
@@ -164,7 +164,7 @@ def _lines(instances: Sequence[Any]) -> list[str]:
     return [as_json(i.to_dict(), "instance.to_dict()") for i in instances]
 
 
-def _generate(testbed: Any, request: Any, count: int) -> Sequence[Any]:
+def _generate(testbed: AnyTestbed, request: Any, count: int) -> Sequence[Any]:
     configuration = testbed.random_configuration(request, 3)
     with calling("generate()"):
         first, again, other = (testbed.generate(configuration, request, seed) for seed in (5, 5, 6))
@@ -176,7 +176,7 @@ def _generate(testbed: Any, request: Any, count: int) -> Sequence[Any]:
     return made
 
 
-def _instances(testbed: Any, instances: Sequence[Any]) -> None:
+def _instances(testbed: AnyTestbed, instances: Sequence[Any]) -> None:
     for instance, line in zip(instances, _lines(instances), strict=True):
         with calling("read_instance(instance.to_dict())"):
             back = testbed.read_instance(instance.to_dict())
@@ -193,27 +193,24 @@ def _instances(testbed: Any, instances: Sequence[Any]) -> None:
         require(
             isinstance(place, Place) and all(isinstance(p, str) for p in (place.table, place.column)), "place() gives no Place"
         )
-        message = testbed.next_message(instance, [])
-        require(message is None or isinstance(message, str), "next_message() gives neither text nor None")
+        require(place.group in testbed.groups, f"place() gives the group {short(place.group)}", cause=f"groups: {testbed.groups}")
+        _same(testbed, instance, bare)
     for garbage in GARBAGE:
         with calling(f"read_instance({short(garbage)})", T2TError):
             testbed.read_instance(garbage)
 
 
-def _verify(testbed: Any, instances: Sequence[Any], solve: Callable[[Any], str] | None) -> None:
+def _verify(testbed: AnyTestbed, instances: Sequence[Any], solve: Callable[[Any], str] | None) -> None:
     scored = []
-    names = None
     for instance in instances[:4]:
         texts = [*HOSTILE_TEXTS, *([solve(instance)] if solve else [])]
         for text in texts:
+            messages = _conversation(testbed, instance, text)
             with calling(f"verify({short(text)})"):
-                verdict = testbed.verify(instance, text)
-            _verdict(verdict, short(text))
-            names = names or list(verdict.checks)
-            require(list(verdict.checks) == names, f"the checks of {short(text)} are {list(verdict.checks)}, others {names}")
-            reward = testbed.reward(instance, verdict)
-            require(finite(reward) and 0 <= reward <= 1, f"the reward of {short(text)} is {short(reward)}, not in [0, 1]")
-            scored.append(Scored(instance, 0, Response(text), verdict))
+                verdict = judge(testbed, instance, messages)
+            _verdict(testbed, verdict, short(text))
+            _reward(testbed, instance, verdict, short(text))
+            scored.append(Scored(instance, 0, Response(text), verdict, messages))
         if solve:
             right = scored[-1].verdict
             require(right.valid, f"a solution is not valid: {right.failure} fails", cause=f"the answer was {short(texts[-1])}")
@@ -221,19 +218,55 @@ def _verify(testbed: Any, instances: Sequence[Any], solve: Callable[[Any], str] 
     _figures(testbed, scored)
 
 
-def _verdict(verdict: Any, text: str) -> None:
+def _verdict(testbed: AnyTestbed, verdict: Any, text: str) -> None:
     if not isinstance(verdict, Verdict):
         require(False, f"verify({text}) returned {type(verdict).__name__}, not a Verdict")
     require(
         verdict.checks and all(isinstance(v, bool) for v in verdict.checks.values()), f"the checks of {text} are not booleans"
     )
+    require(
+        list(verdict.checks) == list(testbed.checks),
+        f"the checks of {text} are {list(verdict.checks)}",
+        cause=f"declared are {list(testbed.checks)}",
+    )
+    as_json([dict(fault.where) for fault in verdict.faults.values()], f"where the faults of {text} are")
     require(verdict.valid is all(verdict.checks.values()), f"{text} is valid={verdict.valid} with checks {dict(verdict.checks)}")
     require(verdict.valid or not verdict.optimal, f"{text} is optimal and not valid")
     require(verdict.valid or verdict.cost is None, f"{text} has a cost and is not valid")
     require(all(name for name in verdict.faults), f"a fault of {text} has no name")
 
 
-def _figures(testbed: Any, scored: Sequence[Scored]) -> None:
+def _same(testbed: AnyTestbed, instance: Any, bare: Any) -> None:
+    """The identity belongs to the task, so it survives JSON and does not look at labels."""
+    with calling("identity()"):
+        identity = testbed.identity(instance)
+        others = (testbed.identity(bare), testbed.identity(testbed.read_instance(instance.to_dict())))
+    require(isinstance(identity, bytes) and identity, f"identity() gives {short(identity)}, not bytes")
+    require(set(others) == {identity}, "identity() depends on a label or on the object", cause="it is of the task alone")
+
+
+def _conversation(testbed: AnyTestbed, instance: Any, text: str) -> tuple[Message, ...]:
+    """What is said where the policy says the same every time; the environment's part is checked."""
+    format = testbed.prompt_formats[0]
+    with calling(f"reply() to {short(text)}"):
+        first, again = (play(testbed, instance, format, lambda seen: Message("assistant", text)) for _ in range(2))
+    require(first == again, f"reply() to {short(text)} differs from one time to the next", cause="it draws from a global stream")
+    for message in first:
+        require(isinstance(message.content, str), f"reply() to {short(text)} gives a message whose content is no text")
+    return first
+
+
+def _reward(testbed: AnyTestbed, instance: Any, verdict: Verdict, text: str) -> None:
+    with calling(f"reward_terms() of {text}"):
+        terms = testbed.reward_terms(instance, verdict)
+    unknown = [name for name in terms if name not in testbed.rubric]
+    require(not unknown, f"the reward terms {unknown} of {text} are not in the rubric")
+    low, high = testbed.reward_range
+    value = reward(testbed, instance, verdict)
+    require(finite(value) and low - 1e-9 <= value <= high + 1e-9, f"the reward of {text} is {value}, not in [{low}, {high}]")
+
+
+def _figures(testbed: AnyTestbed, scored: Sequence[Scored]) -> None:
     for metric in testbed.metrics:
         for item in scored:
             with calling(f"the metric {metric.name}"):
@@ -248,7 +281,7 @@ def _figures(testbed: Any, scored: Sequence[Scored]) -> None:
         require(not missing, f"the breakdown has no {', '.join(missing)}", next="hookspecs.Testbed.breakdown says what it holds")
 
 
-def _sets(testbed: Any, instances: Sequence[Any]) -> None:
+def _sets(testbed: AnyTestbed, instances: Sequence[Any]) -> None:
     options = {option.name: option.parse(option.default) for option in testbed.options()}
     with calling("set_names() with the default options"):
         names = testbed.set_names(options)
@@ -261,11 +294,10 @@ def _sets(testbed: Any, instances: Sequence[Any]) -> None:
         require(len({i.id for i in found.instances}) == len(found.instances), f"two instances of the set {name} have the same id")
         hexadecimal = len(found.sha256) == 64 and set(found.sha256) <= set("0123456789abcdef")
         require(hexadecimal, f"the set {name} has no SHA-256 but {short(found.sha256)}")
-        if hasattr(testbed, "shared"):
-            with calling(f"shared(instances, those of {name})"):
-                counts = testbed.shared(instances, found.instances)
-            sound = all(type(count) is int and count >= 0 for count in mapping(counts, "shared()").values())
-            require(sound, f"shared() does not count: {short(counts)}", next='return e.g. {"hole_layouts": 3}')
+        with calling(f"shared(instances, those of {name})"):
+            counts = testbed.shared(instances, found.instances)
+        sound = all(type(count) is int and count >= 0 for count in mapping(counts, "shared()").values())
+        require(sound, f"shared() does not count: {short(counts)}", next='return e.g. {"layouts": 3}')
     with calling("load_set() of an unknown name", T2TError):
         testbed.load_set("no such set")
         require(False, "load_set() knows a set that nobody named", next="raise T2TError with the known names")

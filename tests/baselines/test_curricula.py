@@ -9,11 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lake
-from t2t_baselines.curricula.cells import SHRINK, Cell, all_cells, level_of, marginal, rounds_since_sampled, success_rates
+from t2t_core.cells import SHRINK, Cells
+from t2t_core.hookspecs import Brief, RoundState
 from t2t_core.plugins import installed
-from t2t_core.records import Brief, Round, RoundState
+from t2t_core.records import Round
 from t2t_core.testing import check_designer
 
+LAKE = installed().testbeds.make("mapf-frozenlake")
+REQUEST = LAKE.request(10)
 NAMES = ("uniform", "easy-to-hard", "learning-progress", "level-replay", "learnability")
 CONFIGURATION = {
     "3": {"data_ratio": 0.5, "hole_ratio": 0.1, "wait_ratio": 0.5},
@@ -38,31 +41,39 @@ def breakdown(**cells: tuple[int, int]) -> dict[str, Any]:
 
 def propose(name: str, *breakdowns: dict[str, Any], rounds: int = 4) -> dict[str, Any]:
     past = [Round(i, CONFIGURATION, b) for i, b in enumerate(breakdowns)]
-    state = RoundState(None, past, bookkeeping={"rounds": rounds})
-    proposed: dict[str, Any] = installed().designers.make(name).propose(Brief("", state, Setting(), None, 0)).parsed
+    state = RoundState(LAKE, past, bookkeeping={"rounds": rounds})
+    proposed: dict[str, Any] = installed().designers.make(name).propose(Brief("", state, Setting(), REQUEST, 0)).parsed
     return proposed
 
 
+def cells() -> Cells:
+    """Those of the two sizes of CONFIGURATION."""
+    return Cells.of(Brief("", RoundState(LAKE, []), Setting(), REQUEST, 0))
+
+
+def cell(size: int, level: int, wait: bool) -> str:
+    return f"{size}x{size} holes {10 * level + 5}% {'wait' if wait else 'no wait'}"
+
+
 def test_rates_are_shrunk_towards_size_and_whole() -> None:
-    cells = all_cells(CONFIGURATION)
-    rates = success_rates(cells, breakdown(s3_h1_wait=(10, 10), s5_h0=(30, 0)))
+    rates = cells().success_rates(breakdown(s3_h1_wait=(10, 10), s5_h0=(30, 0)))
     overall = 10 / 40
     small, large = (10 + SHRINK * overall) / (10 + SHRINK), SHRINK * overall / (30 + SHRINK)
-    assert rates[Cell(3, 1, True)] == pytest.approx((10 + SHRINK * small) / (10 + SHRINK))
-    assert rates[Cell(3, 0, False)] == pytest.approx(small)
-    assert rates[Cell(5, 0, False)] == pytest.approx(SHRINK * large / (30 + SHRINK))
-    assert set(success_rates(cells, breakdown()).values()) == {0.5}
+    assert rates[cell(3, 1, True)] == pytest.approx((10 + SHRINK * small) / (10 + SHRINK))
+    assert rates[cell(3, 0, False)] == pytest.approx(small)
+    assert rates[cell(5, 0, False)] == pytest.approx(SHRINK * large / (30 + SHRINK))
+    assert set(cells().success_rates(breakdown()).values()) == {0.5}
 
 
 def test_levels_are_fifths_of_the_range() -> None:
-    assert [level_of(r) for r in (0, 0.0999, 0.1, 0.3, 0.4, 0.5, 0.7)] == [0, 0, 1, 3, 4, 4, 4]
+    assert [LAKE.cell_of(f"10x10 holes={holes} wait") for holes in (0, 9, 10, 30, 40, 50)] == [
+        cell(10, level, True) for level in (0, 0, 1, 3, 4, 4)
+    ]
+    assert LAKE.cell_of("10x10 holes=1") == cell(10, 0, False) and LAKE.cell_of("a pond") is None
 
 
 def test_weights_become_knobs() -> None:
-    weights = dict.fromkeys(all_cells(CONFIGURATION), 0.0)
-    weights[Cell(3, 0, True)] = 1.0
-    weights[Cell(3, 4, False)] = 3.0
-    knobs = marginal(weights, CONFIGURATION)
+    knobs = cells().proposal({cell(3, 0, True): 1.0, cell(3, 4, False): 3.0})
     assert knobs["3"] == pytest.approx({"data_ratio": 1.0, "hole_ratio": 0.35, "wait_ratio": 0.25})
     assert knobs["5"] == {"data_ratio": 0.0, "hole_ratio": 0.3, "wait_ratio": 0.0}
 
@@ -89,8 +100,8 @@ def test_learnability_and_replay_prefer_what_half_succeeds() -> None:
 
 def test_staleness_counts_rounds_since_a_cell_was_trained_on() -> None:
     later = {**CONFIGURATION, "5": {"data_ratio": 0.5, "hole_ratio": 0.0, "wait_ratio": 0.0}}
-    ages = rounds_since_sampled(all_cells(CONFIGURATION), [Round(0, CONFIGURATION, {}), Round(1, later, {})])
-    assert ages[Cell(5, 0, False)] == 0 and ages[Cell(5, 3, False)] == 1 and ages[Cell(5, 4, True)] == 2
+    ages = cells().rounds_since_sampled([Round(0, CONFIGURATION, {}), Round(1, later, {})])
+    assert (ages[cell(5, 0, False)], ages[cell(5, 3, False)], ages[cell(5, 4, True)]) == (0, 1, 2)
 
 
 # --- each formula as it stands in the docstrings, cell by cell, in plain arithmetic
@@ -142,6 +153,7 @@ def learning_progress() -> dict[Any, float]:
 
 
 def learnability() -> dict[Any, float]:
+    """Cells that tie for the last places share them."""
     p = rates(SECOND)
     weights, best = {}, len(CELLS) // 4
     for cell in CELLS:
@@ -151,6 +163,7 @@ def learnability() -> dict[Any, float]:
 
 
 def level_replay() -> dict[Any, float]:
+    """Cells that tie share their ranks."""
     p = rates(SECOND)
     priority = {}
     for cell in CELLS:

@@ -8,9 +8,13 @@ from collections import Counter
 import pytest
 
 from t2t_baselines.tiny import data, teacher
+from t2t_core.plugins import installed
 from t2t_core.seeding import Stream
 from t2t_envs.frozen_lake import Instance, make_prompt, parse_answer, solve, verify
 from t2t_plugins.contexts import compact
+
+LAKE = installed().testbeds.make("mapf-frozenlake")
+KNOBS = LAKE.knobs(LAKE.request(1))
 
 
 def test_the_teacher_writes_the_compact_forms_of_the_context_modules():
@@ -28,16 +32,16 @@ def test_the_teacher_writes_the_compact_forms_of_the_context_modules():
             }
             for r in rows
         }
-        assert teacher.brief(rows) == compact.render(configuration, {"groups": groups})
-        proposal = compact.read_proposal(json.loads(teacher.proposal(rows, Stream.of(seed, "noise"))))
+        assert teacher.brief(rows) == compact.render(configuration, KNOBS, {"groups": groups})
+        proposal = compact.read_proposal(json.loads(teacher.proposal(rows, Stream.of(seed, "noise"))), KNOBS)
         assert proposal is not None
-        assert teacher.proposal(rows, Stream.of(seed, "noise")) == compact.proposal_text(proposal)
+        assert teacher.proposal(rows, Stream.of(seed, "noise")) == compact.proposal_text(proposal, KNOBS)
 
 
 def test_the_teacher_without_noise_is_the_rule():
     from t2t_plugins.designers.rule import Rule
 
-    assert Rule().floor == teacher.FLOOR and 100 * Rule().step == teacher.STEP
+    assert Rule().floor == teacher.FLOOR and [100 * Rule().step * knob.moderate for knob in KNOBS[1:]] == [teacher.STEP] * 2
     assert (100 * Rule().high, 100 * Rule().low) == (teacher.HIGH, teacher.LOW)
     row = teacher.Row(3, 12, 20, 30, 90, 80, "hole_free")
     rows = [row, teacher.Row(4, 88, 3, 98, 10, 5, "conflict_free")]

@@ -198,7 +198,7 @@ MAY_OPEN = {
     "envs/t2t_envs/frozen_lake/sets/__init__.py": "a resource of the package",
     "envs/t2t_envs/frozen_lake/generation/forms.py": "a resource of the package",
     "leaderboard/t2t_leaderboard/html.py": "a resource of the package",
-    "leaderboard/t2t_leaderboard/reported.py": "a resource of the package",
+    "envs/t2t_envs/frozen_lake/reported.py": "a resource of the package",
     "plugins/t2t_plugins/trainers/common.py": "looks for the states that transformers left, in a folder that was checked",
 }
 

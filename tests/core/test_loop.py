@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 from t2t_core.errors import T2TError
+from t2t_core.hookspecs import TrainingJob
 from t2t_core.loop import design_step
 from t2t_core.loop.rounds import Loop
 from t2t_core.loop.whole_run import run_experiment
 from t2t_core.plugins import installed
-from t2t_core.records import Proposal, Response, TrainingJob, TrainingResult
+from t2t_core.records import Proposal, Response, TrainingResult
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter

@@ -18,10 +18,11 @@ from click.testing import CliRunner, Result
 
 from t2t_core.cli import cli
 from t2t_core.errors import T2TError
+from t2t_core.hookspecs import TrainingJob
 from t2t_core.loop.sweep import Grid, sweep
 from t2t_core.loop.whole_run import run_experiment
 from t2t_core.plugins import installed
-from t2t_core.records import Response, TrainingJob, TrainingResult
+from t2t_core.records import Response, TrainingResult
 from t2t_core.report.page import page
 from t2t_core.run import progress as loop_progress
 from t2t_core.run.experiment import Experiment

@@ -11,7 +11,7 @@ import pytest
 import lake
 from t2t_core.errors import T2TError
 from t2t_core.plugins import load
-from t2t_core.records import Change, Option, Projection, Proposal, Response, TrainingResult
+from t2t_core.records import Cell, Change, Message, Option, Projection, Proposal, Response, TrainingResult
 from t2t_core.testing import CheckFailed, check_context, check_designer, check_policy, check_testbed, check_trainer
 
 PLUGINS = load()
@@ -120,10 +120,19 @@ TURN = itertools.count().__next__
         ("verify", lambda old: lambda s, i, t: replace(old(s, i, t), cost=1), "has a cost and is not valid"),
         ("verify", lambda old: lambda s, i, t: replace(old(s, i, t), optimal=False), "not optimal"),
         ("verify", lambda old: lambda s, i, t: old(s, i, "x"), "a solution is not valid"),
-        ("reward", lambda old: lambda s, i, v: 2.0, r"not in \[0, 1\]"),
+        ("reward_terms", lambda old: lambda s, i, v: {"right": 2.0}, r"not in \[0.0, 1.0\]"),
         ("breakdown", lambda old: lambda s, scored: {"total": {}}, "no groups, cells"),
         ("breakdown", lambda old: lambda s, scored: {"mean": 1 / len(scored)}, "ZeroDivisionError"),
         ("place", lambda old: lambda s, i: ("a", "b"), "no Place"),
+        ("place", lambda old: lambda s, i: replace(old(s, i), group="nowhere"), "gives the group"),
+        ("identity", lambda old: lambda s, i: repr(i.answer).encode(), "depends on a label"),
+        ("identity", lambda old: lambda s, i: i.number, "not bytes"),
+        ("knobs", lambda old: lambda s, r: old(s, r)[1:], "role share are \\[\\]"),
+        ("knobs", lambda old: lambda s, r: old(s, r)[:2], "has the knobs"),
+        ("knobs", lambda old: lambda s, r: [replace(k, harder=7) for k in old(s, r)], "harder=7"),
+        ("cells", lambda old: lambda s, r: [Cell("a", "9", {"hole_ratio": 0, "wait_ratio": 0})], "of the group '9'"),
+        ("reward_terms", lambda old: lambda s, i, v: {"luck": 1.0}, "not in the rubric"),
+        ("group_of", lambda old: lambda s, text: None, "is not the group itself"),
         ("load_set", lambda old: lambda s, n: lake.Lake.load_set(s, n), "nobody named"),
         ("load_set", lambda old: lambda s, n: replace(old(s, n), sha256="abc"), "SHA-256"),
         ("options", lambda old: lambda s: (Option("agents", "", "2", int),), "raised ValueError"),
@@ -132,6 +141,35 @@ TURN = itertools.count().__next__
 def test_a_broken_testbed_is_named(method, make, match):
     with pytest.raises(CheckFailed, match=match):
         check_testbed(broken(method, make), solve=answer)
+
+
+class Echo(Pond):
+    """Plays in turns: it repeats what was said, and the last message counts."""
+
+    turns = 3
+
+    def reply(self, instance, messages, format):
+        return [Message("user", messages[-1].content)]
+
+    def verify(self, instance, answer):
+        return super().verify(instance, answer[-1].content)
+
+
+def test_a_testbed_played_in_turns_passes_and_its_faults_are_named():
+    check_testbed(Echo(), solve=answer)
+    for reply, match in (
+        (lambda s, i, m, f: [Message("user", str(TURN()))], "differs from one time"),
+        (lambda s, i, m, f: ["hello"], "not a Message"),
+        (lambda s, i, m, f: [Message("assistant", "I win")] and 1 / 0, "ZeroDivisionError"),
+    ):
+        with pytest.raises(CheckFailed, match=match):
+            check_testbed(type("Broken", (Echo,), {"reply": reply})(), solve=answer)
+
+
+@pytest.mark.parametrize("name", ["groups", "checks", "rubric", "group"])
+def test_a_declaration_that_is_missing_is_named(name):
+    with pytest.raises(CheckFailed, match=name):
+        check_testbed(type("Broken", (Pond,), {name: ()})())
 
 
 class Policy:
@@ -258,7 +296,7 @@ def test_the_built_in_context_modules_pass(name):
         (Module(lambda state, compact: str(time.perf_counter_ns())), "another text each time"),
         (Module(lambda state, compact: state.rounds[0].summary.strip()), "on one round raised AttributeError"),
         (Module(lambda state, compact: str(state.examples[0])), "no examples.* raised IndexError"),
-        (Module(lambda state, compact: str(state.bookkeeping["round"])), "no examples.* raised KeyError"),
+        (Module(lambda state, compact: str(state.bookkeeping["round_index"])), "no examples.* raised KeyError"),
         (Module(lambda state, compact: state.rounds[-1].breakdown.pop("cells", None) and "x"), "each time|changed the state"),
     ],
 )

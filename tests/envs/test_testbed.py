@@ -43,7 +43,7 @@ def test_it_is_a_testbed() -> None:
 
 
 def test_places() -> None:
-    assert BED.place(LAKE) == Place("2 agents", "3x3", "3x3 holes=1 no-wait")
+    assert BED.place(LAKE) == Place("2 agents", "3x3", "3x3 holes=1 no-wait", "3")
     assert BED.place(replace(LAKE, requires_wait=True)).cell == "3x3 holes=1 wait"
     assert BED.place(LAKE.unlabelled()).cell == "3x3 holes=1"
 

@@ -56,7 +56,7 @@ def test_one_offence_fails_one_check(paths: list[list[Cell]], check: str, agent:
     verdict = verify_paths(PAGE, paths)
     assert failed(verdict) == [check] == [verdict.failure]
     fault = verdict.faults[check]
-    assert (fault.agent, fault.step, fault.cell) == (agent, step, cell)
+    assert tuple(fault.where.get(name) for name in ("agent", "step", "cell")) == (agent, step, cell)
     assert f"agent {agent}" in fault.message
     assert (verdict.valid, verdict.optimal, verdict.cost, verdict.gap, verdict.costs) == (False, False, None, None, {})
 
@@ -78,7 +78,7 @@ def test_conflicts_have_a_kind_and_a_place(paths: list[list[Cell]], kind: str, s
     verdict = verify_paths(OPEN, paths)
     assert failed(verdict) == ["conflict_free"]
     fault = verdict.faults["conflict_free"]
-    assert (fault.kind, fault.agent, fault.other, fault.step, fault.cell) == (kind, 0, 1, step, cell)
+    assert fault.kind == kind and fault.where == {"agent": 0, "other": 1, "step": step, "cell": cell}
 
 
 def test_following_and_rotating_are_allowed() -> None:
@@ -99,8 +99,8 @@ def test_waiting_on_the_goal_is_free_and_leaving_it_is_not() -> None:
 def test_fewer_paths_than_agents() -> None:
     verdict = verify(PAGE, "Agent 1: (1,0) -> (1,1) -> (2,1)")
     assert failed(verdict) == ["agent_count", "goal_reached"]
-    assert verdict.faults["agent_count"].agent == 0
-    assert verdict.faults["goal_reached"].agent == 1
+    assert verdict.faults["agent_count"].where["agent"] == 0
+    assert verdict.faults["goal_reached"].where["agent"] == 1
 
 
 def test_a_foreign_label_is_one_agent_too_many() -> None:
@@ -219,8 +219,9 @@ def test_the_first_offence_is_the_first(question: tuple[Instance, list[list[Cell
     instance, paths = question
     for name, fault in verify_paths(instance, paths).faults.items():
         if name in ("in_bounds", "hole_free", "legal_move"):
-            cut = [p[: fault.step] if a == fault.agent else p for a, p in enumerate(paths) if a <= (fault.agent or 0)]
+            agent, step = fault.where["agent"], fault.where["step"]
+            cut = [p[:step] if a == agent else p for a, p in enumerate(paths) if a <= agent]
             assert not cut[-1] or slow_checks(instance, cut)[name]
-            assert paths[fault.agent or 0][fault.step or 0] == fault.cell
-        if name == "conflict_free" and fault.step:
-            assert slow_checks(instance, [p[: fault.step] for p in paths])[name]
+            assert paths[agent][step] == fault.where["cell"]
+        if name == "conflict_free" and fault.where["step"]:
+            assert slow_checks(instance, [p[: fault.where["step"]] for p in paths])[name]

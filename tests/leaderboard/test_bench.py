@@ -12,11 +12,14 @@ import pytest
 from click.testing import CliRunner
 
 import addition
+from t2t_core import registry
 from t2t_core.cli import cli
 from t2t_core.errors import T2TError
+from t2t_core.plugins import installed
 from t2t_core.records import Response, Scored
 from t2t_core.registry import Spec
-from t2t_leaderboard import board, defaults, html, markdown, reported, runner
+from t2t_envs.frozen_lake.reported import reported_rows
+from t2t_leaderboard import board, defaults, html, markdown, runner
 from t2t_leaderboard.folder import read_bench
 from t2t_leaderboard.table import tabulate
 from t2t_leaderboard.wording import visible
@@ -235,19 +238,19 @@ def test_killed_at_random_moments_ends_in_the_same_bytes(tmp_path):
 
 def test_reported_rows_stand_beside_and_never_get_an_interval():
     columns = [f"{n}x{n}" for n in range(3, 11)]
-    rows = reported.rows("mapf-frozenlake", "3agents", columns)
+    rows = reported_rows("3agents", columns)
     ours = next(r for r in rows if r["policy"] == "Qwen3-4B + GRPO + Ours")
     assert ours["cells"]["10x10"] == {"valid": {"value": 32.0}, "optimal": {"value": 16.0}}
     assert ours["total"]["valid"] == {"value": 51.67}
     assert "2606.17682" in ours["source"]
-    assert reported.rows("mapf-frozenlake", "validation", columns) == reported.rows("addition", "3agents", columns) == []
+    assert reported_rows("validation", columns) == []
 
 
 def test_exactly_two_printed_totals_disagree_with_their_cells():
     found = {
         (agents, row["policy"], name, figure["value"], figure["mean_of_cells"])
         for agents in (3, 4, 5)
-        for row in reported.rows("mapf-frozenlake", f"{agents}agents", [f"{n}x{n}" for n in range(3, 11)])
+        for row in reported_rows(f"{agents}agents", [f"{n}x{n}" for n in range(3, 11)])
         for name, figure in row["total"].items()
         if "mean_of_cells" in figure
     }
@@ -283,19 +286,21 @@ def test_cost_plot_only_where_costs_are_known(tmp_path):
 
 
 def test_toy_models_are_called_toys_and_where_they_are_missing_the_board_says_how_to_get_them(tmp_path, monkeypatch):
-    seen = []
-    monkeypatch.setattr(defaults, "find_spec", lambda name: seen.append(name))
-    without = defaults.policies("mapf-frozenlake")
-    assert "cbs" in without and not any(p.startswith("tiny") for p in without) and "torch" in seen
-    monkeypatch.setattr(defaults, "find_spec", lambda name: name)
-    toys = [p for p in defaults.policies("mapf-frozenlake") if p not in without]
+    lake = installed().testbeds.make("mapf-frozenlake")
+    asked = []
+    monkeypatch.setattr(registry, "find_spec", lambda name: asked.append(name))
+    without = defaults.policies(lake)
+    assert "cbs" in without and not any(p.startswith("tiny") for p in without) and "torch" in asked
+    monkeypatch.setattr(registry, "find_spec", lambda name: name)
+    toys = [p for p in defaults.policies(lake) if p not in without]
     assert {"tiny", "tiny:2agents", "tiny:designed", "tiny:control"} == set(toys)
-    note = defaults.missing("mapf-frozenlake", without)
+    monkeypatch.setattr(registry, "find_spec", lambda name: None)
+    note = defaults.missing(lake, without)
     assert "tiny:designed" in note and "pip install -e '.[train]'" in note
-    assert defaults.missing("mapf-frozenlake", [*without, "tiny"]) is None
-    assert defaults.missing("mapf-frozenlake", ["cbs"]) is None, "whoever names policies wants those"
+    assert defaults.missing(lake, [*without, "tiny"]) is None
+    assert defaults.missing(lake, ["cbs"]) is None, "whoever names policies wants those"
     with pytest.raises(T2TError, match="no default"):
-        defaults.policies("addition")
+        defaults.policies(addition.Addition())
 
 
 def test_a_policys_caveat_stands_beside_its_name(tmp_path):

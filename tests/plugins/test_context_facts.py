@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 import lake
 from t2t_core.cli import cli
+from t2t_core.hookspecs import RoundState
 from t2t_core.loop import context
 from t2t_core.plugins import installed
-from t2t_core.records import Response, Round, RoundState, Scored
+from t2t_core.records import Response, Round, Scored
 
 pytestmark = pytest.mark.usefixtures("lake_plugins")
 SPECS = ("V1", "V2", "V3", "V4", "V5", "V6", "F,G,H,S,T:full", "T,S,H:no_round_0,last=2,G,F:examples=1", "F:examples=0,S")
@@ -49,7 +50,7 @@ def state(known: Mapping[str, Any]) -> RoundState:
     rounds = [Round(i, r["configuration"], r["breakdown"], r["summary"]) for i, r in enumerate(known["rounds"])]
     asked = [lake.Number(f"n{i}", "3", 70 + i, 70 + i) for i in range(len(known["answers"]))]
     answers = [Scored(n, 0, Response(t), testbed.verify(n, t)) for n, t in zip(asked, known["answers"], strict=True)]
-    return RoundState(testbed, rounds, answers, known["bookkeeping"], known["training"])
+    return RoundState(testbed, rounds, answers, known["bookkeeping"], known["training"], testbed.knobs(None))
 
 
 def leaves(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

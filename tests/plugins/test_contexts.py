@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lake
+from t2t_core.breakdown import top_failure
 from t2t_core.errors import T2TError
+from t2t_core.hookspecs import RoundState
 from t2t_core.loop import context
 from t2t_core.plugins import installed
-from t2t_core.records import Response, Round, RoundState, Scored
+from t2t_core.records import Response, Round, Scored
 from t2t_core.testing import check_context
 from t2t_plugins.contexts import compact
 
@@ -23,6 +25,7 @@ CONFIGURATION = {
     "3": {"data_ratio": 0.25, "hole_ratio": 0.1, "wait_ratio": 0.5},
     "4": {"data_ratio": 0.75, "hole_ratio": 0.2, "wait_ratio": 0.0},
 }
+KNOBS = lake.Lake().knobs(None)
 EVERYTHING = "F,G,H,S,T:full"
 
 
@@ -38,7 +41,7 @@ def state() -> RoundState:
     answer = "no idea" * 100
     example = Scored(instance, 0, Response(answer), testbed.verify(instance, answer))
     bookkeeping = {"round": 3, "rounds": 4, "epochs_per_round": 3, "total_epochs": 12}
-    return RoundState(testbed, rounds, [example], bookkeeping, {"algorithm": "GRPO", "learning_rate": 2e-6})
+    return RoundState(testbed, rounds, [example], bookkeeping, {"algorithm": "GRPO", "learning_rate": 2e-6}, KNOBS)
 
 
 def rendered(current: RoundState, spec: str = EVERYTHING) -> dict[str, context.Section]:
@@ -113,15 +116,16 @@ def test_a_context_that_makes_no_sense_is_refused(spec: str) -> None:
 def test_the_compact_brief_is_what_the_documentation_shows() -> None:
     breakdown: dict[str, Any] = lake.breakdown(62, 31, 100)
     expected = "design\nconfig\n3 25 10 50\n4 75 20 0\nfailures\n3 62 62 right\n4 31 31 right\nanswer"
-    assert compact.render(CONFIGURATION, breakdown) == expected
-    assert compact.top_failure(lake.breakdown(10)["groups"]["3"]) == "none"
+    assert compact.render(CONFIGURATION, KNOBS, breakdown) == expected
+    assert top_failure(lake.breakdown(10)["groups"]["3"]) == "none"
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 100)] * 3), min_size=1, max_size=8))
 def test_a_compact_proposal_reads_back(rows: list[tuple[int, int, int]]) -> None:
-    configuration = {str(size): dict(zip(compact.KNOBS, (v / 100 for v in row), strict=True)) for size, row in enumerate(rows, 3)}
-    text = compact.proposal_text(configuration)
-    assert compact.read_proposal(json.loads(text)) == configuration
+    names = [knob.name for knob in KNOBS]
+    configuration = {str(size): dict(zip(names, (v / 100 for v in row), strict=True)) for size, row in enumerate(rows, 3)}
+    text = compact.proposal_text(configuration, KNOBS)
+    assert compact.read_proposal(json.loads(text), KNOBS) == configuration
     words = set(text.split())
     assert words <= {"{", "}", ",", "]", *(f'"{size}":[' for size in range(3, 11)), *map(str, range(101))}
 

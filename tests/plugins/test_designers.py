@@ -10,8 +10,9 @@ import pytest
 
 import lake
 from t2t_core.errors import T2TError
+from t2t_core.hookspecs import Brief, RoundState
 from t2t_core.plugins import installed
-from t2t_core.records import Brief, Response, Round, RoundState
+from t2t_core.records import Response, Round
 from t2t_core.testing import check_designer
 from t2t_plugins.designers.llm import LanguageModelDesigner, Manner
 
@@ -37,7 +38,7 @@ class Talker:
 
 
 def brief(**changes: Any) -> Brief:
-    state = RoundState(lake.Lake(), [Round(0, CONFIGURATION, lake.breakdown(9, 1))])
+    state = RoundState(lake.Lake(), [Round(0, CONFIGURATION, lake.breakdown(9, 1))], knobs=lake.Lake().knobs(None))
     made = Brief("the brief", state, lake.Setting(CONFIGURATION), lake.Wanted(10), 7, compact=("failures\n3 90 90 right",))
     return replace(made, **changes)
 
@@ -134,7 +135,9 @@ def test_every_designer_has_its_name() -> None:
     assert {"random", "fixed", "base", "checkpoint", "llm", "rule", *curricula} <= {entry.name for entry in installed().designers}
 
 
-@pytest.mark.parametrize("spec", ["fixed:now", "rule:step=2", "rule:steps=0.1", "base:gpt", "llm", "llm:nobody", "random:seed=3"])
+@pytest.mark.parametrize(
+    "spec", ["fixed:now", "rule:step=-1", "rule:steps=0.1", "base:gpt", "llm", "llm:nobody", "random:seed=3"]
+)
 def test_a_designer_that_makes_no_sense_is_refused(spec: str) -> None:
     with pytest.raises(T2TError):
         installed().designers.make(spec)

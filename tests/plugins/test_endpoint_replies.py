@@ -130,7 +130,7 @@ def test_a_designer_asks_once_for_what_is_refused():
     """A temperature that a server refuses is refused again; so is a question that is too long."""
     for name, ends in (("temperature (OpenAI)", True), ("400 too long (vLLM)", False)):
         with FakeServer(lambda prompt, nth, told=REPLIES[name][0]: told) as server:
-            from t2t_core.records import Brief, RoundState
+            from t2t_core.hookspecs import Brief, RoundState
 
             designer = load().designers.make("llm:endpoint:m", base_url=server.url, backoff="0.01")
             brief = Brief("design a lake", RoundState(None, []), None, None, 1)

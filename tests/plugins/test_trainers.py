@@ -15,8 +15,9 @@ import pytest
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.demonstrations import Request, collect
+from t2t_core.hookspecs import TrainingJob
 from t2t_core.length_reward import AdaptiveWeights
-from t2t_core.records import InstanceSet, Sampling, Task, TrainingJob
+from t2t_core.records import InstanceSet, Sampling, Task
 from t2t_envs.frozen_lake import Configuration, Instance, generate, solve, verify
 from t2t_envs.frozen_lake.parser import format_answer
 from t2t_envs.frozen_lake.testbed import make

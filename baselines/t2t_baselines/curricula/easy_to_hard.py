@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from t2t_core.records import Brief, Proposal
+from t2t_core.cells import numbers, share_knob
+from t2t_core.errors import T2TError
+from t2t_core.hookspecs import Brief
+from t2t_core.records import Knob, Proposal
 from t2t_core.settings import no_argument, number, read_settings
-
-from .cells import facts
 
 
 class EasyToHard:
-    """From small open maps to large narrow ones. For the next round n of R, with t = n / (R - 1) (1 where R is 1):
+    """From the first groups and low levels to all groups and high levels. For the next round n of R, with t = n / (R - 1)
+    (1 where R is 1), and the groups numbered from 0 to G - 1:
 
-    frontier   = smallest size + 2 + t * (largest size - smallest size - 2)
-    data ratio = 1 for a size up to the frontier, `rest` beyond (default 0.1), normalised
-    hole ratio = 0.1 + 0.2 t,   wait ratio = 0.2 + 0.4 t
+    frontier = 2 + t * (G - 3)
+    share    = 1 for a group up to the frontier, `rest` beyond (default 0.1), normalised
+    level    = a fifth of the knob's range + two fifths * t, from its easy end; a knob of which neither end is known to be
+               easy stays as it is
+
+    It needs a testbed whose groups rise in difficulty.
     """
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
@@ -23,17 +28,32 @@ class EasyToHard:
         self.rest = read_settings(settings or {}, "designer easy-to-hard", {"rest": number(0, 1)}).get("rest", 0.1)
 
     def propose(self, brief: Brief) -> Proposal:
-        previous, _ = facts(brief)
+        testbed, previous = brief.state.testbed, brief.previous.to_dict()
+        if not testbed.groups_rise:
+            raise T2TError(
+                f"the designer easy-to-hard cannot work on {testbed.name}",
+                cause=f"its groups ({testbed.group}) are not in an order of difficulty",
+            )
+        knobs = testbed.knobs(brief.request)
+        share = share_knob(knobs)
         rounds = int(brief.state.bookkeeping.get("rounds", 1))
         t = min(1.0, (brief.state.rounds[-1].index + 1) / (rounds - 1)) if rounds > 1 else 1.0
-        sizes = [int(size) for size in previous]
-        frontier = min(sizes) + 2 + t * (max(sizes) - min(sizes) - 2)
-        weights = {size: 1.0 if size <= frontier + 1e-9 else self.rest for size in sizes}
-        total = sum(weights.values())
+        frontier = min(2, len(previous) - 1) + t * max(0, len(previous) - 3)
+        weights = [1.0 if place <= frontier + 1e-9 else self.rest for place in range(len(previous))]
         return Proposal(
             "",
             {
-                str(size): {"data_ratio": w / total, "hole_ratio": 0.1 + 0.2 * t, "wait_ratio": 0.2 + 0.4 * t}
-                for size, w in weights.items()
+                group: {
+                    knob.name: weight / sum(weights) if knob.name == share else _level(knob, numbers(values)[knob.name], t)
+                    for knob in knobs
+                }
+                for weight, (group, values) in zip(weights, previous.items(), strict=True)
             },
         )
+
+
+def _level(knob: Knob, before: float, t: float) -> float:
+    if not knob.harder:
+        return before
+    part = 0.2 + 0.4 * t
+    return knob.low + (part if knob.harder > 0 else 1 - part) * (knob.high - knob.low)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from t2t_core.records import Brief, Proposal
+from t2t_core.cells import Cells, mixed, ranked
+from t2t_core.hookspecs import Brief
+from t2t_core.records import Proposal
 from t2t_core.settings import no_argument, number, read_settings
-
-from .cells import facts, marginal, mixed, ranked, success_rates
 
 
 class Learnability:
@@ -28,12 +28,12 @@ class Learnability:
         self.top, self.uniform = values.get("top", 0.25), values.get("uniform", 0.5)
 
     def propose(self, brief: Brief) -> Proposal:
-        previous, cells = facts(brief)
-        rates = success_rates(cells, brief.state.rounds[-1].breakdown)
+        cells = Cells.of(brief)
+        rates = cells.success_rates(brief.state.rounds[-1].breakdown)
         places = number_of_best = max(1, round(self.top * len(cells)))
-        shares = dict.fromkeys(cells, 0.0)
-        for tied in ranked({cell: rates[cell] * (1 - rates[cell]) for cell in cells}):
+        shares = dict.fromkeys(rates, 0.0)
+        for tied in ranked({cell: rate * (1 - rate) for cell, rate in rates.items()}):
             taken = min(places, len(tied))
             shares.update(dict.fromkeys(tied, taken / len(tied) / number_of_best))
             places -= taken
-        return Proposal("", marginal(mixed(shares, self.uniform), previous))
+        return Proposal("", cells.proposal(mixed(shares, self.uniform)))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from t2t_core.records import Brief, Proposal
+from t2t_core.cells import Cells, mixed, normalised
+from t2t_core.hookspecs import Brief
+from t2t_core.records import Proposal
 from t2t_core.settings import no_argument, number, read_settings
-
-from .cells import facts, marginal, mixed, normalised, success_rates
 
 
 class LearningProgress:
@@ -27,9 +27,9 @@ class LearningProgress:
         self.uniform = values.get("uniform", 0.2)
 
     def propose(self, brief: Brief) -> Proposal:
-        previous, cells = facts(brief)
+        cells = Cells.of(brief)
         if len(brief.state.rounds) < 2:
-            return Proposal("", marginal(dict.fromkeys(cells, 1.0), previous))
-        before, now = (success_rates(cells, past.breakdown) for past in brief.state.rounds[-2:])
-        progress = {cell: abs(now[cell] - before[cell]) for cell in cells}
-        return Proposal("", marginal(mixed(normalised(progress), self.uniform), previous))
+            return Proposal("", cells.proposal(dict.fromkeys(cells.names(), 1.0)))
+        before, now = (cells.success_rates(past.breakdown) for past in brief.state.rounds[-2:])
+        progress = {cell: abs(now[cell] - before[cell]) for cell in cells.names()}
+        return Proposal("", cells.proposal(mixed(normalised(progress), self.uniform)))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from t2t_core.records import Brief, Proposal
+from t2t_core.cells import Cells, normalised, ranked
+from t2t_core.hookspecs import Brief
+from t2t_core.records import Proposal
 from t2t_core.settings import no_argument, number, read_settings
-
-from .cells import Cell, facts, marginal, normalised, ranked, rounds_since_sampled, success_rates
 
 
 class LevelReplay:
@@ -29,14 +29,14 @@ class LevelReplay:
         self.temperature, self.staleness = values.get("temperature", 1.0), values.get("staleness", 0.1)
 
     def propose(self, brief: Brief) -> Proposal:
-        previous, cells = facts(brief)
-        rates = success_rates(cells, brief.state.rounds[-1].breakdown)
-        priority: dict[Cell, float] = {}
-        for tied in ranked({cell: 2 * rates[cell] * (1 - rates[cell]) for cell in cells}):
+        cells = Cells.of(brief)
+        rates = cells.success_rates(brief.state.rounds[-1].breakdown)
+        priority: dict[str, float] = {}
+        for tied in ranked({cell: 2 * rate * (1 - rate) for cell, rate in rates.items()}):
             ranks = range(len(priority) + 1, len(priority) + len(tied) + 1)
             together = sum(rank ** (-1 / self.temperature) for rank in ranks)
             priority.update(dict.fromkeys(tied, together / len(tied)))
         priority = normalised(priority)
-        stale = normalised({c: float(age) for c, age in rounds_since_sampled(cells, brief.state.rounds).items()})
-        weights = {c: (1 - self.staleness) * priority[c] + self.staleness * stale[c] for c in cells}
-        return Proposal("", marginal(weights, previous))
+        stale = normalised({cell: float(age) for cell, age in cells.rounds_since_sampled(brief.state.rounds).items()})
+        weights = {c: (1 - self.staleness) * priority[c] + self.staleness * stale[c] for c in cells.names()}
+        return Proposal("", cells.proposal(weights))

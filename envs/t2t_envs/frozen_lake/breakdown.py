@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from t2t_core.breakdown import count
 from t2t_core.records import Scored
 
 from .instance import Instance
@@ -27,7 +28,7 @@ def breakdown(scored: Sequence[Scored]) -> dict[str, Any]:
     answers cut at the token limit, whatever they are worth.
     """
     return {
-        "total": _counts(scored),
+        "total": count(scored, CHECKS),
         "groups": _by(scored, lambda s: (s.instance.size,), lambda s: str(s.instance.size)),
         "agents": _by(scored, lambda s: (s.instance.num_agents,), lambda s: str(s.instance.num_agents)),
         "cells": _by(scored, _cell_order, lambda s: cell_name(s.instance)),
@@ -45,17 +46,4 @@ def _by(
     parts: dict[str, list[Scored]] = {}
     for one in sorted(scored, key=order):
         parts.setdefault(name(one), []).append(one)
-    return {key: _counts(part) for key, part in parts.items()}
-
-
-def _counts(scored: Sequence[Scored]) -> dict[str, Any]:
-    answered = [s.verdict for s in scored if s.response.error is None]
-    return {
-        "answers": len(scored),
-        "valid": sum(v.valid for v in answered),
-        "optimal": sum(v.optimal is True for v in answered),
-        "errors": len(scored) - len(answered),
-        "truncated": sum(s.response.error is None and s.response.finish_reason == "length" for s in scored),
-        "first_failures": {check: sum(v.failure == check for v in answered) for check in CHECKS},
-        "failures": {check: sum(not v.checks[check] for v in answered) for check in CHECKS},
-    }
+    return {key: count(part, CHECKS) for key, part in parts.items()}

@@ -10,19 +10,21 @@ from dataclasses import replace
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_core.records import InstanceSet, Knob, Metric, Option, Place, Projection, Response, Scored, Verdict
+from t2t_core.hookspecs import Testbed
+from t2t_core.records import Cell, InstanceSet, Knob, Metric, Option, Place, Projection, Response, Scored, Verdict
 
 from . import sets
 from .breakdown import breakdown, cell_name
-from .generation.configuration import MAX_HOLE_RATIO, Configuration
+from .generation.configuration import MAX_HOLE_RATIO, SIZES, Configuration
 from .generation.generator import generate
 from .generation.overlap import shared
 from .generation.projection import project, random_configuration
 from .generation.request import Request
 from .instance import Instance
 from .prompt import FORMATS, make_prompt
+from .reported import reported_rows
 from .reward import FLOOR, UNKNOWN, reward
-from .verifier import verify
+from .verifier import CHECKS, verify
 
 GUIDELINE = """\
 - An instance teaches when the policy sometimes solves it. Sizes that are always solved, or never, give little signal per sample.
@@ -36,6 +38,9 @@ fail, they come too early.
 - Move a few knobs by moderate steps, and look at the next validation before moving them further."""
 
 AGENTS = (3, 4, 5)
+STEP = 0.05  # a moderate change of a ratio (our choice)
+LEVELS = (0.05, 0.15, 0.25, 0.35, 0.45)  # the middles of the fifths of the hole ratio's range
+_CELL = re.compile(r"(\d+)x\1 holes=(\d+)( wait| no-wait|)")
 _AGENTS_HELP = "evaluate with so many agents, e.g. 3,4,5 (2: the validation set)"
 _NEXT = "--agents 3,4,5"
 _SIZE = re.compile(
@@ -87,12 +92,16 @@ def _protected(agents: int) -> frozenset[bytes]:
     return frozenset(instance.canonical() for name in _sets_with(agents) for instance in sets.load_set(name).instances)
 
 
-class MAPFFrozenLake:
+class MAPFFrozenLake(Testbed[Instance, Configuration, Request]):
     """Multi-agent path finding on frozen lakes: see the module of each part for its rules and sources."""
 
     name = "mapf-frozenlake"
     title = "multi-agent path finding on frozen lakes (MAPF-FrozenLake)"
     group = "map size"
+    groups = tuple(str(size) for size in SIZES)
+    groups_rise = True
+    sameness = "up to the grid's symmetries and the agents' labels"
+    checks = CHECKS
     metrics: Sequence[Metric] = (
         _rate("valid", "valid", _valid),
         _rate("optimal", "optimal", _optimal),
@@ -101,6 +110,15 @@ class MAPFFrozenLake:
         Metric("response_tokens", "response tokens", "mean", _tokens, "tokens", higher_is_better=False),
     )
     guideline = GUIDELINE
+    rubric: Mapping[str, float] = {"accuracy": 1.0}
+    length_term = True
+    remedies: Mapping[str, Mapping[str, int]] = {
+        "conflict_free": {"wait_ratio": 1},
+        "hole_free": {"hole_ratio": -1},
+        "legal_move": {"hole_ratio": -1},
+    }
+    preset = "tiny"
+    baselines = ("cbs", "prioritized", "pibt", "independent", "random", "tiny:designed", "tiny:control", "tiny", "tiny:2agents")
     constants: Mapping[str, Any] = {
         "accuracy_of_valid": f"1.0 at gap 0, linear to {FLOOR} at gap 2 x optimum",
         "accuracy_without_optimum": UNKNOWN,
@@ -116,10 +134,13 @@ class MAPFFrozenLake:
 
     def knobs(self, request: Request) -> Sequence[Knob]:
         """Set for each map size 3..10."""
+        data = "of each map size 3..10: its share of the training instances; sums to 1 over the sizes"
+        hole = "of each map size: the share of its cells that are holes"
+        wait = "of each map size: the share of its instances whose every optimal solution waits"
         return (
-            Knob("data_ratio", "of each map size 3..10: its share of the training instances; sums to 1 over the sizes", 0, 1),
-            Knob("hole_ratio", "of each map size: the share of its cells that are holes", 0, MAX_HOLE_RATIO),
-            Knob("wait_ratio", "of each map size: the share of its instances whose every optimal solution waits", 0, 1),
+            Knob("data_ratio", data, 0, 1, "share", "percent", step=STEP),
+            Knob("hole_ratio", hole, 0, MAX_HOLE_RATIO, "level", "percent", harder=1, step=STEP),
+            Knob("wait_ratio", wait, 0, 1, "mixture", "percent", harder=1, step=STEP),
         )
 
     def group_of(self, text: str) -> str | None:
@@ -127,6 +148,24 @@ class MAPFFrozenLake:
         configuration has are named too ("11x11" -> "11"), so that Project drops them by name; None for anything else."""
         match = _SIZE.fullmatch(text.strip())
         return None if match is None or match["columns"] not in (None, match["rows"]) else match["rows"]
+
+    def cells(self, request: Request) -> Sequence[Cell]:
+        """Map size x a fifth of the hole ratio's range, by its middle x whether a wait is required (our choice)."""
+        return [
+            Cell(f"{size}x{size} holes {middle:.0%} {'wait' if wait else 'no wait'}", str(size),
+                 {"hole_ratio": middle, "wait_ratio": float(wait)})
+            for size in SIZES
+            for middle in LEVELS
+            for wait in (False, True)
+        ]  # fmt: skip
+
+    def cell_of(self, cell: str) -> str | None:
+        match = _CELL.fullmatch(cell)
+        if match is None:
+            return None
+        size, holes = int(match[1]), int(match[2])
+        level = min(len(LEVELS) - 1, int(holes / size**2 / MAX_HOLE_RATIO * len(LEVELS) + 1e-9))
+        return f"{size}x{size} holes {LEVELS[level]:.0%} {'wait' if match[3] == ' wait' else 'no wait'}"
 
     def request(self, count: int, **options: Any) -> Request:
         """`count` training instances. Options: `agents` (default 2), `objective`, `repeats`, `exclude` (canonical forms;
@@ -170,7 +209,11 @@ class MAPFFrozenLake:
         return instance.unlabelled()
 
     def place(self, instance: Instance) -> Place:
-        return Place(f"{instance.num_agents} agents", f"{instance.size}x{instance.size}", cell_name(instance))
+        column = f"{instance.size}x{instance.size}"
+        return Place(f"{instance.num_agents} agents", column, cell_name(instance), str(instance.size))
+
+    def identity(self, instance: Instance) -> bytes:
+        return instance.canonical()
 
     def set_names(self, options: Mapping[str, Any]) -> Sequence[str]:
         """The frozen sets of these numbers of agents (2: the validation set); T2TError where one has none."""
@@ -200,14 +243,14 @@ class MAPFFrozenLake:
     def prompt(self, instance: Instance, format: str) -> str:
         return make_prompt(instance, format)
 
-    def next_message(self, instance: Instance, transcript: Sequence[str]) -> str | None:
-        return None  # one question, one answer
+    def verify(self, instance: Instance, answer: str) -> Verdict:
+        return verify(instance, answer)
 
-    def verify(self, instance: Instance, text: str) -> Verdict:
-        return verify(instance, text)
+    def reward_terms(self, instance: Instance, verdict: Verdict) -> Mapping[str, float]:
+        return {"accuracy": reward(instance, verdict)}
 
-    def reward(self, instance: Instance, verdict: Verdict) -> float:
-        return reward(instance, verdict)
+    def reported(self, set_name: str, columns: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+        return reported_rows(set_name, columns)
 
     def breakdown(self, scored: Sequence[Scored]) -> Mapping[str, Any]:
         return breakdown(scored)

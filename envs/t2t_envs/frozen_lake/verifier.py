@@ -203,7 +203,7 @@ def _count_fault(k: int, answer: Mapping[Label, Path], paths: Mapping[int, Path]
         parts.append("none for agent " + ", ".join(map(str, missing)))
     if extra:
         parts.append("no such agent: " + ", ".join(extra[:5]))
-    return Fault("; ".join(parts), agent=missing[0] if missing else None)
+    return Fault("; ".join(parts), where={"agent": missing[0]} if missing else {})
 
 
 def _conflict_fault(paths: Mapping[int, Path]) -> Fault:
@@ -215,7 +215,7 @@ def _conflict_fault(paths: Mapping[int, Path]) -> Fault:
     one, other = (agents[i] for i in conflict.agents)
     what = "are both on" if conflict.kind == "vertex" else "swap cells, the former moving to"
     message = f"agents {one} and {other} {what} {_text(conflict.cell)} at step {step}"
-    return Fault(message, agent=one, step=step, cell=conflict.cell, kind=conflict.kind, other=other)
+    return Fault(message, conflict.kind, {"agent": one, "other": other, "step": step, "cell": conflict.cell})
 
 
 def _path_fault(name: str, instance: Instance, agent: int, path: Path) -> Fault | None:
@@ -243,7 +243,7 @@ def _path_fault(name: str, instance: Instance, agent: int, path: Path) -> Fault 
         return None
     when = "" if name == "start_correct" else f" at step {step}"
     where = f", on {_text(path[step])}" if name in ("in_bounds", "hole_free") else ""
-    return Fault(f"agent {agent} {what}{when}{where}", agent=agent, step=step, cell=path[step])
+    return Fault(f"agent {agent} {what}{when}{where}", where={"agent": agent, "step": step, "cell": path[step]})
 
 
 def _text(cell: Cell) -> str:

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from t2t_core.records import RoundState, Scored
+from t2t_core.hookspecs import RoundState
+from t2t_core.records import Scored
 from t2t_core.settings import integer, no_argument, read_settings
 from t2t_plugins.contexts.compact import failure_lines
 
@@ -14,7 +15,7 @@ SHOWN = 400  # characters of an example's answer: short, our choice
 
 
 class Failures:
-    """Valid rate, optimal rate and failure counts per group (map size), then `examples` failed answers, the shortest first
+    """Valid rate, optimal rate and failure counts per group, then `examples` failed answers, the shortest first
     (default 2, our choice). An answer counts under the first check it failed."""
 
     title = "Latest validation"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from t2t_core.records import RoundState
+from t2t_core.hookspecs import RoundState
 from t2t_core.settings import no_argument, read_settings
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from t2t_core.errors import T2TError
+from t2t_core.hookspecs import RoundState
 from t2t_core.loop.context import readable
-from t2t_core.records import Round, RoundState
+from t2t_core.records import Round
 from t2t_core.settings import integer, read_settings
 from t2t_plugins.contexts.compact import configuration_lines, failure_lines
 from t2t_plugins.contexts.failures import counts_lines
@@ -31,7 +32,7 @@ class History:
 
     def render(self, state: RoundState, compact: bool) -> str | None:
         earlier = list(state.rounds[:-1])[-self.last :]
-        lines = [self._compact(r) if compact else self._prose(state, r) for r in earlier]
+        lines = [self._compact(state, r) if compact else self._prose(state, r) for r in earlier]
         if compact and lines:
             lines.insert(0, "history")
         return "\n".join(lines) or None
@@ -46,8 +47,8 @@ class History:
         parts.append("validated afterwards:")
         return "\n".join([*parts, *counts_lines(state, earlier.breakdown)])
 
-    def _compact(self, earlier: Round) -> str:
+    def _compact(self, state: RoundState, earlier: Round) -> str:
         parts = [str(earlier.index), failure_lines(earlier.breakdown)]
         if not self._hidden(earlier):
-            parts.insert(1, configuration_lines(earlier.configuration))
+            parts.insert(1, configuration_lines(earlier.configuration, state.knobs))
         return "\n".join(parts)

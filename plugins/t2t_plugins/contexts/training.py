@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from t2t_core.errors import T2TError
-from t2t_core.records import RoundState
+from t2t_core.hookspecs import RoundState
 from t2t_core.settings import read_settings
 
 OPTIONS = ("bookkeeping", "full")

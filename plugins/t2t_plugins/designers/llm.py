@@ -15,9 +15,10 @@ from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.evaluate import read_sampling
+from t2t_core.hookspecs import Brief
 from t2t_core.loop.context import readable
 from t2t_core.plugins import installed
-from t2t_core.records import Brief, Proposal, Response, Sampling, Task
+from t2t_core.records import Proposal, Response, Sampling, Task
 from t2t_core.registry import Spec
 from t2t_core.settings import integer, no_argument, one_of, read_settings
 from t2t_plugins.contexts.compact import brief_text, proposal_text, read_proposal
@@ -52,7 +53,7 @@ class LanguageModelDesigner:
     def propose(self, brief: Brief) -> Proposal:
         policy = self._policy(brief)
         compact = self._compact(policy)
-        prompt = brief_text(brief.previous.to_dict(), brief.compact) if compact else brief.text
+        prompt = brief_text(brief.previous.to_dict(), brief.state.knobs, brief.compact) if compact else brief.text
         brief.shown(prompt)
         responses: list[Response] = []
         while len(responses) < self._manner.attempts and (not responses or (responses[-1].error and not responses[-1].lasting)):
@@ -81,11 +82,10 @@ class LanguageModelDesigner:
 def form_of(brief: Brief, compact: bool) -> Form:
     """What a reply to the brief is read for."""
     current = brief.previous.to_dict()
-    knobs = next((tuple(v) for v in current.values() if isinstance(v, Mapping)), ())
-    group_of = getattr(brief.state.testbed, "group_of", None) or (lambda text: text if text in current else None)
+    knobs = brief.state.knobs
 
     def shown(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
-        text = proposal_text(configuration) if compact else readable(configuration)
+        text = proposal_text(configuration, knobs) if compact else readable(configuration)
         data: Mapping[str, Any] = json.loads(text)
         return (read_proposal(data, knobs) or data) if compact else data
 
@@ -93,7 +93,8 @@ def form_of(brief: Brief, compact: bool) -> Form:
         return (read_proposal({"": list(values)}, knobs) or {})[""]
 
     known = [(c, shown(c)) for c in (*(r.configuration for r in brief.state.rounds), current)]
-    return Form(tuple(current), knobs, group_of, known, of_list if compact else None)
+    names = tuple(knob.name for knob in knobs)
+    return Form(tuple(current), names, brief.state.testbed.group_of, known, of_list if compact else None)
 
 
 def llm(argument: str, settings: Mapping[str, str]) -> LanguageModelDesigner:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.demonstrations import refuse_protected
-from t2t_core.records import TrainingJob
+from t2t_core.hookspecs import TrainingJob
 from t2t_core.seeding import Stream
 from t2t_core.store import folders
 
@@ -59,12 +59,12 @@ def _as(default: Any, name: str, value: Any, where: str) -> Any:
 
 
 def refuse_overlap(job: TrainingJob) -> None:
-    """T2TError where a training instance is, up to its canonical form, one of a protected (evaluation or validation) set."""
+    """T2TError where a training instance is, up to the testbed's symmetries, one of a protected set."""
     refuse_protected(job.testbed, job.instances)
 
 
 def stratified(job: TrainingJob, seed: int) -> list[int]:
-    """An order of the job's instances in which every stretch holds the map sizes in (nearly) the same shares.
+    """An order of the job's instances in which every stretch holds the columns of the tables in (nearly) the same shares.
 
     Each column's instances are shuffled and spread evenly over the whole; ties and places are random.
     """

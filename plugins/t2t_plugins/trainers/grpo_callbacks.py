@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from t2t_core.records import TrainingJob
+from t2t_core.hookspecs import TrainingJob
 from t2t_core.store import folders
 from t2t_plugins.trainers.grpo_reward import WEIGHTS_FILE, Reward
 from t2t_plugins.trainers.grpo_settings import Settings

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_core.records import TrainingJob, TrainingResult
+from t2t_core.hookspecs import TrainingJob
+from t2t_core.records import TrainingResult
 from t2t_core.store import folders
 
 PROCESS = "t2t_plugins.trainers.grpo_process"

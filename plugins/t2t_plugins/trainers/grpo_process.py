@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
+from t2t_core.hookspecs import TrainingJob
 from t2t_core.plugins import installed
-from t2t_core.records import TrainingJob
 from t2t_core.store import folders, jsonlines, paths
 from t2t_plugins.trainers.common import check_settings
 from t2t_plugins.trainers.grpo_launch import JOB, MARK, MISTAKE, RESULT

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from t2t_core.hookspecs import TrainingJob
 from t2t_core.length_reward import AdaptiveWeights, length_reward, total_reward
-from t2t_core.records import TrainingJob
+from t2t_core.reward import reward
 from t2t_core.store import folders
 from t2t_plugins.trainers.grpo_settings import Settings
 
@@ -33,7 +34,7 @@ class Reward:
         for at, completion, ids in zip(index, completions, completion_ids, strict=True):
             instance = self.job.instances[at]
             verdict = self.job.testbed.verify(instance, completion[-1]["content"])
-            accuracies.append(self.job.testbed.reward(instance, verdict))
+            accuracies.append(reward(self.job.testbed, instance, verdict, self.job.reward))
             lengths.append(length_reward(len(ids), self.settings.length_start, self.settings.length_end))
             valid.append(float(verdict.valid))
             optimal.append(float(verdict.optimal is True))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from t2t_core.records import TrainingJob, TrainingResult
+from t2t_core.hookspecs import TrainingJob
+from t2t_core.records import TrainingResult
 from t2t_core.settings import no_argument, read_settings
 
 

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from t2t_core.errors import T2TError
+from t2t_core.hookspecs import TrainingJob
 from t2t_core.length_reward import HIGH, LOW, WEIGHTS_HIGH, WEIGHTS_LOW, AdaptiveWeights, length_reward
-from t2t_core.records import TrainingJob, TrainingResult
+from t2t_core.records import TrainingResult
 from t2t_core.seeding import key
 from t2t_core.settings import no_argument
 from t2t_core.store import folders

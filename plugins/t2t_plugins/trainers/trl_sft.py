@@ -17,8 +17,9 @@ from typing import Any, ClassVar
 from t2t_core.errors import T2TError
 from t2t_core.evaluation import demonstrations
 from t2t_core.evaluation.demonstrations import refuse_protected
+from t2t_core.hookspecs import TrainingJob
 from t2t_core.plugins import installed
-from t2t_core.records import Sampling, Task, TrainingJob, TrainingResult, Verdict
+from t2t_core.records import Sampling, Task, TrainingResult, Verdict
 from t2t_core.seeding import key
 from t2t_core.settings import no_argument
 from t2t_core.store import folders, paths

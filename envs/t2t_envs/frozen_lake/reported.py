@@ -14,24 +14,21 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
-TESTBED = "mapf-frozenlake"
-NOTE = "reported rows were measured on their authors' instances, not on these: they carry no interval of ours"
 _ROUNDING = 0.0101  # printed to two decimals: each cell and the sum may be off by half of the last digit
 
 
 @functools.cache
 def data() -> dict[str, Any]:
     """The carried file."""
-    text = resources.files("t2t_leaderboard").joinpath("reported_results.json").read_text("utf-8")
+    text = resources.files("t2t_envs.frozen_lake").joinpath("reported_results.json").read_text("utf-8")
     loaded: dict[str, Any] = json.loads(text)
     return loaded
 
 
-def rows(testbed: str, set_name: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """The reported rows of a frozen set such as "3agents", its cells under the columns of the same size; none for other
-    testbeds and sets."""
+def reported_rows(set_name: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """The reported rows of a frozen set such as "3agents", its cells under the columns of the same size; none for others."""
     key = re.fullmatch(r"([0-9]{1,2})agents", set_name)
-    table = data()["sets"].get(key[1]) if key and testbed == TESTBED else None
+    table = data()["sets"].get(key[1]) if key else None
     if table is None:
         return []
     sizes = {re.findall(r"[0-9]+", column)[0]: column for column in columns if re.search(r"[0-9]", column)}
@@ -50,4 +47,4 @@ def _row(policy: str, printed: dict[str, Any], sizes: dict[str, str]) -> dict[st
         mean = round(sum(printed[name].values()) / len(printed[name]), 2)
         if abs(mean - figure["value"]) > _ROUNDING:
             figure["mean_of_cells"] = mean
-    return {"kind": "reported", "policy": policy, "source": data()["source"], "cells": cells, "total": total}
+    return {"policy": policy, "source": data()["source"], "cells": cells, "total": total}

@@ -1,0 +1,160 @@
+"""Cells: the finest choices of a curriculum, how well the policy does in each, and how weights on them become a configuration.
+
+A testbed declares its cells (`Testbed.cells`); where it declares none, every group is one cell that keeps its levels. A
+validation has few answers per cell, so a cell's success rate is shrunk towards its group's, and a group's towards the whole:
+
+    p_group = (valid_group + K p_all) / (answers_group + K)
+    p_cell  = (valid_cell + K p_group) / (answers_cell + K),    K = 8          (our choice)
+
+Weights w on cells become, where the testbed's configurations may hold joint cells, a group's share and its cells with their
+shares of it; elsewhere the group's share and, for every other knob, the mean over the group's cells weighted by w.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from t2t_core.hookspecs import AnyTestbed, Brief
+from t2t_core.records import Cell, Knob, Round
+
+SHRINK = 8.0
+SAME = 1e-12  # scores no further apart are equal; p (1 - p) of p and of 1 - p differ by rounding
+CELLS = "cells"  # the key of a group's joint cells in a configuration
+SHARE = "share"  # and of a cell's share of its group
+
+
+def share_knob(knobs: Sequence[Knob]) -> str:
+    """The name of the knob that is a group's share of the budget."""
+    return next(knob.name for knob in knobs if knob.role == "share")
+
+
+def numbers(group: Mapping[str, Any]) -> dict[str, float]:
+    """The knobs of one group of a configuration, without its joint cells."""
+    return {name: value for name, value in group.items() if name != CELLS}
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells that a designer may choose between, in the testbed's order.
+
+    Args:
+        testbed: whose cells these are.
+        knobs: of the request.
+        previous: the configuration in force, {group: {knob: number}}.
+        cells: what there is to choose from.
+    """
+
+    testbed: AnyTestbed
+    knobs: Sequence[Knob]
+    previous: Mapping[str, Mapping[str, Any]]
+    cells: Sequence[Cell]
+
+    @classmethod
+    def of(cls, brief: Brief) -> Cells:
+        """Those of a designer's brief."""
+        testbed, previous = brief.state.testbed, brief.previous.to_dict()
+        knobs = testbed.knobs(brief.request)
+        share = share_knob(knobs)
+        whole = [
+            Cell(group, group, {k: v for k, v in numbers(values).items() if k != share}) for group, values in previous.items()
+        ]
+        declared = [cell for cell in testbed.cells(brief.request) if cell.group in previous]
+        return cls(testbed, knobs, previous, declared or whole)
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def names(self) -> list[str]:
+        return [cell.name for cell in self.cells]
+
+    def success_rates(self, breakdown: Mapping[str, Any]) -> dict[str, float]:
+        """The shrunk success rate of every cell from one validation's breakdown (p_all is 0.5 where nothing was answered)."""
+        seen = dict.fromkeys(self.names(), (0, 0))
+        by_group = {cell.name: cell.group for cell in self.cells}
+        declared = any(name not in self.previous for name in seen)
+        for place, counts in breakdown["cells" if declared else "groups"].items():
+            name = self.testbed.cell_of(place) if declared else place
+            if name in seen:
+                seen[name] = (seen[name][0] + counts["answers"], seen[name][1] + counts["valid"])
+        overall = _shrunk(list(seen.values()), 0.5, 0.0)
+        groups = {group: [seen[name] for name in seen if by_group[name] == group] for group in dict.fromkeys(by_group.values())}
+        of_group = {group: _shrunk(counts, overall, SHRINK) for group, counts in groups.items()}
+        return {name: _shrunk([counts], of_group[by_group[name]], SHRINK) for name, counts in seen.items()}
+
+    def rounds_since_sampled(self, rounds: Sequence[Round]) -> dict[str, int]:
+        """For each cell, how many rounds ago a training configuration last held it (0: the latest; all rounds: never)."""
+        ages = dict.fromkeys(self.names(), len(rounds))
+        for age, past in enumerate(reversed(rounds)):
+            for cell in self.cells:
+                if ages[cell.name] == len(rounds) and self.holds(past.configuration, cell):
+                    ages[cell.name] = age
+        return ages
+
+    def holds(self, configuration: Mapping[str, Any], cell: Cell) -> bool:
+        """Whether instances of the cell are drawn under this configuration."""
+        group = configuration.get(cell.group, {})
+        if not group.get(share_knob(self.knobs), 0.0) > 0:
+            return False
+        parts = [part for part in group.get(CELLS, ()) if part.get(SHARE, 0.0) > 0] or [group]
+        return any(all(self._near(knob, part.get(knob.name), cell) for knob in self._levels()) for part in parts)
+
+    def proposal(self, weights: Mapping[str, float]) -> dict[str, dict[str, Any]]:
+        """The configuration that weights on cells stand for; a group without weight keeps its other knobs."""
+        share, total = share_knob(self.knobs), sum(weights.values())
+        proposed: dict[str, dict[str, Any]] = {}
+        for group, before in self.previous.items():
+            own = [(cell, weights[cell.name]) for cell in self.cells if cell.group == group and weights.get(cell.name, 0.0) > 0]
+            mass = sum(weight for _, weight in own)
+            if mass <= 0 or total <= 0:
+                proposed[group] = {**before, share: 0.0}
+                continue
+            means = {
+                knob.name: sum(weight * cell.levels[knob.name] for cell, weight in own) / mass for knob in self._levels()
+            }
+            proposed[group] = {share: mass / total, **means}
+            if self.testbed.joint_cells:
+                proposed[group][CELLS] = [{SHARE: weight / mass, **cell.levels} for cell, weight in own]
+        return proposed
+
+    def _levels(self) -> list[Knob]:
+        return [knob for knob in self.knobs if knob.role != "share"]
+
+    def _near(self, knob: Knob, value: Any, cell: Cell) -> bool:
+        """Whether a configuration's value of the knob draws instances of the cell: some of a mixture, or the nearest level."""
+        if value is None:
+            return False
+        own = cell.levels[knob.name]
+        if knob.role == "mixture":
+            return bool(value > 0 if own > 0 else value < 1)
+        levels = (c.levels[knob.name] for c in self.cells if c.group == cell.group)
+        return own == min(levels, key=lambda level: (round(abs(level - value), 9), -level))
+
+
+def _shrunk(counts: Sequence[tuple[int, int]], towards: float, strength: float) -> float:
+    answers, valid = (sum(pair[i] for pair in counts) for i in (0, 1))
+    return (valid + strength * towards) / (answers + strength) if answers + strength else towards
+
+
+def ranked(scores: Mapping[str, float]) -> list[list[str]]:
+    """The cells from the highest score to the lowest, those of one score together: a tie says nothing about which of them is
+    better, so nobody may take its first for the best. Scores that differ by rounding alone are one."""
+    ties: list[list[str]] = []
+    for cell in sorted(scores, key=lambda cell: -scores[cell]):
+        if ties and scores[ties[-1][0]] - scores[cell] <= SAME:
+            ties[-1].append(cell)
+        else:
+            ties.append([cell])
+    return ties
+
+
+def normalised(scores: Mapping[str, float]) -> dict[str, float]:
+    """Scores as shares; equal shares where all are zero."""
+    total = sum(scores.values())
+    return {cell: score / total if total > 0 else 1 / len(scores) for cell, score in scores.items()}
+
+
+def mixed(shares: Mapping[str, float], uniform: float) -> dict[str, float]:
+    """(1 - uniform) times the shares plus `uniform` spread over all cells."""
+    return {cell: (1 - uniform) * share + uniform / len(shares) for cell, share in shares.items()}

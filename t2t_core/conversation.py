@@ -1,0 +1,87 @@
+"""Conversations: the environment opens, and policy and environment speak in turns; a one-shot task is the case of one turn.
+
+What the environment says follows from the instance and the policy's messages alone, so a conversation can be played again
+from what the policy said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.hookspecs import AnyTestbed
+from t2t_core.records import Message, Response, Verdict
+
+
+def opening(testbed: AnyTestbed, instance: Any, format: str) -> tuple[Message, ...]:
+    """What the environment says first, of the unlabelled instance."""
+    return (Message("user", testbed.prompt(testbed.unlabelled(instance), format)),)
+
+
+def said(response: Response) -> Message:
+    """A policy's turn as a message."""
+    return Message("assistant", response.text, tuple(response.tool_calls))
+
+
+def replies(testbed: AnyTestbed, instance: Any, messages: Sequence[Message], format: str) -> tuple[Message, ...]:
+    """What the environment answers to the last of `messages`, all that was said after the opening; nothing where the
+    conversation is over, or the policy has had its turns."""
+    if sum(message.role == "assistant" for message in messages) >= testbed.turns:
+        return ()
+    answer = tuple(testbed.reply(testbed.unlabelled(instance), messages, format))
+    for message in answer:
+        if not isinstance(message, Message) or message.role not in ("system", "user", "tool"):
+            raise T2TError(
+                f"the testbed {testbed.name} replied {ascii(message)[:80]}, not a Message of the environment",
+                next="t2t_core.testing.check_testbed finds such faults",
+            )
+    return answer
+
+
+def shown(testbed: AnyTestbed, first: Sequence[Message], messages: Sequence[Message], format: str) -> tuple[Message, ...]:
+    """What the policy sees before its next turn: everything, or the latest message alone in a format that says all each time."""
+    whole = (*first, *messages)
+    return whole[-1:] if format in testbed.memoryless else whole
+
+
+def judge(testbed: AnyTestbed, instance: Any, messages: Sequence[Message]) -> Verdict:
+    """The testbed's verdict of all that was said after the opening."""
+    if testbed.turns > 1:
+        return testbed.verify(instance, tuple(messages))
+    return testbed.verify(instance, messages[-1].content if messages else "")
+
+
+def play(
+    testbed: AnyTestbed, instance: Any, format: str, speak: Callable[[Sequence[Message]], Message]
+) -> tuple[Message, ...]:
+    """A whole conversation after the opening: `speak` gets what the policy sees and gives its next message."""
+    first = opening(testbed, instance, format)
+    messages: tuple[Message, ...] = ()
+    while True:
+        messages = (*messages, speak(shown(testbed, first, messages, format)))
+        answer = replies(testbed, instance, messages, format)
+        if not answer:
+            return messages
+        messages = (*messages, *answer)
+
+
+def total(responses: Sequence[Response]) -> Response:
+    """The policy's turns of one conversation summed up: the last text, tokens and cost over all turns (None where no turn has
+    a figure), "error" or else "length" or "refusal" where a turn ended so."""
+    last = responses[-1]
+    if len(responses) == 1:
+        return last
+    endings = [response.finish_reason for response in responses]
+    worst = next((reason for reason in ("error", "aborted", "length", "refusal") if reason in endings), last.finish_reason)
+    sums = {name: _sum(getattr(response, name) for response in responses) for name in _SUMMED}
+    return replace(last, finish_reason=worst, **sums)
+
+
+_SUMMED = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "seconds", "cost_usd")
+
+
+def _sum(values: Iterable[Any]) -> Any:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

@@ -1,0 +1,183 @@
+"""What a testbed is: everything that is particular to a task, declared in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Protocol, TypeVar
+
+from t2t_core.breakdown import break_down
+from t2t_core.records import (
+    Cell,
+    InstanceSet,
+    Knob,
+    Message,
+    Metric,
+    Option,
+    Place,
+    Projection,
+    Scored,
+    Tool,
+    Verdict,
+)
+
+InstanceT = TypeVar("InstanceT")
+ConfigurationT = TypeVar("ConfigurationT")
+RequestT = TypeVar("RequestT")
+
+
+class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
+    """Everything that is particular to a task, declared: the core, the plugins and the leaderboard have no special case for any.
+
+        registry.add("mapf-frozenlake", "t2t_envs.frozen_lake.testbed:make", "multi-agent path finding on frozen lakes")
+
+    Subclass it with the types of its instances, configurations and requests, and the defaults below are inherited. Instances
+    have `id` and `to_dict()`; configurations have `to_dict()`, {group: {knob: number}}; requests are what `request` returned.
+    `t2t_core.testing.check_testbed` checks all of it, and docs "Write a testbed" builds a small one.
+    """
+
+    # --- words
+    name: str
+    title: str
+    guideline: str
+    """Task-level advice to a designer that holds in any round (context module G)."""
+    group: str
+    """What the knobs are set for, in the field's own words ("map size")."""
+    sameness: str = "as they stand"
+    """In which respect two instances of equal `identity` are the same ("up to the grid's symmetries")."""
+
+    # --- what is measured
+    metrics: Sequence[Metric]
+    checks: Sequence[str]
+    """The names of the strict checks of a verdict, in their order."""
+    reader: int = 1
+    """The version of how answers are read and judged; raise it whenever a verdict may change."""
+
+    # --- what is asked
+    prompt_formats: Sequence[str]
+    """How a question can be worded; the first is the default."""
+    memoryless: Collection[str] = ()
+    """The formats whose messages say all there is each time: the policy then sees the latest message alone."""
+    turns: int = 1
+    """At most so many messages of the policy per conversation; 1 is a one-shot task."""
+    tools: Sequence[Tool] = ()
+
+    # --- what an answer earns
+    rubric: Mapping[str, float]
+    """The weights of the reward's terms by name; a run may change them under [reward]."""
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    """Lowest and highest reward under these weights."""
+    length_term: bool = False
+    """Whether the paper's length reward and its adaptive weights apply to this task."""
+
+    # --- what a designer sets
+    groups: Sequence[str]
+    """The groups of every configuration, in order."""
+    groups_rise: bool = False
+    """Whether later groups are harder, so that schedules and a capability boundary make sense."""
+    remedies: Mapping[str, Mapping[str, int]] = MappingProxyType({})
+    """For a failed check, which level knobs teach against it: 1 to raise, -1 to lower."""
+    joint_cells: bool = False
+    """Whether a group of a configuration may hold `cells`: [{"share": s, level knob: value, ...}, ...]."""
+
+    # --- what it brings
+    preset: str = ""
+    """The preset of `t2t run --testbed NAME` where no other is given."""
+    baselines: Sequence[str] = ()
+    """The policies that `t2t bench` measures where none is named. One that cannot run here is left out with the reason."""
+    commands: Mapping[str, str] = MappingProxyType({})
+    """Its own forms of `generate`, `show` and `solve`: command -> "module:click command"."""
+    constants: Mapping[str, Any] = MappingProxyType({})
+    """What no setting changes (of its reward, say), for `t2t run --dry-run`."""
+
+    def options(self) -> Sequence[Option]:
+        """The options it adds to `t2t bench` and to a run's evaluation."""
+        return ()
+
+    # --- configuration of the generator
+    def knobs(self, request: RequestT) -> Sequence[Knob]: ...
+
+    def cells(self, request: RequestT) -> Sequence[Cell]:
+        """The cells that a curriculum may choose between, in order; none where it can only choose between groups."""
+        return ()
+
+    def cell_of(self, cell: str) -> str | None:
+        """The name in `cells` that `place(...).cell` falls into; None for none."""
+        return cell or None
+
+    def request(self, count: int, **options: Any) -> RequestT:
+        """What is wanted of the generator: how many instances, for training unless told otherwise. Every testbed knows the
+        option `exclude`, a frozenset of identities never to draw; without it, none of `protected_sets` is drawn."""
+        ...
+
+    def read_configuration(self, data: Mapping[str, Any]) -> ConfigurationT: ...
+    def random_configuration(self, request: RequestT, seed: int) -> ConfigurationT: ...
+    def project(self, proposal: Mapping[str, Any] | None, previous: ConfigurationT, request: RequestT) -> Projection:
+        """Enforce the constraints. Never fails; whatever it passes, `generate` can fill."""
+        ...
+
+    def group_of(self, text: str) -> str | None:
+        """The group that a designer means by this key ("3x3" for the size "3"); None where it is not clear."""
+        return text if text in self.groups else None
+
+    # --- instances
+    def generate(self, configuration: ConfigurationT, request: RequestT, seed: int) -> Sequence[InstanceT]: ...
+    def read_instance(self, data: Mapping[str, Any]) -> InstanceT: ...
+    def unlabelled(self, instance: InstanceT) -> InstanceT: ...
+    def identity(self, instance: InstanceT) -> bytes:
+        """Equal for two instances that are the same task up to the testbed's own symmetries, and only for them."""
+        ...
+
+    def place(self, instance: InstanceT) -> Place: ...
+    def set_names(self, options: Mapping[str, Any]) -> Sequence[str]:
+        """The evaluation sets that these options select, e.g. `--agents 3,4` -> ("3agents", "4agents")."""
+        ...
+
+    def load_set(self, name: str) -> InstanceSet: ...
+    def protected_sets(self) -> Sequence[str]:
+        """The evaluation and validation sets whose instances must never be trained on."""
+        ...
+
+    def twin(self, name: str, seed: int) -> InstanceSet:
+        """A fresh set of the same distribution as the named one."""
+        ...
+
+    def shared(self, instances: Sequence[InstanceT], others: Sequence[InstanceT]) -> Mapping[str, int]:
+        """What training instances share with those of a set kept for measuring, short of being the same ones: {what: count}."""
+        return {}
+
+    def reported(self, set_name: str, columns: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+        """Rows that a publication printed for this set: {"policy", "source", "note", "cells": {column: {metric: {"value"}}},
+        "total": {metric: {"value"}}}, percent for rates."""
+        return ()
+
+    # --- question, answer, worth
+    def prompt(self, instance: InstanceT, format: str) -> str:
+        """The environment's first message."""
+        ...
+
+    def reply(self, instance: InstanceT, messages: Sequence[Message], format: str) -> Sequence[Message]:
+        """The environment's answer to the last of `messages`, which holds all that was said after the opening and ends with
+        the policy; nothing where the conversation is over. A function of its arguments alone, chance included: it draws from
+        the instance's own seed and the state that the messages led to."""
+        return ()
+
+    def verify(self, instance: InstanceT, answer: Any) -> Verdict:
+        """The verdict of an answer: its text where `turns` is 1, else all the messages after the opening."""
+        ...
+
+    def reward_terms(self, instance: InstanceT, verdict: Verdict) -> Mapping[str, float]:
+        """The terms of the reward by name, those of `rubric`; the reward is their weighted sum."""
+        ...
+
+    def breakdown(self, scored: Sequence[Scored]) -> Mapping[str, Any]:
+        """How an evaluation failed, as JSON facts (counts, never interpretations):
+
+        {"total": counts, "groups": {group: counts}, "cells": {cell: counts}} with counts = {"answers": n, "valid": n,
+        "optimal": n, "first_failures": {check: n}, "failures": {check: n}, ...}. An answer counts under its first failed
+        check in `first_failures` (checks in the testbed's order, zeros kept) and under every failed one in `failures`. More
+        keys may stand beside these."""
+        return break_down(scored, self.checks, lambda one: self.place(one.instance), self.groups)
+
+
+AnyTestbed = Testbed[Any, Any, Any]

@@ -1,0 +1,94 @@
+"""What a testbed declares, checked: its words, groups, knobs, cells, checks and reward."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.hookspecs import AnyTestbed, Testbed
+from t2t_core.testing.base import calling, finite, mapping, require, short
+
+ROLES = ("share", "level", "mixture")
+FORMS = ("percent", "number", "whole")
+
+
+def check_words(testbed: AnyTestbed) -> None:
+    """Everything that hookspecs.Testbed names is there, and its words are words."""
+    declared = [*Testbed.__annotations__, *(name for name in vars(Testbed) if not name.startswith("_"))]
+    missing = [name for name in dict.fromkeys(declared) if not hasattr(testbed, name)]
+    require(
+        not missing,
+        f"the testbed declares no {', '.join(missing)}",
+        next="class MyTestbed(Testbed[MyInstance, MyConfiguration, MyRequest]): inherits what has a default",
+    )
+    for name in ("name", "title", "guideline", "group", "sameness"):
+        value = getattr(testbed, name)
+        require(isinstance(value, str) and value.strip(), f"the testbed's {name} is {short(value)}, not a text")
+    _names(testbed.prompt_formats, "prompt_formats", 'prompt_formats = ("plain",)')
+    _names(testbed.checks, "checks", 'checks = ("parsable", "right")')
+    _names(testbed.groups, "groups", 'groups = ("easy", "hard")')
+    strange = [format for format in testbed.memoryless if format not in testbed.prompt_formats]
+    require(not strange, f"memoryless names formats that there are not: {strange}")
+    require(type(testbed.turns) is int and testbed.turns >= 1, f"turns is {short(testbed.turns)}, not a number from 1")
+    require(type(testbed.reader) is int and testbed.reader >= 1, f"reader is {short(testbed.reader)}, not a version from 1")
+
+
+def _names(names: Collection[str], what: str, next: str) -> None:
+    right = isinstance(names, Sequence) and not isinstance(names, str) and all(isinstance(n, str) and n for n in names)
+    require(right and names and len(set(names)) == len(names), f"{what} is {short(names)}: distinct names are wanted", next=next)
+
+
+def check_declarations(testbed: AnyTestbed, request: Any) -> None:
+    """Knobs, cells, remedies and reward fit each other and the configurations."""
+    knobs = testbed.knobs(request)
+    _names([knob.name for knob in knobs], "knobs(request)", "give at least a share and a level")
+    for knob in knobs:
+        bounds = finite(knob.low) and finite(knob.high) and knob.low < knob.high
+        require(bounds, f"the bounds of the knob {knob.name} make no sense")
+        require(knob.role in ROLES and knob.form in FORMS, f"the knob {knob.name} is a {knob.role} shown as {knob.form}")
+        require(knob.harder in (-1, 0, 1), f"the knob {knob.name} has harder={short(knob.harder)}", next="give 1, -1 or 0")
+        require(finite(knob.moderate) and knob.moderate > 0, f"the knob {knob.name} has the step {short(knob.step)}")
+    shares = [knob.name for knob in knobs if knob.role == "share"]
+    require(len(shares) == 1, f"the knobs of role share are {shares}", next="exactly one knob is a group's share of the budget")
+    _configuration(testbed, request, [knob.name for knob in knobs], shares[0])
+    _cells(testbed, request, [knob.name for knob in knobs if knob.role != "share"])
+    for check, moves in testbed.remedies.items():
+        require(check in testbed.checks, f"remedies names the check {short(check)}, which there is not")
+        require(set(moves) <= {knob.name for knob in knobs}, f"the remedy for {check} moves {sorted(moves)}, which are no knobs")
+    for name, weight in mapping(testbed.rubric, "rubric").items():
+        require(isinstance(name, str) and finite(weight), f"the rubric's weight of {short(name)} is {short(weight)}")
+    require(bool(testbed.rubric), "the rubric is empty", next='rubric = {"right": 1.0}')
+    low, high = testbed.reward_range
+    require(finite(low) and finite(high) and low < high, f"reward_range is {short(testbed.reward_range)}")
+
+
+def _configuration(testbed: AnyTestbed, request: Any, knobs: Sequence[str], share: str) -> None:
+    with calling("random_configuration()"):
+        configuration = testbed.random_configuration(request, 0).to_dict()
+    groups = list(configuration)
+    require(groups == list(testbed.groups), f"a configuration has the groups {groups}, not those declared")
+    for group, values in configuration.items():
+        own = [name for name in mapping(values, f"the group {group}") if name != "cells"]
+        require(own == list(knobs), f"the group {group} has the knobs {own}, not {list(knobs)} in this order")
+    whole = sum(values[share] for values in configuration.values())
+    require(abs(whole - 1) < 1e-6, f"the shares of a random configuration sum to {whole}")
+    for group in testbed.groups:
+        require(testbed.group_of(group) == group, f"group_of({group!r}) is not the group itself")
+
+
+def _cells(testbed: AnyTestbed, request: Any, levels: Sequence[str]) -> None:
+    cells = testbed.cells(request)
+    names = [cell.name for cell in cells]
+    require(len(set(names)) == len(names), "two cells have the same name")
+    for cell in cells:
+        require(cell.group in testbed.groups, f"the cell {cell.name} is of the group {short(cell.group)}, which there is not")
+        values: Mapping[str, Any] = mapping(cell.levels, f"the levels of {cell.name}")
+        require(set(values) == set(levels), f"the cell {cell.name} sets {sorted(values)}, not {sorted(levels)}")
+        require(all(finite(value) for value in values.values()), f"the levels of {cell.name} are {short(dict(values))}")
+    if cells:
+        drawn = testbed.generate(testbed.random_configuration(request, 0), request, 0)
+        strange = [place for place in (testbed.place(i).cell for i in drawn) if testbed.cell_of(place) not in names]
+        require(not strange, f"cell_of({strange[0] if strange else ''!r}) is none of the cells")
+    with calling("cell_of() of an unknown cell", T2TError):
+        testbed.cell_of("no such cell")
