@@ -59,13 +59,22 @@ class Listener(Protocol):
 
 @dataclass(frozen=True)
 class Result:
-    """The folder, the leaderboard as JSON, its verification, and the policies that failed before they were through."""
+    """The folder, the leaderboard as JSON, its verification, and how the policies ended."""
 
     folder: SafePath
     board: dict[str, Any]
     verification: rescoring.Verification
-    failed: Sequence[str]
-    stopped: Sequence[str]
+    ended: Ended
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The policies that failed before they were through, those that the budget stopped, and those none of whose questions of this
+    session was answered."""
+
+    failed: list[str] = field(default_factory=list)
+    stopped: list[str] = field(default_factory=list)
+    unanswered: list[str] = field(default_factory=list)
 
 
 def run(request: Request, listener: Listener) -> Result:
@@ -87,12 +96,12 @@ def run(request: Request, listener: Listener) -> Result:
             listener.note(stale)
         _store(folder, settings, chosen)
         bench = read_bench(folder)
-        failed, stopped = _ask(bench, planned, request, listener)
+        ended = _ask(bench, planned, request, listener)
         made = board.build(bench, request.reported)
         board.write(folder, made)
         verification = rescoring.verify(folder, pages=False)  # they are written next
         report.write(folder, made, verification.record())
-    return Result(folder, made, verification, failed, stopped)
+    return Result(folder, made, verification, ended)
 
 
 @dataclass(frozen=True)
@@ -154,25 +163,41 @@ def _store(folder: SafePath, settings: Mapping[str, Any], chosen: Sequence[Chose
             folders.write_atomic(path, one.lines())
 
 
-def _ask(bench: Bench, planned: Sequence[_Planned], request: Request, listener: Listener) -> tuple[list[str], list[str]]:
+def _ask(bench: Bench, planned: Sequence[_Planned], request: Request, listener: Listener) -> Ended:
     """Every policy in turn; one that fails does not stop the others. The budget is one for all of them together."""
-    failed, stopped, spent = [], [], 0.0
+    ended, spent = Ended(), 0.0
     for number, one in enumerate(planned, 1):
         listener.start(one.text, number, len(planned))
+        meter = _Meter(listener.progress)
         try:
             left = None if request.max_usd is None else max(0.0, request.max_usd - spent)
-            outcome = _row(bench, one, left, listener.progress)
+            outcome = _row(bench, one, left, meter)
         except locks.FolderLost:
             raise
         except T2TError as error:
+            spent += meter.cost_usd
             listener.failed(one.text, error)
-            failed.append(one.text)
+            ended.failed.append(one.text)
             continue
         spent += outcome.progress.cost_usd
         if outcome.stopped:
-            stopped.append(one.text)
+            ended.stopped.append(one.text)
+        if outcome.unanswered:
+            ended.unanswered.append(one.text)
         listener.end(one.text, outcome)
-    return failed, stopped
+    return ended
+
+
+@dataclass
+class _Meter:
+    """Passes progress on, and remembers what a row has cost: it counts against the budget where the row fails, too."""
+
+    listener: Callable[[Progress], None]
+    cost_usd: float = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        self.cost_usd = progress.cost_usd
+        self.listener(progress)
 
 
 def _row(bench: Bench, one: _Planned, max_usd: float | None, progress: Callable[[Progress], None]) -> Outcome:

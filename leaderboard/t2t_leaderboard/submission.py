@@ -68,6 +68,13 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
     if not checked.verified:
         raise T2TError("the bench folder does not verify", where=str(bench_folder), cause=checked.problems[0], next="t2t verify")
     row = pick(bench.rows(), row_name, bench_folder)
+    tables = board.measured(bench, row)["tables"]
+    if lacking := [title for title, table in tables.items() if table["incomplete"]]:
+        raise T2TError(
+            f"the row is incomplete: more than 1 % of its questions have no answer ({', '.join(lacking)})",
+            where=str(row.folder),
+            next="the same t2t bench asks for them again",
+        )
     folder = SafePath(into) / f"{_day(day or folders.now()[:10])}_{name}"
     if folder.exists():
         raise T2TError("there is a submission of that name", where=str(folder), next="give another --name")
@@ -80,7 +87,7 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
         **{key: row.facts[key] for key in ("policy", "sampling", "describe", "prompts_sha256")},
         "settings": dict(bench.settings),
         "answers": {"lines": answers.count(b"\n"), "sha256": hashlib.sha256(answers).hexdigest()},
-        "tables": board.measured(bench, row)["tables"],
+        "tables": tables,
         "sessions": folders.read_manifest(bench_folder, "bench")["sessions"],
     }
     with folders.building(folder) as fresh:  # whole or not at all: half a submission could be neither checked nor made again

@@ -63,10 +63,11 @@ class _Cell:
         self.answers["errors"] += response.error is not None
         self.answers["truncated"] += response.error is None and response.finish_reason == "length"
         self.answers["refused"] += response.error is None and response.finish_reason == "refusal"
-        self.answers["tokens"] += response.completion_tokens or 0
-        self.answers["hidden_tokens"] += response.reasoning_tokens or 0
-        self.answers["priced"] += response.cost_usd is not None
-        self.cost_usd += response.cost_usd or 0.0
+        for reply in (response, *response.earlier):  # what was used is counted, whatever came of it
+            self.answers["tokens"] += reply.completion_tokens or 0
+            self.answers["hidden_tokens"] += reply.reasoning_tokens or 0
+            self.answers["priced"] += reply.cost_usd is not None
+            self.cost_usd += reply.cost_usd or 0.0
         if response.error is None and one.verdict.failure:
             self.failures[one.verdict.failure] += 1
         for name, fault in one.verdict.faults.items():

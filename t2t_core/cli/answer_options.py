@@ -73,6 +73,12 @@ def ask(testbed: AnyTestbed, instances: Sequence[Any], given: Mapping[str, Any],
         say.note(note)
     asked = f"{counts.questions} questions, {counts.asked} asked now, {counts.unanswered} errors"
     click.echo(f"{asked}; {counts.valid} valid, {counts.optimal} optimal; {counts.kept} kept in {out}", err=True)
+    if counts.unanswered == counts.questions:
+        raise T2TError(
+            f"no question to {given['answers_from']} was answered",
+            cause=f"the last error: {plain(counts.last_error)}" if counts.last_error else "",
+            next="mend it and give the same command again: it asks only for what is missing",
+        )
     if counts.stopped:
         say.note(f"{counts.stopped}; the same command with a larger --max-usd goes on")
     elif counts.unanswered:

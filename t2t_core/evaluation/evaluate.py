@@ -29,7 +29,7 @@ from t2t_core.evaluation.answers import (
 )
 from t2t_core.hookspecs import AnyTestbed, Policy
 from t2t_core.records import Response, Sampling, Scored, Task
-from t2t_core.registry import Spec
+from t2t_core.registry import Spec, plain
 from t2t_core.seeding import key
 from t2t_core.settings import integer, number, one_of, read_settings
 from t2t_core.store import folders, jsonlines
@@ -111,6 +111,20 @@ class Outcome:
     progress: Progress
     stopped: str | None = None
     notes: Sequence[str] = ()
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether something was asked, and every question failed."""
+        return 0 < self.progress.asked == self.progress.errors
+
+    def require_answers(self, what: str) -> None:
+        """T2TError where every question failed: what follows would be drawn from nothing."""
+        if self.unanswered:
+            raise T2TError(
+                f"no question of {what} was answered",
+                cause=f"the last error: {plain(self.progress.last_error)}",
+                next="mend it and give the same command again: it asks only for what is missing",
+            )
 
 
 def read_sampling(spec: Spec, default: Sampling) -> tuple[Spec, Sampling]:
@@ -194,7 +208,7 @@ def _ask_all(
             with closing(_responses(policy, Tasks(evaluation, indices), evaluation.sampling)) as responses:
                 for response in _recorded(responses, record):
                     if max_usd is not None:
-                        _refuse_unpriced(response, spends)
+                        refuse_unpriced(response, spends)
                     if not spends and (spent := _spent(log.progress, max_usd)):
                         return spent
         except BudgetSpent as end:
@@ -275,9 +289,9 @@ def _spent(progress: Progress, max_usd: float | None) -> str | None:
     return f"the budget of {max_usd:g} USD is spent" if max_usd is not None and progress.cost_usd >= max_usd else None
 
 
-def _refuse_unpriced(response: Response, spends: bool) -> None:
-    """T2TError where a budget cannot hold, since nobody knows what `response` cost. `spends`: the policy's answers cost money
-    even where it reports no tokens."""
+def refuse_unpriced(response: Response, spends: bool = True) -> None:
+    """T2TError where a budget cannot hold, since nobody knows what `response` cost. `spends`: answers cost money even where no
+    tokens are reported. An error is not judged by this, nor a refusal that came before any token."""
     if response.cost_usd is not None or response.error is not None:
         return
     if response.completion_tokens is not None:
@@ -285,7 +299,7 @@ def _refuse_unpriced(response: Response, spends: bool) -> None:
             "--max-usd cannot hold: no price of this model is known",
             next="give the prices in the policy's settings (price_in=, price_out=), or leave --max-usd out",
         )
-    if spends:
+    if spends and response.finish_reason != "refusal":
         raise T2TError(
             "--max-usd cannot hold: the server does not say how many tokens an answer took",
             cause="its replies have no usage, or one of zeros",

@@ -113,6 +113,7 @@ def _measure(
             reporter.stage(f"bench {name} {arm.name}")
             outcome = evaluate(evaluation, experiment.make_policy(arm.checkpoint), place, progress=reporter.answers)
             reporter.figures(answers=outcome.progress.done, errors=outcome.progress.errors)
+            outcome.require_answers(f"{name} to {arm.name}")
             reporter.done(f"bench {name} {arm.name}", time.monotonic() - started)
         found[arm.name] = measure(evaluation.testbed, scored(evaluation, place / ANSWERS))
     return found

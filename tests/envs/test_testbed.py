@@ -233,6 +233,21 @@ def test_show_answers(lakes: Path, tmp_path: Path) -> None:
     assert "FAIL  parsable" in text
 
 
+def test_show_says_what_came_with_an_answer(lakes: Path, tmp_path: Path) -> None:
+    """The reasoning that a server sent, the model that served, and what came instead of an answer."""
+    path = tmp_path / "answers.jsonl"
+    recorded = {"instance": "page", "sample": 0, "text": f"<answer>{ANSWER}</answer>", "model": "m-2026"}
+    path.write_text(json.dumps({**recorded, "reasoning": "first down\x1b[31m, <b>then</b> right"}) + "\n")
+    _, text = run(show, lakes, "--id", "page", "--answer", path)
+    assert "the model's reasoning:\nfirst down\\x1b[31m, <b>then</b> right" in text and "m-2026" in text
+    run(show, lakes, "--id", "page", "--answer", path, "--format", "html", "--out", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "<details><summary>the model&#x27;s reasoning</summary><pre>first down" in page and "&lt;b&gt;then" in page
+    path.write_text(json.dumps({"instance": "page", "sample": 0, "text": "", "error": "HTTP 500", "detail": "half"}) + "\n")
+    _, text = run(show, lakes, "--id", "page", "--answer", path)
+    assert "what came instead of an answer:\nHTTP 500" in text and "half" in text
+
+
 @pytest.mark.parametrize(
     ("form", "begins"), [("terminal", b"page:"), ("svg", b"<svg"), ("gif", b"GIF89a"), ("html", b"<!doctype html>")]
 )

@@ -19,7 +19,7 @@ from t2t_core.plugins import installed
 from t2t_core.records import Response, Scored
 from t2t_core.registry import Spec
 from t2t_envs.frozen_lake.reported import reported_rows
-from t2t_leaderboard import board, defaults, html, markdown, runner
+from t2t_leaderboard import board, defaults, html, markdown, runner, submission
 from t2t_leaderboard.folder import read_bench
 from t2t_leaderboard.table import tabulate
 from t2t_leaderboard.wording import visible
@@ -86,6 +86,30 @@ def test_more_than_one_percent_of_errors_marks_a_row_incomplete(errors, incomple
     answers = [Scored(i, 0, r, testbed.verify(i, r.text)) for i, r in zip(found, responses, strict=True)]
     table = tabulate(testbed, answers, 1)["one digit"]
     assert table["incomplete"] is incomplete and table["answers"]["errors"] == errors
+
+
+def test_where_every_question_failed_it_is_a_failure(tmp_path):
+    out = tmp_path / "out"
+    result = bench("--policy", "adder:every=1", "--policy", "adder", "--out", out)
+    assert result.return_value == 1 and "no question to adder:every=1 was answered" in " ".join(result.stdout.split())
+    rows = {r["policy"]: r for r in load(out)["tables"][0]["rows"]}
+    assert rows["adder:every=1"]["incomplete"] and not rows["adder"]["incomplete"]
+    with pytest.raises(T2TError, match="the row is incomplete"):
+        submission.make(out, "none", tmp_path / "submissions", "adder:every=1")
+    assert submission.make(out, "all", tmp_path / "submissions", "adder").is_dir()
+    assert bench("--policy", "adder:every=10", "--out", out).return_value == 0, "errors among answers are asked again"
+    with pytest.raises(T2TError, match="the row is incomplete"):
+        submission.make(out, "some", tmp_path / "submissions", "adder:every=10")
+
+
+def test_replies_that_were_no_answer_count_into_tokens_and_cost():
+    testbed = addition.Addition()
+    lost = Response("", 10, 500, None, "error", "no choices", cost_usd=0.5)
+    response = Response("7", 10, 20, cost_usd=0.25, earlier=(lost, lost))
+    answers = [Scored(i, 0, response, testbed.verify(i, "7")) for i in testbed.load_set("one_digit").instances[:4]]
+    table = tabulate(testbed, answers, 1)["one digit"]
+    assert table["answers"]["tokens"] == 4 * 1020 and table["answers"]["cost_usd"] == pytest.approx(4 * 1.25)
+    assert table["total"]["tokens"]["value"] == 20, "a mean is of answers"
 
 
 def test_testbed_brings_its_options(tmp_path):

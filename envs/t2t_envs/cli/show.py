@@ -63,11 +63,12 @@ def show(
 
 @dataclass(frozen=True)
 class Shown:
-    """What is drawn: an instance, perhaps paths and their verdict."""
+    """What is drawn: an instance, perhaps paths and their verdict, and of a recorded answer what came with it (title, text)."""
 
     instance: Instance
     paths: Paths | None = None
     verdict: Verdict | None = None
+    notes: Sequence[tuple[str, str]] = ()
 
     def draw(self, form: str, still: bool, step: int | None, to_terminal: bool) -> str | bytes:
         from t2t_envs.frozen_lake import render_ansi, render_gif, render_html, render_svg
@@ -77,7 +78,7 @@ class Shown:
         if form == "gif":
             return render_gif(self.instance, self.paths)
         if form == "html":
-            return render_html(self.instance, self.paths, self.verdict)
+            return render_html(self.instance, self.paths, self.verdict, notes=self.notes)
         color = to_terminal and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         return self._heading() + render_ansi(self.instance, self.paths, step, color) + self._verdict()
 
@@ -101,6 +102,7 @@ class Shown:
             costs = ", ".join(f"{name.replace('_', ' ')} {cost}" for name, cost in verdict.costs.items())
             lines.append(f"valid, {optimal}; {costs}")
         lines += [fault.message for name, fault in verdict.faults.items() if name not in verdict.checks]
+        lines += [f"\n{title}:\n{text}" for title, text in self.notes]
         return plain_text("\n" + "\n".join(lines) + "\n")
 
 
@@ -138,10 +140,10 @@ def _instance(source: str | None, set_name: str | None, identity: str | None) ->
 def _answered(instance: Instance, path: Path) -> Shown:
     from t2t_envs.frozen_lake import parse_answer, verify
 
-    text = _recorded(instance, path) if path.suffix == ".jsonl" else _text(path)
+    text, notes = _recorded(instance, path) if path.suffix == ".jsonl" else (_text(path), [])
     found = parse_answer(text) or {}
     paths = {agent: cells for agent, cells in found.items() if isinstance(agent, int)}
-    return Shown(instance, paths, verify(instance, text))
+    return Shown(instance, paths, verify(instance, text), notes)
 
 
 def _text(path: Path) -> str:
@@ -153,15 +155,20 @@ def _text(path: Path) -> str:
     return data.decode(errors="replace")
 
 
-def _recorded(instance: Instance, path: Path) -> str:
-    """The last recorded text for this instance in a file of answers."""
-    text: str | None = None
+_NOTES = {"error": "what came instead of an answer", "detail": "what the server said beside it", "model": "the model that served"}
+_NOTES |= {"reasoning": "the model's reasoning"}
+
+
+def _recorded(instance: Instance, path: Path) -> tuple[str, list[tuple[str, str]]]:
+    """The last recorded text for this instance in a file of answers, and what came with it."""
+    record: Mapping[str, object] | None = None
     for line in jsonlines.read(path, torn=[]):
         if line.value.get("instance") == instance.id and isinstance(line.value.get("text"), str):
-            text = line.value["text"]
-    if text is None:
+            record = line.value
+    if record is None:
         raise T2TError(f"there is no answer to the instance {instance.id!r}", where=str(path), next="--id names another instance")
-    return text
+    notes = [(title, str(record[name])) for name, title in _NOTES.items() if isinstance(record.get(name), str)]
+    return str(record["text"]), notes
 
 
 def _write(drawing: str | bytes, form: str, out: Path | None) -> None:

@@ -16,6 +16,7 @@ from t2t_core.store import folders, jsonlines, paths
 _ID = ("id", "instance_id", "instance")
 _TEXT = ("text", "completion", "response", "answer")
 _KEPT = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "finish_reason", "error", "cost_usd")
+_BESIDE = {"model": str, "reasoning": str, "detail": str, "lasting": bool, "earlier": list}  # as a bench records them
 
 
 class StoredAnswers:
@@ -25,7 +26,8 @@ class StoredAnswers:
 
     Fields, the first present of each: `id`, `instance_id` or `instance`; `text`, `completion`, `response` or `answer`.
     Optional: `sample` (0 where absent), `tokens` or `completion_tokens`, `prompt_tokens`, `reasoning_tokens`,
-    `finish_reason`, `error`, `cost_usd`. Other fields are ignored, so the `answers.jsonl` of a bench folder is such a file.
+    `finish_reason`, `error`, `cost_usd`, `model`, `reasoning`. Other fields are ignored, so the `answers.jsonl` of a bench
+    folder is such a file.
 
     Two answers to one (id, sample), and a line that cannot be read, are an error with file and line. A torn last line and
     answers to instances that were not asked are warned of. An instance without a stored answer gets the error "no stored
@@ -66,6 +68,7 @@ class StoredAnswers:
 
     def _response(self, record: Mapping[str, Any], number: int) -> Response:
         kept = {name: record[name] for name in _KEPT if record.get(name) is not None}
+        kept |= {name: record[name] for name, kind in _BESIDE.items() if isinstance(record.get(name), kind)}
         if "tokens" in record:
             kept.setdefault("completion_tokens", record["tokens"])
         text = _first(record, _TEXT)
@@ -74,8 +77,10 @@ class StoredAnswers:
         where = f"{self._path}, line {number}"
         if not isinstance(text, str):
             raise T2TError("the line has no answer", where=where, cause=f"one of {', '.join(_TEXT)} must be a text")
-        if "error" in kept:
+        if "error" in kept and kept.get("finish_reason") != "aborted":
             kept["finish_reason"] = "error"
+        if text and kept.get("completion_tokens") == 0:
+            del kept["completion_tokens"]  # a text is never without tokens: the count was not filled in
         return read_response({"text": text, **kept}, where)
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:

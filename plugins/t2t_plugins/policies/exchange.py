@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from t2t_core.errors import T2TError
+from t2t_core.evaluation.evaluate import refuse_unpriced
 from t2t_core.records import Response, Task
 from t2t_plugins.policies.budget import Budget
 from t2t_plugins.policies.reply import Judged
@@ -156,6 +157,8 @@ class Exchange:
             await self._slots.acquire()
             response = await self._ask(client, position)
             self._results.put((position, response))
+            if self._usd is not None:
+                refuse_unpriced(response)  # before the next one is asked
             if response.error and self._patience.give_up and self._failed_in_a_row >= self._patience.give_up:
                 raise self._stopped(f"{self._failed_in_a_row} questions in a row failed", response.error)
 

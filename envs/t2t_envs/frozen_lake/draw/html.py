@@ -27,6 +27,7 @@ STYLE = f"""\
 body {{ margin: 0; padding: 1.5rem; background: var(--page); color: var(--ink); font: 16px/1.45 system-ui, sans-serif; }}
 main {{ max-width: 72rem; margin: auto; display: flex; flex-wrap: wrap; gap: 1.5rem; align-items: flex-start; }}
 h1 {{ max-width: 72rem; margin: 0 auto 1rem; font-size: 1.25rem; overflow-wrap: anywhere; }}
+pre {{ white-space: pre-wrap; overflow-wrap: anywhere; font-size: .85em; }}
 section {{ background: var(--card); border: 1px solid var(--line); border-radius: 14px; padding: 1rem; }}
 #stage {{ flex: 1 1 22rem; max-width: 42rem; }}
 #facts {{ flex: 1 1 18rem; min-width: 0; }}
@@ -90,12 +91,14 @@ def render_html(
     paths: Sequence[Sequence[Cell]] | Mapping[int, Sequence[Cell]] | None = None,
     verdict: Verdict | None = None,
     title: str = "",
+    notes: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """A whole page that plays the paths step by step, with the verdict's checks where one is given."""
+    """A whole page that plays the paths step by step, with the verdict's checks where one is given, and texts to unfold (title,
+    text)."""
     scene = Scene.of(instance, paths)
     heading = html.escape(title or f"MAPF-FrozenLake {instance.id}".strip())
     tokens = "".join(token(scene, a, 0, attributes=f' id="agent-{a}" class="move"') for a in range(instance.num_agents))
-    facts = _verdict(verdict) + _trajectories(scene)
+    facts = _verdict(verdict) + _trajectories(scene) + "".join(map(_note, notes))
     policy = f"default-src 'none'; script-src {_hash(SCRIPT)}; style-src {_hash(STYLE)}; base-uri 'none'; form-action 'none'"
     return f"""<!doctype html>
 <html lang="en">
@@ -126,6 +129,12 @@ def render_html(
 """
 
 
+def plain_text(text: str) -> str:
+    """Text from strangers as it may be printed: every control character but the newline and the tab is shown, not sent,
+    and so are the characters that turn the direction of writing."""
+    return "".join(ch if ch.isprintable() or ch in "\n\t" else f"\\x{ord(ch):02x}" for ch in text)
+
+
 def _hash(text: str) -> str:
     return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
@@ -138,6 +147,11 @@ def _data(scene: Scene) -> str:
     for step, conflict in scene.conflicts:
         conflicts[step] = sorted({*conflicts[step], *conflict.agents})
     return json.dumps({"places": places, "conflicts": conflicts}).replace("<", "\\u003c")
+
+
+def _note(note: tuple[str, str]) -> str:
+    title, text = (html.escape(plain_text(part)) for part in note)
+    return f"<details><summary>{title}</summary><pre>{text}</pre></details>"
 
 
 def _verdict(verdict: Verdict | None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..instance import Cell, Instance
-from .html import render_html
+from .html import plain_text, render_html
 from .image import render_gif, render_rgb
 from .scene import PALETTE, Scene, text_on
 from .svg import render_svg
@@ -32,12 +32,6 @@ def render_ansi(instance: Instance, paths: Paths | None = None, step: int | None
     if scene.paths and step is None:
         parts += [_table(scene, color), *_notes(scene)]
     return "\n".join(parts) + "\n"
-
-
-def plain_text(text: str) -> str:
-    """Text from strangers as it may be printed: every control character but the newline and the tab is shown, not sent,
-    and so are the characters that turn the direction of writing."""
-    return "".join(ch if ch.isprintable() or ch in "\n\t" else f"\\x{ord(ch):02x}" for ch in text)
 
 
 def _board(scene: Scene, step: int, color: bool) -> str:
