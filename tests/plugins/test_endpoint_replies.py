@@ -1,15 +1,16 @@
 """What a reply is: one table, for every server."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 from fake_server import FakeServer
-from odd_replies import GOOD, REPLIES, completion, error, ok, openai_error
+from odd_replies import GOOD, REPLIES, completion, delta, error, events, ok, openai_error
 
 from t2t_core.errors import T2TError
 from t2t_core.plugins import load
-from t2t_core.records import Sampling, Task
+from t2t_core.records import Message, Sampling, Task, Tool, ToolCall
 from t2t_plugins.policies import kinds
 from t2t_plugins.policies.client import HttpReply
 from t2t_plugins.policies.reply import Prices, judge
@@ -177,3 +178,70 @@ def test_replies_that_were_no_answer_are_on_record():
         (20, 140e-6, "error"), (20, 140e-6, "aborted")
     ]  # fmt: skip
     assert "(request 2 of 4)" in responses[0].earlier[1].error and responses[0].earlier[1].detail == GOOD[:9]
+
+
+CALLS = [{"id": "c1", "type": "function", "function": {"name": "move", "arguments": '{"to": 3}'}}]
+PIECES = [
+    {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "move", "arguments": '{"to"'}}]},
+    {"tool_calls": [{"index": 0, "function": {"arguments": ": 3}"}}]},
+]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        ok(completion(None, "tool_calls", message={"tool_calls": CALLS})),
+        ok(completion(None, "stop", message={"tool_calls": CALLS})),
+        events(*(delta(**piece) for piece in PIECES), delta("tool_calls")),
+    ],
+    ids=["tool_calls", "stop", "stream"],
+)
+def test_tool_calls_are_passed_on(reply):
+    found = judged(reply)
+    assert found.kind.name == "answer" and found.response.tool_calls == (ToolCall("c1", "move", '{"to": 3}'),)
+
+
+@pytest.mark.parametrize("calls", [{}, [1], [{}], [{"function": 1}], [{"function": {"name": 1}}], "x"])
+def test_tool_calls_that_are_none(calls):
+    assert judged(ok(completion(GOOD, message={"tool_calls": calls}))).response.tool_calls == ()
+
+
+@pytest.mark.parametrize("depth", [300, 900, 960, 990, 100_000])
+def test_deep_nesting_is_no_crash(depth):
+    nested = "[" * depth + "]" * depth
+    for text in ('{"error": {"message": %s}}', '{"error": {"message": "x", "metadata": {"a": %s}}}', '{"choices": %s}'):
+        for status in (200, 400):
+            assert judged((status, {}, (text % nested).encode())).kind.fault
+
+
+def test_a_stream_with_line_separators_in_its_text():
+    text = "one\u2028two\x85three"
+    event = json.dumps(delta("stop", content=text), ensure_ascii=False)
+    reply = (200, {}, f"data: {event}\n\ndata: [DONE]".encode())
+    assert judged(reply).response.text == text
+
+
+def test_arguments_that_are_no_text():
+    calls = [{"function": {"name": "move", "arguments": {"to": 3}}}, {"function": {"name": "wait"}}]
+    found = judged(ok(completion(None, message={"tool_calls": calls}))).response.tool_calls
+    assert found == (ToolCall("", "move", '{"to": 3}'), ToolCall("", "wait", "{}"))
+
+
+def test_a_conversation_is_sent_as_it_is():
+    messages = (
+        Message("system", "be brief"),
+        Message("user", "play"),
+        Message("assistant", "", (ToolCall("c1", "move", "{}"),)),
+        Message("tool", "done", tool_call_id="c1"),
+    )
+    tool = Tool("move", "move to a cell", {"type": "object", "properties": {"to": {"type": "integer"}}})
+    task = Task("i", 0, "done", None, 0, messages, 1, (tool,))
+    with FakeServer(lambda prompt, nth: "fine") as server:
+        policy = POLICIES.make("endpoint:m", base_url=server.url, **QUICK)
+        assert dict(policy.respond([task], Sampling()))[0].text == "fine"
+        body = server.requests[0]["body"]
+    function = {"name": "move", "description": "move to a cell", "parameters": tool.parameters}
+    assert body["tools"] == [{"type": "function", "function": function}]
+    assert [m["role"] for m in body["messages"]] == ["system", "user", "assistant", "tool"]
+    assert body["messages"][2]["tool_calls"][0]["function"] == {"name": "move", "arguments": "{}"}
+    assert body["messages"][3] == {"role": "tool", "content": "done", "tool_call_id": "c1"}

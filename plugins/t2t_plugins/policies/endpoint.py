@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,8 @@ from t2t_plugins.policies.providers import ACCOUNT, PROVIDERS, THINKING, check_p
 from t2t_plugins.policies.reply import Judged, Prices, fault, judge
 
 _KEYS = ("api_key", "apikey", "key", "token", "api_token", "secret", "password", "authorization")
-_OURS = ("model", "messages", "stream", "n")  # of the request body; extra_body must not change them
+_OURS = ("model", "messages", "tools", "stream", "n")  # of the request body; extra_body must not change them
+_TEMPLATE = 32  # tokens at most that a server puts around a message
 
 
 def _body(text: str) -> dict[str, Any]:
@@ -142,7 +143,7 @@ class Endpoint:
             return ChatClient(self._base_url, self._key, timeout, max_bytes, self._proxy, self._headers())
 
         async def ask(client: ChatClient, task: Task) -> Judged:
-            request = {"model": self._model, "messages": messages_of(task), **body}
+            request = {"model": self._model, **conversation(task), **body}
             try:
                 reply = await client.post(json.dumps(request).encode())
             except Unreachable as error:
@@ -169,8 +170,8 @@ class Endpoint:
         """The most that a question can cost, where prices are known and the answer is limited: a token is at least a byte."""
         if "max_tokens" in self._settings:
             return None
-        asked = sum(len(str(value).encode()) + 16 for message in messages_of(task) for value in message.values())
-        return self._prices.cost(asked + 64, sampling.max_tokens)
+        asked = len(json.dumps(conversation(task), ensure_ascii=False).encode("utf-8", "replace"))
+        return self._prices.cost(asked + _TEMPLATE * (1 + len(task.messages)), sampling.max_tokens)
 
     def _request(self, sampling: Sampling) -> dict[str, Any]:
         """The request body without model and message."""
@@ -216,9 +217,12 @@ class Endpoint:
         return f"Endpoint({self._provider.name}:{self._model} at {self._base_url})"
 
 
-def messages_of(task: Task) -> list[dict[str, Any]]:
-    """The conversation as the server gets it."""
-    return [{"role": "user", "content": task.prompt}]
+def conversation(task: Task) -> dict[str, Any]:
+    """The part of the request body that differs from question to question."""
+    body: dict[str, Any] = {"messages": [message.to_dict() for message in task.messages]}
+    if task.tools:
+        body["tools"] = [{"type": "function", "function": asdict(tool)} for tool in task.tools]
+    return body
 
 
 def _prices_of(path: Path, *names: str) -> Prices:

@@ -8,7 +8,6 @@ though nobody asked for one, is read.
 from __future__ import annotations
 
 import email.utils
-import json
 import math
 import re
 import time
@@ -16,17 +15,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from t2t_core.records import Response
+from t2t_core.records import Response, ToolCall
 from t2t_core.registry import plain
-from t2t_core.store import jsonlines
-from t2t_plugins.policies import kinds
+from t2t_plugins.policies import bodies, kinds
+from t2t_plugins.policies.bodies import MAX_CALLS, REASONING
 from t2t_plugins.policies.client import HttpReply
 from t2t_plugins.policies.kinds import Kind
 
+_MOST = 1 << 20  # characters of a tool call's arguments
 _MAX_COUNT = 10**9  # tokens; more is nonsense
 _SHOWN = 300  # characters of a server's message
-_ENCODINGS = ("utf-8", "utf-16", "utf-32", "iso-8859-1", "latin-1", "windows-1252", "us-ascii")
-_REASONING = ("reasoning_content", "reasoning", "thinking")  # DeepSeek and SGLang; OpenRouter, Ollama and vLLM; a few gateways
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:ms|[smh]))+")
 _PIECE = re.compile(r"([0-9.]+)(ms|[smh])")
@@ -80,11 +78,11 @@ def judge(reply: HttpReply, prices: Prices, redact: Callable[[str], str] = uncha
         redact: takes the key out of a text.
     """
     if not 200 <= reply.status < 300:
-        return _error(reply.status, _parsed(reply), reply, redact)
+        return _error(reply.status, bodies.parsed(reply), reply, redact)
     if reply.cut:
         what = f"the reply is longer than {len(reply.body)} bytes"
         return fault(kinds.LASTING, what, "a larger max_bytes=", billed_unknown=True)
-    data = _parsed(reply)
+    data = bodies.parsed(reply)
     if not isinstance(data, Mapping):
         start = reply.body.lstrip()[:15].lower()
         if start.startswith((b"<!doctype", b"<html")):
@@ -124,7 +122,7 @@ class _Completion:
 
     def _of(self, message: Mapping[str, Any], finish: str, kind: Kind | None) -> Judged:
         facts = self._facts(message)
-        text, calls, refusal = facts.text, message.get("tool_calls"), message.get("refusal")
+        text, calls, refusal = facts.text, facts.tool_calls, message.get("refusal")
         if not text and not calls and isinstance(refusal, str) and refusal:
             text, kind = self.redact(_whole(refusal)), kinds.REFUSAL
         if kind is None:
@@ -156,7 +154,7 @@ class _Completion:
     def _facts(self, message: Mapping[str, Any]) -> Response:
         """Everything the reply tells, answered or not."""
         text, thoughts = _content(message.get("content"))
-        reasoning = next((m for m in (message.get(n) for n in _REASONING) if isinstance(m, str) and m), None) or thoughts
+        reasoning = next((m for m in (message.get(n) for n in REASONING) if isinstance(m, str) and m), None) or thoughts
         model = self.data.get("model")
         prompt, completion, hidden = _usage(self.data.get("usage"), bool(text))
         cost = self.prices.cost(prompt, completion)
@@ -170,7 +168,19 @@ class _Completion:
             cost_usd=cost,
             model=plain(self.redact(model), 200) or None if isinstance(model, str) else None,
             reasoning=self.redact(_whole(reasoning)) if reasoning else None,
+            tool_calls=tuple(self._calls(message.get("tool_calls"))),
         )
+
+    def _calls(self, calls: Any) -> Iterator[ToolCall]:
+        """The tools that the model wants to use. Arguments are JSON as text; some servers send the value itself."""
+        for call in calls[:MAX_CALLS] if isinstance(calls, list) else ():
+            function = call.get("function") if isinstance(call, Mapping) else None
+            if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+                continue
+            arguments = function.get("arguments")
+            text = arguments if isinstance(arguments, str) else bodies.dumped({} if arguments is None else arguments, _MOST)
+            name = call.get("id") if isinstance(call.get("id"), str) else ""
+            yield ToolCall(self.redact(_whole(name)), self.redact(_whole(function["name"])), self.redact(_whole(text)))
 
 
 _FACTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cost_usd", "model", "reasoning")
@@ -271,10 +281,10 @@ def _error_of(reply: Any) -> _Error:
         return _Error()
     message = next((error[n] for n in ("message", "detail", "msg") if error.get(n)), "")
     if not isinstance(message, str):  # FastAPI's list of what is wrong with a request
-        message = json.dumps(message)[:4000]
+        message = bodies.dumped(message, 4000)
     words = [error.get(name) for name in ("code", "type", "param", "status", "err_type")]
     inner = error.get("innererror", error.get("metadata"))
-    words.append(json.dumps(inner)[:2000] if isinstance(inner, Mapping) else None)
+    words.append(bodies.dumped(inner, 2000) if isinstance(inner, Mapping) else None)
     codes = [error.get("code"), error.get("status_code"), error.get("status")]
     status = next((int(str(c)) for c in codes if type(c) in (int, str) and re.fullmatch("[1-5][0-9][0-9]", str(c))), None)
     said = " ".join([message, *(str(w)[:2000] for w in words if type(w) in (int, str))]).strip()
@@ -284,7 +294,7 @@ def _error_of(reply: Any) -> _Error:
 def _error(status: int, parsed: Any, reply: HttpReply, redact: Callable[[str], str]) -> Judged:
     """An error reply, or the error inside a 200."""
     error = _error_of(parsed)
-    raw = "" if error.said else _decoded(reply)[: 4 * _SHOWN]
+    raw = "" if error.said else bodies.decoded(reply)[: 4 * _SHOWN]
     kind, remedy = kinds.of_error(status, error.said or raw)
     shown = plain(redact(error.message or error.said or raw), _SHOWN)
     if 300 <= status < 400:
@@ -333,67 +343,6 @@ def _retry_delays(parsed: Any) -> Iterator[str]:
     for one in details if isinstance(details, list) else ():
         if isinstance(one, Mapping) and isinstance(one.get("retryDelay"), str):
             yield one["retryDelay"]
-
-
-# --- bytes
-
-
-def _decoded(reply: HttpReply) -> str:
-    """The body as text, in the encoding it names or shows; a byte that does not fit becomes a question mark of its own."""
-    _, _, rest = reply.headers.get("content-type", "").lower().partition("charset=")
-    named = rest.partition(";")[0].strip(" \"'")
-    encoding = named if named in _ENCODINGS else json.detect_encoding(reply.body)
-    return reply.body.decode(encoding, "replace").lstrip("\ufeff")
-
-
-def _parsed(reply: HttpReply) -> Any:
-    """The body's JSON, None where it holds none. More is allowed than in files: NaN (as None), and doubled keys."""
-    text = _decoded(reply)
-    try:
-        return _lenient.decode(text)
-    except (ValueError, RecursionError):
-        return _streamed(text) if text.startswith("data:") or "\ndata:" in text else None
-
-
-def _integer(text: str) -> int | None:
-    return int(text) if len(text) <= jsonlines.MAX_DIGITS else None
-
-
-_lenient = json.JSONDecoder(parse_int=_integer, parse_constant=lambda name: None)
-
-
-def _streamed(text: str) -> Any:
-    """A stream of server-sent events, sent though nobody asked for one, as the completion that it spells; else None."""
-    whole: dict[str, Any] = {}
-    pieces: dict[str, list[str]] = {}
-    finish: Any = None
-    for line in text.splitlines():
-        event = _event(line)
-        whole.update({name: value for name, value in event.items() if value is not None and name != "choices"})
-        choices = event.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
-        if isinstance(choice.get("message"), Mapping):
-            return event
-        delta = choice.get("delta")
-        for name, piece in delta.items() if isinstance(delta, Mapping) else ():
-            if name in ("content", "refusal", *_REASONING) and isinstance(piece, str):
-                pieces.setdefault(name, []).append(piece)
-        finish = choice.get("finish_reason") or finish
-    if not pieces and not finish:
-        return whole or None
-    message = {name: "".join(parts) for name, parts in pieces.items()}
-    whole_stream = finish or "[DONE]" in text[-20:]
-    choice = {"message": message, "finish_reason": finish if whole_stream else "abort", "error": whole.pop("error", None)}
-    return {**whole, "choices": [choice]}
-
-
-def _event(line: str) -> Mapping[str, Any]:
-    """The object in one line of a stream; an empty one where there is none."""
-    try:
-        value = _lenient.decode(line[5:].strip()) if line.startswith("data:") else None
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, Mapping) else {}
 
 
 def _whole(text: str) -> str:
