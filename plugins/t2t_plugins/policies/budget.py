@@ -26,6 +26,7 @@ class Budget:
     _requests: int = 0
     _dearest: float = 0.0
     _learnt: bool = False  # whether a reply has said what it cost
+    _closed: bool = False
     _settled: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def take(self, most: float | None) -> float:
@@ -39,7 +40,7 @@ class Budget:
         """
         if self.usd is None:
             return 0.0
-        while True:
+        while not self._closed:
             reserve = max(most or 0.0, self._dearest)
             gone = self.spent + self.unknown
             fits = gone < self.usd and gone + self._under_way + reserve <= self.usd
@@ -51,6 +52,11 @@ class Budget:
                 raise BudgetSpent(self._why(reserve))
             self._settled.clear()
             await self._settled.wait()
+        raise BudgetSpent("the evaluation has ended")
+
+    def close(self) -> None:
+        """Let nothing more through: what waits must not slip in before it is told that the evaluation has ended."""
+        self._closed = True
 
     def settle(self, reserve: float, cost: float | None, unknown: bool) -> None:
         """A request has ended. cost: what it cost, as far as is known; unknown: it may have cost something that nobody said."""

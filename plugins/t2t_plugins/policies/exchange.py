@@ -158,9 +158,16 @@ class Exchange:
             response = await self._ask(client, position)
             self._results.put((position, response))
             if self._usd is not None:
-                refuse_unpriced(response)  # before the next one is asked
+                self._refuse_unpriced(response)
             if response.error and self._patience.give_up and self._failed_in_a_row >= self._patience.give_up:
                 raise self._stopped(f"{self._failed_in_a_row} questions in a row failed", response.error)
+
+    def _refuse_unpriced(self, response: Response) -> None:
+        try:
+            refuse_unpriced(response)
+        except T2TError:
+            self._budget.close()  # before the next one is asked
+            raise
 
     async def _ask(self, client: Any, position: int) -> Response:
         """The answer, or the last failure as a response with `error`; with the replies before it that may have cost something."""
