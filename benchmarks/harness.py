@@ -29,7 +29,9 @@ from typing import Any
 
 from measuring import arguments, pin, spread, text, write
 
-from t2t_core.evaluation.evaluate import Evaluation, Tasks, evaluate
+from t2t_core.evaluation.evaluate import evaluate
+from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.turns import Tasks
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import Response, Sampling, Task

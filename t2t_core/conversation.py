@@ -46,11 +46,11 @@ def shown(testbed: AnyTestbed, first: Sequence[Message], messages: Sequence[Mess
     return whole[-1:] if format in testbed.memoryless else whole
 
 
-def judge(testbed: AnyTestbed, instance: Any, messages: Sequence[Message]) -> Verdict:
-    """The testbed's verdict of all that was said after the opening."""
+def judge(testbed: AnyTestbed, instance: Any, messages: Sequence[Message], format: str = "") -> Verdict:
+    """The testbed's verdict of all that was said after the opening, in a conversation of that prompt format."""
     if testbed.turns > 1:
-        return testbed.verify(instance, tuple(messages))
-    return testbed.verify(instance, messages[-1].content if messages else "")
+        return testbed.verify(instance, tuple(messages), format)
+    return testbed.verify(instance, messages[-1].content if messages else "", format)
 
 
 def play(

@@ -122,7 +122,8 @@ class Policy(Protocol):
 
         `tasks` may grow while you answer: the next turn of a conversation is appended when its answer has been yielded. A
         policy that keeps several requests in flight looks at `len(tasks)` again after each answer, so that a finished game
-        makes room for the next; one that looks once is asked again for the rest."""
+        makes room for the next, and has an attribute `open_at_once`, how many conversations keep it busy; one that looks
+        once is asked again for the rest."""
         ...
 
     def describe(self) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ into JSON with `to_dict()`.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,11 @@ class Tool:
     name: str
     description: str
     parameters: Mapping[str, Json]
+
+    def to_dict(self) -> dict[str, Json]:
+        """The tool as chat models and their servers take it."""
+        function = {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
+        return {"type": "function", "function": function}
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,9 @@ class Task:
     def __post_init__(self) -> None:
         if not self.messages:
             object.__setattr__(self, "messages", (Message("user", self.prompt),))
+        elif self.messages[-1].content != self.prompt:  # `replace(task, prompt=...)` words the last message anew
+            last = dataclasses.replace(self.messages[-1], content=self.prompt)
+            object.__setattr__(self, "messages", (*self.messages[:-1], last))
 
 
 @dataclass(frozen=True)

@@ -162,8 +162,9 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
         the instance's own seed and the state that the messages led to."""
         return ()
 
-    def verify(self, instance: InstanceT, answer: Any) -> Verdict:
-        """The verdict of an answer: its text where `turns` is 1, else all the messages after the opening."""
+    def verify(self, instance: InstanceT, answer: Any, format: str = "") -> Verdict:
+        """The verdict of an answer: its text where `turns` is 1, else all the messages after the opening. `format` is the
+        prompt format in which it was asked, "" where that is not known."""
         ...
 
     def reward_terms(self, instance: InstanceT, verdict: Verdict) -> Mapping[str, float]:

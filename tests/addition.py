@@ -96,7 +96,7 @@ class Addition(Testbed):
     def reward_terms(self, instance, verdict):
         return {"near": float(verdict.valid)}
 
-    def verify(self, instance, text):
+    def verify(self, instance, text, format=""):
         match = re.fullmatch(r"\s*(-?[0-9]{1,9})\s*", text)
         if not match:
             return Verdict({"number": False, "near": False}, False, False, None)

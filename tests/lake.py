@@ -138,7 +138,7 @@ class Lake(Testbed[Number, Setting, Wanted]):
     def prompt(self, instance: Number, format: str) -> str:
         return f"Repeat {instance.number}"
 
-    def verify(self, instance: Number, text: str) -> Verdict:
+    def verify(self, instance: Number, text: str, format: str = "") -> Verdict:
         parsable = text.strip().isdigit()
         right = parsable and int(text) == instance.answer
         faults = {} if right else {"right": Fault("another number")}

@@ -9,7 +9,8 @@ from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS
-from t2t_core.evaluation.evaluate import Evaluation, scored
+from t2t_core.evaluation.evaluate import scored
+from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.stats import Difference, holm, paired_difference
 from t2t_core.records import Metric, Scored
 from t2t_core.store import jsonlines

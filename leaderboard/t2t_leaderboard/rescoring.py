@@ -11,8 +11,9 @@ from typing import Any
 
 from t2t_core._version import __version__
 from t2t_core.errors import T2TError
-from t2t_core.evaluation.answers import ANSWERS, LOG, AnswerIndex, read_response, response_record, verdict_record
-from t2t_core.evaluation.evaluate import Evaluation
+from t2t_core.evaluation.answers import ANSWERS, LOG, AnswerIndex, read_response, read_turns, response_record, verdict_record
+from t2t_core.evaluation.evaluate import read_conversation
+from t2t_core.evaluation.questions import Evaluation
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import InstanceSet
 from t2t_core.store import folders, jsonlines
@@ -130,7 +131,8 @@ def named_set(testbed: AnyTestbed, one: Mapping[str, Any]) -> InstanceSet | None
 
 def answer_problems(evaluation: Evaluation, path: SafePath) -> Iterator[str]:
     """Every answer of an export: foreign, missing, doubled or out of order, and verdicts that do not follow from the text."""
-    asked = {(i.id, sample): i for i in evaluation.instances for sample in range(evaluation.samples)}
+    every = ((i.id, sample) for i in evaluation.instances for sample in range(evaluation.samples))
+    asked = {name: index for index, name in enumerate(every)}
     order = iter(asked)
     seen: set[tuple[Any, Any]] = set()
     disordered = False
@@ -147,8 +149,8 @@ def answer_problems(evaluation: Evaluation, path: SafePath) -> Iterator[str]:
                 continue
             seen.add(name)
             disordered = disordered or name != next(order)
-            response = read_response(line.value, where)
-            verdict = verdict_record(evaluation.testbed.verify(asked[name], response.text))
+            _, messages = read_conversation(evaluation, asked[name], line.value, where)
+            verdict = verdict_record(evaluation.verdict(asked[name], messages))
             if line.value.get("verdict") != verdict:
                 yield f"{where}: the recorded verdict on {shown} does not follow from the text: {_differing(line.value, verdict)}"
     except T2TError as error:
@@ -175,7 +177,8 @@ def _log_problems(evaluation: Evaluation, row: Row) -> Iterator[str]:
         yield f"{log_path}: the log is missing"
         return
     try:
-        with closing(AnswerIndex(log_path, [i.id for i in evaluation.instances], evaluation.samples)) as log:
+        ids = [instance.id for instance in evaluation.instances]
+        with closing(AnswerIndex(log_path, ids, evaluation.samples, evaluation.testbed.turns)) as log:
             yield from (f"{log_path}: {note}" for note in log.notes)
             for index, line in enumerate(jsonlines.read(path)):
                 logged = log.response(index)
@@ -184,8 +187,14 @@ def _log_problems(evaluation: Evaluation, row: Row) -> Iterator[str]:
                     yield f"{path}, line {line.number}: the answer is not the one in {LOG}"
                 elif not logged and not line.value.get("error"):
                     yield f"{path}, line {line.number}: an answer that {LOG} does not have"
+                elif logged and evaluation.testbed.turns > 1 and log.turns(index) != _turns(line.value, path):
+                    yield f"{path}, line {line.number}: the conversation is not the one in {LOG}"
     except T2TError as error:
         yield f"{error.where or log_path}: {error.what}"
+
+
+def _turns(record: Mapping[str, Any], path: SafePath) -> list[Any]:
+    return read_turns(record.get("turns"), str(path))
 
 
 def _board_problems(bench: Bench, made: Mapping[str, Any]) -> Iterator[str]:

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import Progress
-from t2t_core.evaluation.evaluate import Evaluation, Outcome, evaluate, read_sampling
+from t2t_core.evaluation.evaluate import Outcome, evaluate, read_sampling
+from t2t_core.evaluation.questions import Evaluation
 from t2t_core.hookspecs import AnyTestbed, Policy
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling

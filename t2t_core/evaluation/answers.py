@@ -8,12 +8,13 @@ import re
 import time
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from t2t_core.conversation import total
 from t2t_core.errors import T2TError
-from t2t_core.records import Response, Verdict
+from t2t_core.records import Message, Response, ToolCall, Verdict
 from t2t_core.store import folders, jsonlines, paths
 from t2t_core.store.paths import SafePath
 
@@ -51,17 +52,20 @@ class Progress:
 class AnswerIndex:
     """Where each answer lies in an append-only log, read without changing anything. Texts stay on disk.
 
-    `notes` says what was found on the way, e.g. a torn last line; T2TError names file and line of anything worse.
+    A conversation of several turns has a line for each. `notes` says what was found on the way, e.g. a torn last line;
+    T2TError names file and line of anything worse.
     """
 
-    def __init__(self, path: Path | SafePath, ids: Sequence[str], samples: int) -> None:
-        self.path, self._ids, self._samples = path, ids, samples
+    def __init__(self, path: Path | SafePath, ids: Sequence[str], samples: int, turns: int = 1) -> None:
+        self.path, self._ids, self._samples, self._most = path, ids, samples, turns
         self._position = {id: i for i, id in enumerate(ids)}
         total = len(ids) * samples
         self._offsets = array("q", [-1]) * total
         self._failed = bytearray(total)
         self._tries = bytearray(total)  # that ended in an error, up to 255
         self._billed: dict[int, list[int]] = {}  # where the failed replies to a question lie that cost something
+        self._turns: dict[int, list[int]] = {}  # where the turns of a conversation lie that came without an error
+        self._open = bytearray(total)  # conversations that go on
         self.progress = Progress(total)
         self.torn: list[jsonlines.Torn] = []
         if path.exists():
@@ -81,10 +85,21 @@ class AnswerIndex:
                 cause="the log belongs to another set of instances, or was edited by hand",
                 next="give another --out",
             )
-        self._note(position * self._samples + sample, line.offset, read_response(record, where))
+        index, response = position * self._samples + sample, read_response(record, where)
+        if self._most > 1 and record.get("turn") != len(self._turns.get(index, ())):
+            raise T2TError(
+                f"turn {ascii(record.get('turn'))[:20]} of {self._ids[position]} does not follow what was said before",
+                where=where,
+                cause="the log was edited by hand, or belongs to a task of one turn",
+                next="give another --out",
+            )
+        self._note(index, line.offset, response, goes_on=bool(record.get("replies")))
 
-    def _note(self, index: int, offset: int, response: Response) -> None:
+    def _note(self, index: int, offset: int, response: Response, goes_on: bool = False) -> None:
         self._offsets[index], self._failed[index] = offset, response.error is not None
+        if self._most > 1 and response.error is None:
+            self._turns.setdefault(index, []).append(offset)
+            self._open[index] = goes_on
         if response.error is not None:
             self._tries[index] = min(255, self._tries[index] + 1)
             if response.completion_tokens is not None or response.cost_usd is not None:
@@ -95,22 +110,41 @@ class AnswerIndex:
     def missing(self) -> array[int]:
         """The questions without an answer, errors included: in order, but those that failed least often first, so that an
         evaluation that some questions end does not end at the same ones again."""
-        missing = [i for i, offset in enumerate(self._offsets) if offset < 0 or self._failed[i]]
+        missing = [i for i, offset in enumerate(self._offsets) if offset < 0 or self._failed[i] or self._open[i]]
         return array("q", sorted(missing, key=self._tries.__getitem__))
 
+    def turns(self, index: int) -> list[tuple[Response, tuple[Message, ...]]]:
+        """The policy's turns of that conversation so far, each with what the environment replied, read from disk."""
+        return [self._read_turn(offset) for offset in self._turns.get(index, ())]
+
+    def _read_turn(self, offset: int) -> tuple[Response, tuple[Message, ...]]:
+        record = self._line(offset)
+        return read_response(record, str(self.path)), read_messages(record.get("replies"), str(self.path))
+
     def response(self, index: int) -> Response | None:
-        """The last answer to that question, read from disk, with the failed replies before it that cost something."""
+        """The last answer to that question, read from disk, with the failed replies before it that cost something. Of a
+        conversation it sums the turns up; one that stopped half way has an error."""
         offset = self._offsets[index]
         if offset < 0:
             return None
         earlier = [replace(self._read(o), text="", reasoning=None) for o in self._billed.get(index, ()) if o != offset]
-        return replace(self._read(offset), earlier=tuple(earlier)) if earlier else self._read(offset)
+        last = self._read(offset)
+        if self._most > 1:
+            said = [self._read(o) for o in self._turns.get(index, ())]
+            last = total([*said, last] if self._failed[index] else said)
+            if self._open[index] and not self._failed[index]:
+                last = replace(last, error="the conversation is not over", finish_reason="error")
+        return replace(last, earlier=tuple(earlier)) if earlier else last
 
     def _read(self, offset: int) -> Response:
+        return read_response(self._line(offset), str(self.path))
+
+    def _line(self, offset: int) -> dict[str, Any]:
         if self._reader is None:
             self._reader = paths.open_plain(self.path)
         self._reader.seek(offset)
-        return read_response(jsonlines.loads(self._reader.readline()), str(self.path))
+        line: dict[str, Any] = jsonlines.loads(self._reader.readline())
+        return line
 
     def close(self) -> None:
         if self._reader is not None:
@@ -120,34 +154,46 @@ class AnswerIndex:
 class AnswerLog(AnswerIndex):
     """The log of one row, open for appending; a torn last line is cut off."""
 
-    def __init__(self, path: Path | SafePath, ids: Sequence[str], samples: int) -> None:
-        super().__init__(path, ids, samples)
+    def __init__(self, path: Path | SafePath, ids: Sequence[str], samples: int, turns: int = 1) -> None:
+        super().__init__(path, ids, samples, turns)
         self._secrets = _secrets()
         self._appender = jsonlines.Appender(path, self.torn[0] if self.torn else None)
 
-    def append(self, index: int, response: Response) -> None:
+    def append(self, index: int, response: Response, answer: Sequence[Message] = ()) -> None:
         """Record one answer, and each reply before it that was none as a line of its own; it is on its way to the disk when
-        this returns."""
+        this returns. In a conversation it is one turn, and `answer` what the environment says to it: nothing where it ends."""
         position, sample = divmod(index, self._samples)
         replies = (*response.earlier, replace(response, earlier=())) if response.earlier else (response,)
-        for reply in map(self._without_secrets, replies):
+        for reply in map(self.without_secrets, replies):
             record = {"instance": self._ids[position], "sample": sample, **response_record(reply)}
+            if self._most > 1:
+                record["turn"] = len(self._turns.get(index, ()))
+                record["replies"] = [m.to_dict() for m in answer] if reply.error is None else []
             offset = self._appender.append({**record, "seconds": reply.seconds, "at": folders.now()})
-            self._note(index, offset, reply)
+            self._note(index, offset, reply, goes_on=bool(answer))
+        if self._open[index] and not self._failed[index]:
+            return
         self.progress.done += 1
         self.progress.asked += 1
         self.progress.errors += reply.error is not None
         self.progress.last_error = reply.error or self.progress.last_error
 
-    def _without_secrets(self, response: Response) -> Response:
-        """An endpoint may echo a key in whatever it sends; a key is never written."""
+    def without_secrets(self, response: Response) -> Response:
+        """An endpoint may echo a key in whatever it sends; a key is never written, and no environment answers to one."""
         cleaned: dict[str, Any] = {}
         for field_name in _TEXTS:
             text = getattr(response, field_name)
-            for name, secret in self._secrets.items() if text else ():
-                if secret in text:
-                    text = cleaned[field_name] = text.replace(secret, f"[{name}]")
+            if text and (redacted := self._redacted(text)) != text:
+                cleaned[field_name] = redacted
+        if response.tool_calls:
+            parts = ((self._redacted(text) for text in (c.id, c.name, c.arguments)) for c in response.tool_calls)
+            cleaned["tool_calls"] = tuple(ToolCall(*part) for part in parts)
         return replace(response, **cleaned) if cleaned else response
+
+    def _redacted(self, text: str) -> str:
+        for name, secret in self._secrets.items():
+            text = text.replace(secret, f"[{name}]")
+        return text
 
     def close(self) -> None:
         super().close()
@@ -170,6 +216,8 @@ def response_record(response: Response) -> dict[str, Any]:
     """What is exported of a response: everything that does not depend on when it came."""
     record = {name: getattr(response, name) for name in _ALWAYS}
     record.update({name: getattr(response, name) for name in _WHERE_KNOWN if getattr(response, name)})
+    if response.tool_calls:
+        record["tool_calls"] = [asdict(call) for call in response.tool_calls]
     if response.earlier:
         record["earlier"] = [response_record(reply) for reply in response.earlier]
     return record
@@ -184,6 +232,8 @@ def read_response(record: Mapping[str, Any], where: str) -> Response:
         flat = [e for e in earlier if isinstance(e, Mapping) and "earlier" not in e]
         fault = "list of earlier replies holds something else" if len(flat) < len(earlier) else None
         known["earlier"] = tuple(read_response(e, where) for e in flat)
+    if not fault and "tool_calls" in known:
+        known["tool_calls"] = read_calls(known["tool_calls"], where)
     fault = fault or response_fault(Response(**{"text": None, **known}))
     if fault:
         raise T2TError(f"the answer's {fault}", where=where, cause="the file was damaged or edited by hand")
@@ -209,7 +259,42 @@ def response_fault(response: Response) -> str | None:
             return f"{name} is not a number of at least 0"
     if type(response.lasting) is not bool:
         return "lasting is not True or False"
+    calls = response.tool_calls
+    if not isinstance(calls, list | tuple) or not all(isinstance(call, ToolCall) and _texts(call) for call in calls):
+        return "tool calls are not all ToolCalls of texts"
     return _earlier_fault(response.earlier)
+
+
+def _texts(call: ToolCall) -> bool:
+    return all(isinstance(value, str) for value in (call.id, call.name, call.arguments))
+
+
+def read_calls(value: Any, where: str) -> tuple[ToolCall, ...]:
+    """Tool calls as they stand in a line: each an object of the texts id, name and arguments."""
+    rows = [row for row in value if isinstance(row, Mapping)] if isinstance(value, list | tuple) else []
+    if not isinstance(value, list | tuple) or len(rows) < len(value) or any(set(r) != {"id", "name", "arguments"} for r in rows):
+        raise T2TError("the answer's tool calls are not what was written", where=where, cause="the file was edited by hand")
+    return tuple(ToolCall(row["id"], row["name"], row["arguments"]) for row in rows)
+
+
+def read_messages(value: Any, where: str) -> tuple[Message, ...]:
+    """The environment's messages in a line of a log or an export; T2TError where they are none."""
+    messages = []
+    for row in value if isinstance(value, list) else [None]:
+        data = row if isinstance(row, Mapping) else {}
+        role, content, call = (data.get(name) for name in ("role", "content", "tool_call_id"))
+        message = Message(str(role), str(content), (), call)
+        if role not in ("user", "tool", "system") or message.to_dict() != data or not isinstance(call, str | None):
+            raise T2TError("the environment's replies are not what was written", where=where, cause="the file was edited by hand")
+        messages.append(message)
+    return tuple(messages)
+
+
+def read_turns(value: Any, where: str) -> list[tuple[Response, tuple[Message, ...]]]:
+    """The turns of a conversation in a line of an export, each with what the environment replied."""
+    if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
+        raise T2TError("the conversation's turns are missing", where=where, cause="the file was edited by hand")
+    return [(read_response(row, where), read_messages(row.get("replies"), where)) for row in value]
 
 
 def _earlier_fault(earlier: Any) -> str | None:

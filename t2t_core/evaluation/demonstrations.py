@@ -19,7 +19,8 @@ from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, Progress, verdict_record
-from t2t_core.evaluation.evaluate import Evaluation, evaluate, read_sampling, scored
+from t2t_core.evaluation.evaluate import evaluate, read_sampling, scored
+from t2t_core.evaluation.questions import Evaluation
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling, Scored, Verdict

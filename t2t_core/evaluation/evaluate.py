@@ -8,14 +8,14 @@ policy its bytes are those of an undisturbed run.
 
 from __future__ import annotations
 
-import hashlib
 import traceback
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
+from t2t_core.conversation import said
 from t2t_core.errors import BudgetSpent, T2TError
 from t2t_core.evaluation.answers import (
     ANSWERS,
@@ -23,84 +23,22 @@ from t2t_core.evaluation.answers import (
     AnswerLog,
     Progress,
     read_response,
+    read_turns,
     response_fault,
     response_record,
     verdict_record,
 )
-from t2t_core.hookspecs import AnyTestbed, Policy
-from t2t_core.records import Response, Sampling, Scored, Task
+from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.turns import Questions, Tasks, broken
+from t2t_core.hookspecs import Policy
+from t2t_core.records import Message, Response, Sampling, Scored
 from t2t_core.registry import Spec, plain
-from t2t_core.seeding import key
 from t2t_core.settings import integer, number, one_of, read_settings
 from t2t_core.store import folders, jsonlines
 from t2t_core.store.paths import SafePath
 
 MAX_TEXT = 16_000_000  # characters of one answer; longer ones are cut and recorded as an error
 _THINKING = {"on": True, "true": True, "off": False, "false": False}
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What is asked: instances in their order, each `samples` times, with one prompt format and one way of sampling."""
-
-    testbed: AnyTestbed
-    instances: Sequence[Any]
-    samples: int = 1
-    sampling: Sampling = field(default_factory=Sampling)
-    prompt_format: str = ""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.samples < 1:
-            raise T2TError(f"an instance needs at least one answer, not {self.samples}")
-        formats = self.testbed.prompt_formats
-        if not self.prompt_format:
-            object.__setattr__(self, "prompt_format", formats[0])
-        elif self.prompt_format not in formats:
-            raise T2TError(f"there is no prompt format {ascii(self.prompt_format)[:60]}", cause=f"known: {', '.join(formats)}")
-        seen: set[str] = set()
-        for instance in self.instances:
-            if instance.id in seen or not instance.id:
-                what = f"the instance id {instance.id!r} occurs twice" if instance.id else "an instance has no id"
-                raise T2TError(what, cause="answers are recorded under the instance's id", next="give each instance its own")
-            seen.add(instance.id)
-
-    def __len__(self) -> int:
-        return len(self.instances) * self.samples
-
-    def task(self, index: int) -> Task:
-        """The index-th question; `instance` carries no label, and the prompt is made from the unlabelled instance."""
-        position, sample = divmod(index, self.samples)
-        bare = self.testbed.unlabelled(self.instances[position])
-        prompt = self.testbed.prompt(bare, self.prompt_format)
-        return Task(bare.id, sample, prompt, bare, key(self.seed, "task", bare.id, sample))
-
-    def prompts_sha256(self) -> str:
-        """Identifies every question word for word."""
-        digest = hashlib.sha256()
-        for instance in self.instances:
-            prompt = self.testbed.prompt(self.testbed.unlabelled(instance), self.prompt_format)
-            digest.update(jsonlines.canonical([instance.id, prompt]) + b"\n")
-        return digest.hexdigest()
-
-
-class Tasks(Sequence[Task]):
-    """Tasks made when they are looked at, so that 100,000 prompts never lie in memory together."""
-
-    def __init__(self, evaluation: Evaluation, indices: Sequence[int]) -> None:
-        self._evaluation, self._indices = evaluation, indices
-
-    def __len__(self) -> int:
-        return len(self._indices)
-
-    @overload
-    def __getitem__(self, at: int) -> Task: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Task]: ...
-    def __getitem__(self, at: int | slice) -> Task | Sequence[Task]:
-        if isinstance(at, slice):
-            return Tasks(self._evaluation, self._indices[at])
-        return self._evaluation.task(self._indices[at])
 
 
 @dataclass(frozen=True)
@@ -169,7 +107,8 @@ def evaluate(
         KeyboardInterrupt: on Ctrl-C or SIGTERM; likewise.
     """
     folder = SafePath.of(folder)
-    log = AnswerLog(folder / LOG, [i.id for i in evaluation.instances], evaluation.samples)
+    ids = [instance.id for instance in evaluation.instances]
+    log = AnswerLog(folder / LOG, ids, evaluation.samples, evaluation.testbed.turns)
     with closing(log), folders.Interrupts() as interrupts:
         stopped = _ask_all(evaluation, policy, log, interrupts, max_usd, progress)
         export(evaluation, log, folder / ANSWERS)
@@ -184,28 +123,26 @@ def _ask_all(
     max_usd: float | None,
     progress: Callable[[Progress], None] | None,
 ) -> str | None:
-    missing = log.missing()
-    size = policy.describe().get("batch_size") or max(1, len(missing))
+    questions = Questions(evaluation, log, policy.describe().get("batch_size"))
     spends = max_usd is not None and hasattr(policy, "spend_at_most")
-    for first in range(0, len(missing), size):
-        indices = missing[first : first + size]
-        answered = bytearray(len(indices))
-        if spent := _spent(log.progress, max_usd):
-            return spent
+    while (spent := _spent(log.progress, max_usd)) is None:
+        tasks = questions.batch(getattr(policy, "open_at_once", None))
+        if tasks is None:
+            return None
         if spends:
             policy.spend_at_most(max_usd - log.progress.cost_usd)  # type: ignore[attr-defined, operator]
 
-        def record(pair: Any, indices: Sequence[int] = indices, answered: bytearray = answered) -> Response:
+        def record(pair: Any, tasks: Tasks = tasks) -> Response:
             position, response = _pair(pair)
             checked = _checked(response)
             with interrupts.held():
-                log.append(indices[_unanswered(position, answered)], checked)
+                questions.record(tasks, position, checked)
             if progress:
                 progress(log.progress)
             return checked
 
         try:
-            with closing(_responses(policy, Tasks(evaluation, indices), evaluation.sampling)) as responses:
+            with closing(_responses(policy, tasks, evaluation.sampling)) as responses:
                 for response in _recorded(responses, record):
                     if max_usd is not None:
                         refuse_unpriced(response, spends)
@@ -213,9 +150,8 @@ def _ask_all(
                         return spent
         except BudgetSpent as end:
             return end.what
-        for position in (i for i, done in enumerate(answered) if not done):
-            log.append(indices[position], Response("", error="the policy gave no answer", finish_reason="error"))
-    return None
+        questions.close(tasks)
+    return spent
 
 
 def _recorded(responses: Generator[Any, None, None], record: Callable[[Any], Response]) -> Iterator[Response]:
@@ -249,32 +185,14 @@ def _responses(policy: Policy, tasks: Tasks, sampling: Sampling) -> Generator[An
 
 def _pair(pair: Any) -> tuple[Any, Any]:
     if not (isinstance(pair, tuple) and len(pair) == 2):
-        raise _broken(f"it yielded {type(pair).__name__}, not (position, response)")
+        raise broken(f"it yielded {type(pair).__name__}, not (position, response)")
     return pair
-
-
-def _broken(what: str) -> T2TError:
-    return T2TError(
-        f"the policy broke its contract: {what}",
-        cause="a policy yields (position in tasks, Response), every position exactly once",
-        next="t2t_core.testing.check_policy finds such faults; every answer before it is kept",
-    )
-
-
-def _unanswered(position: Any, answered: bytearray) -> int:
-    """The position, marked as answered; T2TError where it is none, or was answered before."""
-    if type(position) is not int or not 0 <= position < len(answered):
-        raise _broken(f"there is no position {ascii(position)[:40]} among {len(answered)} tasks")
-    if answered[position]:
-        raise _broken(f"it answered position {position} twice")
-    answered[position] = 1
-    return position
 
 
 def _checked(response: Any) -> Response:
     fault = response_fault(response) if isinstance(response, Response) else f"type is {type(response).__name__}, not Response"
     if fault:
-        raise _broken(f"a response's {fault}")
+        raise broken(f"a response's {fault}")
     checked: Response = response
     if checked.reasoning and len(checked.reasoning) > MAX_TEXT:
         checked = replace(checked, reasoning=checked.reasoning[:MAX_TEXT])
@@ -311,12 +229,20 @@ def export(evaluation: Evaluation, log: AnswerLog, path: Path | SafePath) -> Non
     """Write every answer in instance order, with its verdict; a question never asked is there as an error."""
     with folders.replacing(path) as file:
         for index in range(len(evaluation)):
-            position, sample = divmod(index, evaluation.samples)
-            instance = evaluation.instances[position]
-            response = log.response(index) or Response("", error="not asked yet", finish_reason="error")
-            verdict = evaluation.testbed.verify(instance, response.text)
-            record = {"instance": instance.id, "sample": sample, **response_record(response), "verdict": verdict_record(verdict)}
-            file.write(jsonlines.dumps(record).encode() + b"\n")
+            line = _exported(evaluation, log, index)
+            file.write(jsonlines.dumps(line).encode() + b"\n")
+
+
+def _exported(evaluation: Evaluation, log: AnswerLog, index: int) -> dict[str, Any]:
+    asked = {"instance": evaluation.instance(index).id, "sample": index % evaluation.samples}
+    response = log.response(index) or Response("", error="not asked yet", finish_reason="error")
+    if evaluation.testbed.turns == 1:
+        return {**asked, **response_record(response), "verdict": verdict_record(evaluation.verdict(index, (said(response),)))}
+    turns = log.turns(index)
+    messages = evaluation.said_so_far(index, turns, str(log.path))
+    held = [{**response_record(turn), "replies": [m.to_dict() for m in answer]} for turn, answer in turns]
+    verdict = verdict_record(evaluation.verdict(index, messages))
+    return {**asked, **response_record(response), "turns": held, "verdict": verdict}
 
 
 def scored(evaluation: Evaluation, path: Path | SafePath) -> Iterator[Scored]:
@@ -326,15 +252,25 @@ def scored(evaluation: Evaluation, path: Path | SafePath) -> Iterator[Scored]:
     """
     lines = jsonlines.read(path)
     for index in range(len(evaluation)):
-        position, sample = divmod(index, evaluation.samples)
-        instance = evaluation.instances[position]
+        instance, sample = evaluation.instance(index), index % evaluation.samples
         line = next(lines, None)
         where = f"{path}, line {line.number}" if line else str(path)
-        asked, found = (instance.id, sample), line and (line.value.get("instance"), line.value.get("sample"))
-        if line is None or found != asked:
-            raise T2TError(f"the answer to {asked} is expected, not {ascii(found)[:120]}", where=where)
-        response = read_response(line.value, where)
-        yield Scored(instance, sample, response, evaluation.testbed.verify(instance, response.text))
+        asked, there = (instance.id, sample), line and (line.value.get("instance"), line.value.get("sample"))
+        if line is None or there != asked:
+            raise T2TError(f"the answer to {asked} is expected, not {ascii(there)[:120]}", where=where)
+        response, messages = read_conversation(evaluation, index, line.value, where)
+        yield Scored(instance, sample, response, evaluation.verdict(index, messages), messages)
     extra = next(lines, None)
     if extra is not None:
         raise T2TError("there are more answers than questions", where=f"{path}, line {extra.number}")
+
+
+def read_conversation(
+    evaluation: Evaluation, index: int, record: Mapping[str, Any], where: str
+) -> tuple[Response, tuple[Message, ...]]:
+    """The response in a line of an export, and all that was said after the opening."""
+    response = read_response(record, where)
+    if evaluation.testbed.turns == 1:
+        return response, (said(response),)
+    turns = read_turns(record.get("turns"), where)
+    return response, evaluation.said_so_far(index, turns, where)

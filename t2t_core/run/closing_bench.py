@@ -15,7 +15,8 @@ from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS
-from t2t_core.evaluation.evaluate import Evaluation, evaluate, scored
+from t2t_core.evaluation.evaluate import evaluate, scored
+from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.stats import Rate, paired_difference, stratified
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import InstanceSet, Scored

@@ -46,7 +46,7 @@ class Pond(lake.Lake):
             raise T2TError("no such set")
         return super().load_set(name)
 
-    def verify(self, instance, text):
+    def verify(self, instance, text, format=""):
         return super().verify(instance, text if len(text) < 100 else "long")
 
     def protected_sets(self):
@@ -115,11 +115,11 @@ TURN = itertools.count().__next__
         ("prompt", lambda old: lambda s, i, f: f"{i.number} {i.answer}", "depends on a label"),
         ("prompt", lambda old: lambda s, i, f: "", "is empty"),
         ("unlabelled", lambda old: lambda s, i: replace(i, id=i.id + "x"), "unlabelled|label"),
-        ("verify", lambda old: lambda s, i, t: old(s, i, t) if t.isascii() else 1 / 0, "ZeroDivisionError"),
-        ("verify", lambda old: lambda s, i, t: replace(old(s, i, t), valid=True), "valid=True with checks"),
-        ("verify", lambda old: lambda s, i, t: replace(old(s, i, t), cost=1), "has a cost and is not valid"),
-        ("verify", lambda old: lambda s, i, t: replace(old(s, i, t), optimal=False), "not optimal"),
-        ("verify", lambda old: lambda s, i, t: old(s, i, "x"), "a solution is not valid"),
+        ("verify", lambda old: lambda s, i, t, f="": old(s, i, t) if t.isascii() else 1 / 0, "ZeroDivisionError"),
+        ("verify", lambda old: lambda s, i, t, f="": replace(old(s, i, t), valid=True), "valid=True with checks"),
+        ("verify", lambda old: lambda s, i, t, f="": replace(old(s, i, t), cost=1), "has a cost and is not valid"),
+        ("verify", lambda old: lambda s, i, t, f="": replace(old(s, i, t), optimal=False), "not optimal"),
+        ("verify", lambda old: lambda s, i, t, f="": old(s, i, "x"), "a solution is not valid"),
         ("reward_terms", lambda old: lambda s, i, v: {"right": 2.0}, r"not in \[0.0, 1.0\]"),
         ("breakdown", lambda old: lambda s, scored: {"total": {}}, "no groups, cells"),
         ("breakdown", lambda old: lambda s, scored: {"mean": 1 / len(scored)}, "ZeroDivisionError"),
@@ -151,7 +151,7 @@ class Echo(Pond):
     def reply(self, instance, messages, format):
         return [Message("user", messages[-1].content)]
 
-    def verify(self, instance, answer):
+    def verify(self, instance, answer, format=""):
         return super().verify(instance, answer[-1].content)
 
 

@@ -6,7 +6,8 @@ import pytest
 
 import lake
 from t2t_core.errors import T2TError
-from t2t_core.evaluation.evaluate import Evaluation, evaluate, scored
+from t2t_core.evaluation.evaluate import evaluate, scored
+from t2t_core.evaluation.questions import Evaluation
 from t2t_core.plugins import load
 from t2t_core.records import Sampling, Task
 

@@ -15,7 +15,8 @@ from fake_server import FakeServer, completion
 
 import lake
 from t2t_core.errors import T2TError
-from t2t_core.evaluation.evaluate import Evaluation, evaluate
+from t2t_core.evaluation.evaluate import evaluate
+from t2t_core.evaluation.questions import Evaluation
 from t2t_core.plugins import load
 from t2t_core.records import Sampling, Task
 from t2t_plugins.policies.providers import PROVIDERS

@@ -12,7 +12,8 @@ import pytest
 from fake_server import FakeServer, completion
 
 import lake
-from t2t_core.evaluation.evaluate import Evaluation, evaluate
+from t2t_core.evaluation.evaluate import evaluate
+from t2t_core.evaluation.questions import Evaluation
 from t2t_core.plugins import load
 from t2t_core.seeding import Stream
 from t2t_core.store import jsonlines

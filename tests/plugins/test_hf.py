@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from t2t_core.errors import T2TError
-from t2t_core.records import Sampling, Task
+from t2t_core.records import Message, Sampling, Task
 from t2t_core.testing import check_policy
 from t2t_envs.frozen_lake import Configuration, generate, make_prompt
 from t2t_envs.frozen_lake.testbed import make
@@ -214,7 +214,7 @@ def test_the_thinking_switch_is_passed_on_only_where_it_is_set():
         def apply_chat_template(self, messages, **options):
             return f"{messages[0]['content']} {options}"
 
-    texts = [chat_prompt(Template(), "hello", thinking) for thinking in (None, True, False)]
+    texts = [chat_prompt(Template(), [Message("user", "hello")], thinking) for thinking in (None, True, False)]
     assert "thinking" not in texts[0] and "'enable_thinking': True" in texts[1] and "'enable_thinking': False" in texts[2]
     Template.chat_template = ""
-    assert chat_prompt(Template(), "hello", True) == "hello"
+    assert chat_prompt(Template(), [Message("user", "hello")], True) == "hello"

@@ -234,7 +234,7 @@ class Warmup:
 
 def measure(folder: Path) -> dict[str, dict[str, float]]:
     """Valid and optimal rate in percent, greedily, on every frozen set; and the share of answers that ended by themselves."""
-    from t2t_core.evaluation.evaluate import Evaluation
+    from t2t_core.evaluation.questions import Evaluation
     from t2t_core.plugins import installed
     from t2t_core.records import Sampling
     from t2t_envs.frozen_lake.sets import NAMES

@@ -243,7 +243,7 @@ class MAPFFrozenLake(Testbed[Instance, Configuration, Request]):
     def prompt(self, instance: Instance, format: str) -> str:
         return make_prompt(instance, format)
 
-    def verify(self, instance: Instance, answer: str) -> Verdict:
+    def verify(self, instance: Instance, answer: str, format: str = "") -> Verdict:
         return verify(instance, answer)
 
     def reward_terms(self, instance: Instance, verdict: Verdict) -> Mapping[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -129,6 +129,11 @@ class Endpoint:
             prices = _prices_of(Path(self._settings["prices"]), f"{self._provider.name}:{self._model}", self._model)
         return Prices(self._settings.get("price_in", prices.input), self._settings.get("price_out", prices.output))
 
+    @property
+    def open_at_once(self) -> int:
+        """So many conversations keep every request that may be under way busy."""
+        return self._patience.concurrency
+
     def spend_at_most(self, usd: float) -> None:
         """What the answers of the next `respond` may cost together."""
         self._budget = usd
@@ -221,7 +226,7 @@ def conversation(task: Task) -> dict[str, Any]:
     """The part of the request body that differs from question to question."""
     body: dict[str, Any] = {"messages": [message.to_dict() for message in task.messages]}
     if task.tools:
-        body["tools"] = [{"type": "function", "function": asdict(tool)} for tool in task.tools]
+        body["tools"] = [tool.to_dict() for tool in task.tools]
     return body
 
 

@@ -52,8 +52,11 @@ class Patience:
 
 
 class Exchange:
-    """One batch. `connect` makes the client, `ask` puts one question to it; `most` is what a question can cost (USD, None where
-    no price is known), and `budget` what all of them may."""
+    """One batch, which may grow: an answer that is taken may bring further tasks, the next turns of conversations.
+
+    `connect` makes the client, `ask` puts one question to it; `most` is what a question can cost (USD, None where no
+    price is known), and `budget` what all of them may.
+    """
 
     def __init__(
         self,
@@ -108,8 +111,12 @@ class Exchange:
         return bool(arrived)
 
     def _release(self, count: int) -> None:
+        """So many answers have been taken, and what follows from them has been added to the tasks."""
+        self._untaken -= count
         for _ in range(count):
             self._slots.release()
+        self._taken.set()
+        self._taken.clear()
 
     def _in_loop(self, call: Callable[[], object]) -> None:
         if self._loop:
@@ -136,7 +143,9 @@ class Exchange:
             self._results.put(None)
 
     async def _main(self) -> None:
-        workers = min(self._patience.concurrency, len(self._tasks))
+        workers = self._patience.concurrency
+        self._given = self._untaken = 0
+        self._taken = asyncio.Event()
         self._main_task = cast("asyncio.Task[None]", asyncio.current_task())
         # Answers not yet taken count too: a slow reader slows the requests down, and Ctrl-C loses few.
         self._slots = asyncio.Semaphore(2 * workers)
@@ -144,16 +153,25 @@ class Exchange:
         self._budget = Budget(self._usd)
         self._loop = asyncio.get_running_loop()
         self._started.set()
-        positions = iter(range(len(self._tasks)))
         async with self._connect() as client, asyncio.TaskGroup() as group:
-            first = group.create_task(self._work(client, positions))
+            first = group.create_task(self._work(client))
             with contextlib.suppress(TimeoutError):  # what is wrong for all of them is heard of once, not `concurrency` times
                 await asyncio.wait_for(self._heard.wait(), _AHEAD_SECONDS)
             for _ in range(0 if first.done() else workers - 1):
-                group.create_task(self._work(client, positions))
+                group.create_task(self._work(client))
 
-    async def _work(self, client: Any, positions: Iterator[int]) -> None:
-        for position in positions:
+    async def _next(self) -> int | None:
+        """The next task's position; None where there are no more, and none can come of an answer that is still on its way."""
+        while self._given >= len(self._tasks):
+            if not self._untaken:
+                return None
+            await self._taken.wait()
+        self._given += 1
+        self._untaken += 1
+        return self._given - 1
+
+    async def _work(self, client: Any) -> None:
+        while (position := await self._next()) is not None:
             await self._slots.acquire()
             response = await self._ask(client, position)
             self._results.put((position, response))

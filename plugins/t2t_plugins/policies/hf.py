@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_core.records import Response, Sampling, Task
+from t2t_core.reading.tool_calls import take_tool_calls
+from t2t_core.records import Message, Response, Sampling, Task, Tool
 from t2t_core.seeding import key
 from t2t_core.settings import Reader, integer, one_of, read_settings
 from t2t_core.store import folders
@@ -69,7 +70,7 @@ class HuggingFace:
 
         if "threads" in self.settings:
             torch.set_num_threads(self.settings["threads"])
-        prompts = [chat_prompt(tokenizer, task.prompt, sampling.thinking) for task in tasks]
+        prompts = [chat_prompt(tokenizer, task.messages, sampling.thinking, task.tools) for task in tasks]
         encoded = tokenizer(prompts, add_special_tokens=False)["input_ids"]
         room = getattr(model.config, "max_position_embeddings", None) or 1 << 30
         for i in (i for i, ids in enumerate(encoded) if len(ids) >= room):
@@ -86,8 +87,8 @@ class HuggingFace:
             seconds = (time.monotonic() - started) / len(chosen)
             for i, (ids, ended) in zip(chosen, answers, strict=True):
                 text = tokenizer.decode(ids, skip_special_tokens=True)
-                reason = "stop" if ended else "length"
-                yield i, Response(text, len(encoded[i]), len(ids), finish_reason=reason, seconds=seconds)
+                facts = {"prompt_tokens": len(encoded[i]), "completion_tokens": len(ids), "seconds": seconds}
+                yield i, spoken(text, tasks[i], finish_reason="stop" if ended else "length", **facts)
 
     def _answer(
         self, model: Any, tokenizer: Any, prompts: list[list[int]], sampling: Sampling, limit: int, generator: Any
@@ -181,13 +182,26 @@ def _with_adapter(model: Any, adapter: str) -> Any:
         ) from error
 
 
-def chat_prompt(tokenizer: Any, prompt: str, thinking: bool | None) -> str:
-    """The prompt as one user message in the model's chat template; as it stands where the model has none."""
+def chat_prompt(
+    tokenizer: Any, messages: Sequence[Message], thinking: bool | None = None, tools: Sequence[Tool] = ()
+) -> str:
+    """The conversation in the model's chat template, up to where the model speaks; where the model has none, what was said
+    line by line, one message as it stands."""
     if not tokenizer.chat_template:
-        return prompt
-    switch = {} if thinking is None else {"enable_thinking": thinking}
-    messages = [{"role": "user", "content": prompt}]
-    return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **switch))
+        return "\n".join(message.content for message in messages)
+    switch: dict[str, Any] = {} if thinking is None else {"enable_thinking": thinking}
+    if tools:
+        switch["tools"] = [tool.to_dict() for tool in tools]
+    said = [message.to_dict() for message in messages]
+    return str(tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True, **switch))
+
+
+def spoken(text: str, task: Task, **facts: Any) -> Response:
+    """A model's text as a response; where the task offers tools, the calls in it are taken out."""
+    if not task.tools:
+        return Response(text, **facts)
+    rest, calls = take_tool_calls(text)
+    return Response(rest, tool_calls=calls, **facts)
 
 
 def too_long(tokens: int, room: int) -> Response:

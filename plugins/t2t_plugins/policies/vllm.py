@@ -14,7 +14,7 @@ from t2t_core.errors import T2TError
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.settings import Reader, integer, number, one_of, read_settings
 from t2t_core.store import folders
-from t2t_plugins.policies.hf import chat_prompt, model_name, own_formats, too_long, versions
+from t2t_plugins.policies.hf import chat_prompt, model_name, own_formats, spoken, too_long, versions
 
 READERS: dict[str, Reader] = {
     "lora": str,
@@ -57,7 +57,7 @@ class Vllm:
         from vllm import SamplingParams
 
         tokenizer = engine.get_tokenizer()
-        texts = [chat_prompt(tokenizer, task.prompt, sampling.thinking) for task in tasks]
+        texts = [chat_prompt(tokenizer, task.messages, sampling.thinking, task.tools) for task in tasks]
         encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
         room = engine.model_config.max_model_len
         for i in (i for i, ids in enumerate(encoded) if len(ids) >= room):
@@ -79,7 +79,8 @@ class Vllm:
         for i, output in zip(asked, found, strict=True):
             one = output.outputs[0]
             reason = "length" if one.finish_reason == "length" else "stop"
-            yield i, Response(one.text, len(encoded[i]), len(one.token_ids), finish_reason=reason, seconds=seconds)
+            facts = {"prompt_tokens": len(encoded[i]), "completion_tokens": len(one.token_ids), "seconds": seconds}
+            yield i, spoken(one.text, tasks[i], finish_reason=reason, **facts)
 
     def _adapter(self) -> Any:
         if "lora" not in self.settings:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.length_reward import HIGH, LOW, WEIGHTS_HIGH, WEIGHTS_LOW, AdaptiveWeights, length_reward
-from t2t_core.records import TrainingResult
+from t2t_core.records import Message, TrainingResult
 from t2t_core.seeding import key
 from t2t_core.settings import no_argument
 from t2t_core.store import folders
@@ -225,7 +225,7 @@ def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:
         calls[:] = [*(call for call in calls if call == step), step]
         model, tokenizer = trainer.accelerator.unwrap_model(trainer.model), trainer.processing_class
         thinking = {"on": True, "off": False}.get(settings.thinking)
-        texts = [chat_prompt(tokenizer, prompt[-1]["content"], thinking) for prompt in prompts]
+        texts = [chat_prompt(tokenizer, [Message("user", prompt[-1]["content"])], thinking) for prompt in prompts]
         runs = [(text, len(list(copies))) for text, copies in itertools.groupby(texts)]
         even = len({count for _, count in runs}) == 1
         unique, group = ([text for text, _ in runs], runs[0][1]) if even else (texts, 1)
