@@ -22,6 +22,7 @@ from typing import Any
 
 from fuzz.values import Values
 from t2t_core import records, registry, settings
+from t2t_core.cells import numbers
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import AnswerIndex, response_fault
 from t2t_core.evaluation.evaluate import read_sampling
@@ -129,7 +130,7 @@ def configuration(data: bytes) -> None:
         done = project(proposal, previous, request)
         knobs = done.configuration.to_dict()
         assert list(knobs) == [str(size) for size in SIZES]
-        assert all(math.isfinite(x) and 0 <= x <= 1 for k in knobs.values() for x in k.values())
+        assert all(math.isfinite(x) and 0 <= x <= 1 for k in knobs.values() for x in numbers(k).values())
         assert abs(sum(k["data_ratio"] for k in knobs.values()) - 1) < 1e-6
         assert all(k["hole_ratio"] <= 0.5 for k in knobs.values())
         assert sum(done.configuration.counts(request.count).values()) == request.count
@@ -156,8 +157,19 @@ def run(data: bytes) -> None:
 
 
 def _knobs(source: Values) -> Any:
-    names = ("data_ratio", "hole_ratio", "wait_ratio", "", "size")
-    return {source.choice(names): source.any() for _ in range(source.byte() % 4)} if source.byte() % 8 else source.any()
+    names = ("data_ratio", "hole_ratio", "wait_ratio", "", "size", "cells")
+    if source.byte() % 8 == 0:
+        return source.any()
+    chosen = [source.choice(names) for _ in range(source.byte() % 4)]
+    return {name: _joint_cells(source) if name == "cells" else source.any() for name in chosen}
+
+
+def _joint_cells(source: Values) -> Any:
+    """Mostly a list of cells, some of which are ones."""
+    cell = ("share", "hole_ratio", "wait_ratio")
+    if source.byte() % 8 == 0:
+        return source.any()
+    return [{name: source.number() if source.byte() % 8 else source.any() for name in cell} for _ in range(source.byte() % 5)]
 
 
 @functools.lru_cache(maxsize=256)

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from t2t_core.cells import numbers
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import Brief
 from t2t_core.loop.design_step import READ, project, projection_record, propose, settled, step_record
@@ -100,10 +101,10 @@ def _board(steps: list[dict[str, Any]]) -> str:
         after = step["projection"]["configuration"]
         changed = len(changed_cells(step["previous"], after))
         corrections, tokens = len(step["projection"]["changes"]), step["cost"]["completion_tokens"]
-        knobs = ["/".join(f"{100 * v:.0f}" for v in after.get(g, {}).values()) for g in groups]
+        knobs = ["/".join(f"{100 * v:.0f}" for v in numbers(after.get(g, {})).values()) for g in groups]
         head = [step["designer"], Path(step["run"]).name, str(step["round"]), step["outcome"]]
         rows.append([*head, str(changed), str(corrections), str(tokens), *knobs])
-    knobs_named = "/".join(name.replace("_ratio", "") for name in next(iter(steps[0]["previous"].values()), {}))
+    knobs_named = "/".join(name.replace("_ratio", "") for name in numbers(next(iter(steps[0]["previous"].values()), {})))
     table = markdown(["designer", "run", "round", "outcome", "cells changed", "corrections", "tokens", *groups], rows)
     why = [(s, " ".join(note.split())) for s in steps if s["outcome"] not in READ for note in s["notes"]]
     notes = [f"{s['designer']} {s['outcome']} after round {s['round']}: {note}" for s, note in why]

@@ -132,6 +132,8 @@ def readable(configuration: Any) -> str:
     def rounded(value: Any) -> Any:
         if isinstance(value, Mapping):
             return {key: rounded(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [rounded(item) for item in value]
         return round(value, 3) if isinstance(value, float) else value
 
     return json.dumps(rounded(configuration))

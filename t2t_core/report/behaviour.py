@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from t2t_core.cells import numbers
 from t2t_core.evaluation.stats import t_interval
 from t2t_core.run.round_files import RoundFiles, finished_rounds, open_run, round_facts
 from t2t_core.store.paths import SafePath
@@ -311,10 +312,10 @@ def read_edit(files: RoundFiles) -> Edit:
     )
 
 
-def _table(configuration: Mapping[str, Mapping[str, float]], groups: Sequence[str]) -> Any:
-    """Groups x knobs; a group that the configuration lacks has NaN."""
-    knobs = len(next(iter(configuration.values())))
-    return np.array([list(configuration.get(g, {}).values()) or [np.nan] * knobs for g in groups], dtype=float)
+def _table(configuration: Mapping[str, Mapping[str, Any]], groups: Sequence[str]) -> Any:
+    """Groups x knobs; a group that the configuration lacks has NaN. Of joint cells the numbers are the means."""
+    knobs = len(numbers(next(iter(configuration.values()))))
+    return np.array([list(numbers(configuration.get(g, {})).values()) or [np.nan] * knobs for g in groups], dtype=float)
 
 
 def named_groups(summary: str | None, groups: Sequence[str]) -> Any:

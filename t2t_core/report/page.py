@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from t2t_core.cells import numbers
 from t2t_core.report.behaviour import MEASURES, analyze
 from t2t_core.report.plots import lines
 from t2t_core.report.run_plots import run_plots
@@ -84,7 +85,7 @@ def _rounds(folder: SafePath, summary: Mapping[str, Any]) -> Iterable[str]:
 def _configurations(rounds: Sequence[Mapping[str, Any]]) -> str:
     rows = []
     for group, knobs in rounds[0]["configuration"].items():
-        for knob in knobs:
+        for knob in numbers(knobs):
             values = [r["configuration"].get(group, {}).get(knob) for r in rounds]
             cells = [f"<td>{_text(group)} {_text(knob.replace('_', ' '))}</td>"]
             for before, value in zip([values[0], *values], values, strict=False):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from t2t_core.cells import numbers
 from t2t_core.plugins import installed
 from t2t_core.report.plots import lines
 from t2t_core.report.summary import round_summary
@@ -23,7 +24,7 @@ def run_plots(folder: Path | SafePath) -> dict[str, str]:
     for metric in ("valid", "optimal"):
         series = {f"round {r['round']}": [r["groups"].get(g, {}).get(metric) for g in groups] for r in rounds}
         plots[metric] = lines(f"validation: {metric}, by {by}", groups, series)
-    for knob in rounds[0]["configuration"][groups[0]]:
+    for knob in numbers(rounds[0]["configuration"][groups[0]]):
         series = {f"round {r['round']}": [r["configuration"].get(g, {}).get(knob) for g in groups] for r in rounds}
         top = max((v for values in series.values() for v in values if v is not None), default=1.0)
         plots[knob] = lines(f"configuration: {knob.replace('_', ' ')}, by {by}", groups, series, 1.0 if top > 0.5 else 0.5)

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from t2t_core.cells import numbers
 from t2t_core.evaluation.stats import Rate, stratified
 from t2t_core.report.training import training_rows, training_summary
 from t2t_core.run.closing_bench import read_table
@@ -73,11 +74,11 @@ def designs(folder: SafePath) -> Iterator[dict[str, Any]]:
 
 
 def changed_cells(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The knobs that differ between two configurations, group by group."""
+    """The knobs that differ between two configurations, group by group; where joint cells do, "cells" beside them."""
     return [
         {"group": group, "knob": knob, "before": before.get(group, {}).get(knob), "after": value}
         for group, knobs in after.items()
-        for knob, value in knobs.items()
+        for knob, value in {**dict.fromkeys(before.get(group, {})), **knobs}.items()
         if before.get(group, {}).get(knob) != value
     ]
 
@@ -159,7 +160,7 @@ def _configurations(rounds: Sequence[Mapping[str, Any]]) -> str:
     first = rounds[0]["configuration"]
     rows = []
     for group, knobs in first.items():
-        for knob in knobs:
+        for knob in numbers(knobs):
             values = [r["configuration"].get(group, {}).get(knob) for r in rounds]
             marks = ["", *("*" if b != a else "" for a, b in zip(values, values[1:], strict=False))]
             rows.append(

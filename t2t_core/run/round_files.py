@@ -15,6 +15,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
+from t2t_core.cells import CELLS, numbers
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import Round
@@ -118,7 +119,7 @@ class RoundFiles:
 
     # --- what a stranger may have written: checked where it is read
 
-    def read_configuration(self) -> dict[str, dict[str, float]]:
+    def read_configuration(self) -> dict[str, dict[str, Any]]:
         return checked_configuration(folders.read_json(self.configuration), self.configuration)
 
     def read_training(self) -> dict[str, Any]:
@@ -203,14 +204,22 @@ def checked(data: Any, wanted: Types, path: SafePath, present: Sequence[str] = (
     return found
 
 
-def checked_configuration(data: Any, path: SafePath) -> dict[str, dict[str, float]]:
-    """A configuration's JSON as every reader here expects it: group -> knob -> number, the same knobs in every group."""
-    groups = data.values() if isinstance(data, dict) else ()
-    knobs = [list(group) for group in groups if isinstance(group, dict)]
-    numbers = all(
-        isinstance(v, (int, float)) and not isinstance(v, bool) for g in groups if isinstance(g, dict) for v in g.values()
-    )
-    if not knobs or len(knobs) != len(groups) or any(k != knobs[0] for k in knobs) or not numbers or not knobs[0]:
+def checked_configuration(data: Any, path: SafePath) -> dict[str, dict[str, Any]]:
+    """A configuration's JSON as every reader here expects it: group -> knob -> number, the same knobs in every group, and
+    perhaps joint cells, each an object of numbers (`t2t_core.cells.numbers` leaves them out)."""
+    groups = list(data.values()) if isinstance(data, dict) else []
+    objects = all(isinstance(group, dict) for group in groups)
+    knobs = [numbers(group) for group in groups] if objects else []
+    cells = [cell for group in groups for cell in _listed(group.get(CELLS, []))] if objects else []
+    if not knobs or not knobs[0] or any(list(k) != list(knobs[0]) for k in knobs) or not all(map(_numeric, [*knobs, *cells])):
         raise T2TError("this is no configuration", where=str(path), cause="the file was edited by hand")
-    found: dict[str, dict[str, float]] = data
+    found: dict[str, dict[str, Any]] = data
     return found
+
+
+def _listed(cells: Any) -> list[Any]:
+    return cells if isinstance(cells, list) else [None]
+
+
+def _numeric(values: Any) -> bool:
+    return isinstance(values, dict) and all(isinstance(v, int | float) and not isinstance(v, bool) for v in values.values())

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from t2t_core.cells import CELLS, Cells
 from t2t_core.conversation import judge, play
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed
@@ -129,11 +130,24 @@ def _proposals(configuration: Mapping[str, Any]) -> Iterator[Any]:
             break  # one group stands for all
 
 
+def _joint_cells(testbed: AnyTestbed, request: Any, configuration: Any) -> Iterator[Any]:
+    """What a curriculum over cells proposes: all of them alike, and each alone in its group."""
+    if testbed.joint_cells and testbed.cells(request):
+        before = configuration.to_dict()
+        cells = Cells(testbed, testbed.knobs(request), before, testbed.cells(request))
+        yield cells.proposal(dict.fromkeys(cells.names(), 1.0))
+        for cell in cells.cells[:: max(1, len(cells) // 8)]:
+            yield cells.proposal({cell.name: 1.0})
+        group = next(iter(before))  # it stands for all
+        yield from ({**before, group: {**before[group], CELLS: garbage}} for garbage in (*GARBAGE, [{}], [None]))
+
+
 def _project(testbed: AnyTestbed, request: Any, count: int) -> None:
     previous = testbed.random_configuration(request, 0)
     before = _dict(previous)
     projected: set[str] = set()
-    for number, proposal in enumerate(_proposals(copy.deepcopy(previous.to_dict()))):
+    proposals = [*_joint_cells(testbed, request, previous), *_proposals(copy.deepcopy(previous.to_dict()))]
+    for number, proposal in enumerate(proposals):
         with calling(f"project({short(proposal)})"):
             result = testbed.project(proposal, previous, request)
         if not isinstance(result, Projection):

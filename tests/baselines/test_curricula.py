@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lake
-from t2t_core.cells import SHRINK, Cells
+from t2t_core.cells import SHRINK, Cells, numbers
 from t2t_core.hookspecs import Brief, RoundState
 from t2t_core.plugins import installed
 from t2t_core.records import Round
@@ -74,14 +75,26 @@ def test_levels_are_fifths_of_the_range() -> None:
 
 def test_weights_become_knobs() -> None:
     knobs = cells().proposal({cell(3, 0, True): 1.0, cell(3, 4, False): 3.0})
-    assert knobs["3"] == pytest.approx({"data_ratio": 1.0, "hole_ratio": 0.35, "wait_ratio": 0.25})
+    assert numbers(knobs["3"]) == pytest.approx({"data_ratio": 1.0, "hole_ratio": 0.35, "wait_ratio": 0.25})
+    assert knobs["3"]["cells"] == [
+        {"share": 0.25, "hole_ratio": 0.05, "wait_ratio": 1.0},
+        {"share": 0.75, "hole_ratio": 0.45, "wait_ratio": 0.0},
+    ]
     assert knobs["5"] == {"data_ratio": 0.0, "hole_ratio": 0.3, "wait_ratio": 0.0}
 
 
+def test_the_levels_that_a_curriculum_chose_are_drawn_and_not_their_mean() -> None:
+    levels = cells().proposal({cell(5, 0, False): 1.0, cell(5, 4, True): 1.0})
+    assert levels["5"]["hole_ratio"] == pytest.approx(0.25), "which no instance of the two levels has"
+    projection = LAKE.project(levels, LAKE.random_configuration(REQUEST, 0), REQUEST)
+    drawn = LAKE.generate(projection.configuration, REQUEST, 0)
+    assert Counter(LAKE.cell_of(LAKE.place(x).cell) for x in drawn) == {cell(5, 0, False): 5, cell(5, 4, True): 5}
+
+
 def test_uniform_and_the_schedule_look_at_nothing() -> None:
-    assert propose("uniform", breakdown(s3_h1=(9, 9)))["3"] == pytest.approx(
-        {"data_ratio": 0.5, "hole_ratio": 0.25, "wait_ratio": 0.5}
-    )
+    proposed = propose("uniform", breakdown(s3_h1=(9, 9)))["3"]
+    assert numbers(proposed) == pytest.approx({"data_ratio": 0.5, "hole_ratio": 0.25, "wait_ratio": 0.5})
+    assert [cell["share"] for cell in proposed["cells"]] == pytest.approx([0.1] * 10)
     first, last = propose("easy-to-hard", breakdown()), propose("easy-to-hard", *[breakdown()] * 3)
     assert first["3"]["hole_ratio"] == pytest.approx(0.1 + 0.2 / 3) and last["3"]["hole_ratio"] == pytest.approx(0.3)
 
@@ -128,15 +141,26 @@ def rates(found: dict[Any, tuple[int, int]]) -> dict[Any, float]:
     return shrunk
 
 
+def flat(knobs: dict[str, Any]) -> dict[str, float]:
+    """The numbers of one group, those of its joint cells among them."""
+    cells = {f"cell {i} {name}": x for i, cell in enumerate(knobs["cells"]) for name, x in cell.items()}
+    return {**numbers(knobs), **cells}
+
+
 def knobs(weights: dict[Any, float]) -> dict[str, Any]:
     """The configuration that weights stand for."""
-    proposed = {}
+    proposed: dict[str, Any] = {}
     for size in (3, 5):
         own = {cell: w for cell, w in weights.items() if cell[0] == size}
         mass = sum(own.values())
         holes = sum(w * (0.05 + 0.1 * cell[1]) for cell, w in own.items()) / mass
         waits = sum(w for cell, w in own.items() if cell[2]) / mass
         proposed[str(size)] = {"data_ratio": mass / sum(weights.values()), "hole_ratio": holes, "wait_ratio": waits}
+        proposed[str(size)]["cells"] = [
+            {"share": w / mass, "hole_ratio": 0.05 + 0.1 * level, "wait_ratio": float(wait)}
+            for (_, level, wait), w in own.items()
+            if w > 0
+        ]
     return proposed
 
 
@@ -182,7 +206,7 @@ def level_replay() -> dict[Any, float]:
 def test_each_formula_by_plain_arithmetic(name: str, weights: Any) -> None:
     proposed = propose(name, named(FIRST), named(SECOND))
     for size, wanted in knobs(weights()).items():
-        assert proposed[size] == pytest.approx(wanted), size
+        assert flat(proposed[size]) == pytest.approx(flat(wanted)), size
 
 
 @pytest.mark.parametrize("name", ["learnability", "level-replay:staleness=0", "learning-progress"])
@@ -190,7 +214,9 @@ def test_without_evidence_no_cell_is_preferred(name: str) -> None:
     """Ties once went to the first cells, and 54 % of the data to the smallest map, with nothing answered at all."""
     for nothing in (breakdown(), breakdown(s3_h0=(0, 0))):
         got = propose(name, nothing, nothing)
-        assert got == {size: pytest.approx(knobs) for size, knobs in propose("uniform", nothing).items()}
+        assert {size: flat(knobs) for size, knobs in got.items()} == {
+            size: pytest.approx(flat(knobs)) for size, knobs in propose("uniform", nothing).items()
+        }
 
 
 @pytest.mark.parametrize("name", ["learnability", "level-replay:staleness=0"])
@@ -199,9 +225,9 @@ def test_equal_evidence_gets_equal_shares(name: str, seen: tuple[int, int]) -> N
     """The same evidence in the same cells of both sizes; also p against 1 - p, which are equal but for rounding."""
     answers, valid = seen
     same = propose(name, breakdown(s3_h0=seen, s5_h0=seen))
-    assert same["3"] == pytest.approx(same["5"])
+    assert flat(same["3"]) == pytest.approx(flat(same["5"]))
     mirrored = propose(name, breakdown(s3_h0=seen, s5_h0=(answers, answers - valid)))
-    assert mirrored["3"] == pytest.approx(mirrored["5"])
+    assert flat(mirrored["3"]) == pytest.approx(flat(mirrored["5"]))
 
 
 def test_the_schedule_by_hand() -> None:

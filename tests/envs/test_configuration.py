@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from t2t_core.errors import T2TError
 from t2t_envs.frozen_lake import Configuration, generate
 from t2t_envs.frozen_lake.generation.cells import GridCell
-from t2t_envs.frozen_lake.generation.configuration import KNOBS, SIZES, hole_count, split, wait_count
+from t2t_envs.frozen_lake.generation.configuration import KNOBS, SIZES, JointCell, cell_counts, hole_count, split
 from t2t_envs.frozen_lake.generation.forms import available
 from t2t_envs.frozen_lake.generation.generator import cells_of
 from t2t_envs.frozen_lake.generation.projection import project, random_configuration
@@ -25,6 +25,11 @@ UNIFORM = Configuration.uniform()
 def proposal(**sizes):
     """n3=(data, hole, wait) -> {"3": {"data_ratio": data, ...}}"""
     return {name[1:]: dict(zip(KNOBS, three, strict=True)) for name, three in sizes.items()}
+
+
+def waits(ratio, count):
+    """How many of a size's instances require a wait."""
+    return cell_counts([JointCell(1, 0, ratio)], count)[0][1]
 
 
 def corrected(given, request=None, previous=UNIFORM):
@@ -74,7 +79,7 @@ def test_counts_follow_the_rule():
     assert split([0.15, 0.35, 0.5, 0, 0, 0, 0, 0], 10) == {3: 2, 4: 3, 5: 5} | dict.fromkeys(SIZES[3:], 0)
     assert [hole_count(0.2, n) for n in SIZES] == [2, 3, 5, 7, 10, 13, 16, 20]
     assert [hole_count(0.5, n) for n in (3, 5)] == [5, 13]
-    assert [wait_count(0.5, n) for n in (0, 1, 2, 3)] == [0, 1, 1, 2]
+    assert [waits(0.5, n) for n in (0, 1, 2, 3)] == [0, 1, 1, 2]
 
 
 # --- Project, rule by rule
@@ -150,9 +155,9 @@ def test_hole_and_wait_ratios_are_clipped_to_what_the_size_can_produce():
 def test_forbidden_repeats_bound_the_wait_ratio_on_both_sides():
     request = Request(400, repeats="forbid")
     configuration, _ = corrected(proposal(n3=(1, 2 / 9, 1)), request)
-    assert wait_count(configuration[3].wait_ratio, 400) == 223
+    assert waits(configuration[3].wait_ratio, 400) == 223
     configuration, _ = corrected(proposal(n3=(1, 2 / 9, 0)), Request(2300, repeats="forbid"))
-    assert wait_count(configuration[3].wait_ratio, 2300) == 2300 - 2207
+    assert waits(configuration[3].wait_ratio, 2300) == 2300 - 2207
     configuration, changes = corrected(proposal(n3=(1, 0, 0)), Request(2400, repeats="forbid"))
     assert "3.hole_ratio" in changes and hole_count(configuration[3].hole_ratio, 3) == 2
     configuration, changes = corrected(proposal(n3=(1, 0, 0)), Request(4000, repeats="forbid"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from t2t_core.loop.context import readable
 from t2t_envs.frozen_lake.testbed import make
 from t2t_plugins.designers.reader import MAX_CHARACTERS, MAX_SUMMARY, Form, printable_summary, read_reply
 
@@ -177,6 +179,17 @@ def test_the_proposal_that_repeats_what_was_shown_means_the_configuration_in_for
     assert reading.data == IN_FORCE and "repeats the configuration in force" in reading.notes[-1]
     assert read_reply(json.dumps(EARLIER), FORM).data == EARLIER
     assert read_reply(f"{json.dumps(EARLIER)} or {json.dumps(SHOWN)}", FORM).data is None
+
+
+def test_joint_cells_as_they_were_shown_mean_those_in_force() -> None:
+    cells = [{"share": 1 / 3, "hole_ratio": 0.05, "wait_ratio": 1.0}, {"share": 2 / 3, "hole_ratio": 0.45, "wait_ratio": 0.0}]
+    in_force = {**IN_FORCE, "3": {**IN_FORCE["3"], "cells": cells}}
+    shown = json.loads(readable(in_force))
+    assert shown["3"]["cells"][0]["share"] == 0.333
+    form = replace(FORM, known=[(in_force, shown)])
+    assert read_reply(json.dumps(shown), form).data == in_force
+    other = {**shown, "3": {**shown["3"], "cells": cells[:1]}}
+    assert read_reply(json.dumps(other), form).data == other
 
 
 def test_a_part_of_a_configuration_and_unknown_sizes_are_left_to_project() -> None:

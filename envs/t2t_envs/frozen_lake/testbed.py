@@ -117,6 +117,7 @@ class MAPFFrozenLake(Testbed[Instance, Configuration, Request]):
         "hole_free": {"hole_ratio": -1},
         "legal_move": {"hole_ratio": -1},
     }
+    joint_cells = True
     preset = "tiny"
     baselines = ("cbs", "prioritized", "pibt", "independent", "random", "tiny:designed", "tiny:control", "tiny", "tiny:2agents")
     constants: Mapping[str, Any] = {

@@ -297,7 +297,7 @@ def _repeats(groups: Groups, known: tuple[Mapping[str, Any], Mapping[str, Any]])
     def same(value: Any, group: str, knob: str) -> bool:
         exact, shown = (one.get(group, {}).get(knob) for one in known)
         numbers = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in (value, shown))
-        return bool(value == exact or numbers and abs(value - shown) < 1e-9)
+        return bool(value == exact or (value == shown and not numbers) or (numbers and abs(value - shown) < 1e-9))
 
     return all(same(value, group, knob) for group, ratios in groups.items() for knob, value in ratios.items())
 

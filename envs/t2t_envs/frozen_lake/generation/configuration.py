@@ -1,10 +1,14 @@
-"""The generator's configuration: per map size a data ratio, a hole ratio and a wait ratio, and the counts they stand for."""
+"""The generator's configuration: per map size a data ratio, a hole ratio and a wait ratio, and the counts they stand for.
+
+The two ratios are set apart from each other, so a size has one hole count and mixes both kinds of instances at it. A curriculum
+that chooses among (hole ratio, wait ratio) pairs says so in joint cells, and the ratios are then the cells' means.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from math import floor, isfinite
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import floor, fsum, isfinite
 from typing import Any
 
 from t2t_core.errors import T2TError
@@ -14,25 +18,54 @@ from ..instance import _show
 SIZES = tuple(range(3, 11))
 MAX_HOLE_RATIO = 0.5  # paper: "the hardest setting our benchmark generator can produce"
 SUM_TOLERANCE = 1e-6  # our choice: data ratios must sum to 1 this closely
+MAX_SHARE = 1e9  # of a cell before shares are normalised; no sum of them overflows
+
+
+KNOBS = ("data_ratio", "hole_ratio", "wait_ratio")
+LEVELS = KNOBS[1:]
+CELLS, SHARE = "cells", "share"
+CELL_KNOBS = (SHARE, *LEVELS)
+HIGHEST = {"data_ratio": 1.0, "hole_ratio": MAX_HOLE_RATIO, "wait_ratio": 1.0}
+
+
+@dataclass(frozen=True)
+class JointCell:
+    """One choice of both ratios at once (our choice of form).
+
+    Args:
+        share: of the size's instances; the shares of a size are normalised to sum to 1.
+        hole_ratio, wait_ratio: of the instances of this cell, as of a size.
+    """
+
+    share: float
+    hole_ratio: float
+    wait_ratio: float
 
 
 @dataclass(frozen=True)
 class SizeKnobs:
-    """The three numbers of one map size (paper section on the generator).
+    """The three numbers of one map size (paper section on the generator), and its joint cells where it has some.
 
     Args:
         data_ratio: share of the sampled instances, 0..1; sums to 1 over the sizes.
         hole_ratio: share of the cells that are holes, 0..0.5.
         wait_ratio: share of the instances that require a wait, 0..1.
+        cells: what the size is drawn from instead; a configuration sets the two ratios to their means.
     """
 
     data_ratio: float = 0.0
     hole_ratio: float = 0.0
     wait_ratio: float = 0.0
+    cells: tuple[JointCell, ...] = ()
 
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers by name, and "cells" where there are some."""
+        numbers: dict[str, Any] = {name: getattr(self, name) for name in KNOBS}
+        return numbers | {CELLS: [asdict(cell) for cell in self.cells]} if self.cells else numbers
 
-KNOBS = tuple(field.name for field in fields(SizeKnobs))
-HIGHEST = SizeKnobs(1.0, MAX_HOLE_RATIO, 1.0)
+    def drawn(self) -> tuple[JointCell, ...]:
+        """The cells that the size is drawn from: its own, or the one that its ratios are."""
+        return self.cells or (JointCell(1.0, self.hole_ratio, self.wait_ratio),)
 
 
 def as_ratio(value: object) -> float | None:
@@ -44,6 +77,17 @@ def as_ratio(value: object) -> float | None:
     except OverflowError:
         return None
     return number if isfinite(number) else None
+
+
+def plain(value: object) -> Any:
+    """A proposed value for the record: short text unless it is a finite number."""
+    number = as_ratio(value)
+    return number if number is not None else None if value is None else _show(value)
+
+
+def name_of(key: object) -> str:
+    """A proposed key for the record."""
+    return key[:40] if isinstance(key, str) else _show(key)
 
 
 @dataclass(frozen=True)
@@ -60,10 +104,7 @@ class Configuration:
         knobs = tuple(self.knobs)
         if len(knobs) != len(SIZES) or not all(isinstance(k, SizeKnobs) for k in knobs):
             raise T2TError(f"a configuration has one SizeKnobs for each of the sizes {SIZES[0]}..{SIZES[-1]}")
-        checked = tuple(
-            SizeKnobs(**{name: _checked(getattr(k, name), size, name) for name in KNOBS})
-            for size, k in zip(SIZES, knobs, strict=True)
-        )
+        checked = tuple(_checked(size, k) for size, k in zip(SIZES, knobs, strict=True))
         object.__setattr__(self, "knobs", checked)
         total = sum(k.data_ratio for k in checked)
         if abs(total - 1) > SUM_TOLERANCE:
@@ -84,7 +125,8 @@ class Configuration:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Configuration:
-        """The inverse of `to_dict`. A size that is not named gets data ratio 0; a size that is named names all three.
+        """The inverse of `to_dict`. A size that is not named gets data ratio 0; a size that is named names all three numbers,
+        or its data ratio and `cells`, whose means the other two then are, whatever is written.
 
         Raises:
             T2TError: an unknown size or knob, a missing one, a number out of bounds, data ratios that do not sum to 1.
@@ -92,35 +134,50 @@ class Configuration:
         if not isinstance(data, Mapping):
             raise T2TError(f"a configuration is a JSON object from size to ratios, not {_show(data)}")
         known = {str(size) for size in SIZES}
-        for name, knobs in data.items():
+        for name in data:
             if not isinstance(name, str) or name not in known:
                 raise T2TError(f"unknown map size {_show(name)}", cause=f'sizes are "{SIZES[0]}" to "{SIZES[-1]}"')
-            if not isinstance(knobs, Mapping):
-                raise T2TError(f"size {name} must be a JSON object, not {_show(knobs)}", where=f"size {name}")
-            odd = [k for k in knobs if k not in KNOBS] or [k for k in KNOBS if k not in knobs]
-            if odd:
-                problem = "is missing" if odd[0] in KNOBS else "is unknown"
-                raise T2TError(f"{_show(odd[0])} {problem}", where=f"size {name}", cause="each size has " + ", ".join(KNOBS))
-        return cls(tuple(SizeKnobs(**data[str(size)]) if str(size) in data else SizeKnobs() for size in SIZES))
+        return cls(tuple(_read(str(size), data[str(size)]) if str(size) in data else SizeKnobs() for size in SIZES))
 
-    def to_dict(self) -> dict[str, dict[str, float]]:
-        """Size as text -> data_ratio, hole_ratio, wait_ratio, for all sizes 3..10."""
-        return {str(size): asdict(knobs) for size, knobs in zip(SIZES, self.knobs, strict=True)}
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Size as text -> data_ratio, hole_ratio, wait_ratio and, where a size has some, cells; for all sizes 3..10."""
+        return {str(size): knobs.to_dict() for size, knobs in zip(SIZES, self.knobs, strict=True)}
 
     def counts(self, count: int) -> dict[int, int]:
         """How many of `count` instances each size gets: by largest remainder, ties to the smaller size (our choice)."""
         return split([k.data_ratio for k in self.knobs], count)
 
 
-def split(ratios: list[float], count: int) -> dict[int, int]:
+def split(ratios: Sequence[float], count: int) -> dict[int, int]:
     """`count` over the sizes in proportion to `ratios` by largest remainder, ties (within 1e-9) to the smaller size."""
-    total = sum(ratios)
-    quotas = [ratio / total * count for ratio in ratios]
+    return dict(zip(SIZES, _largest_remainder(ratios, count), strict=True))
+
+
+def _largest_remainder(weights: Sequence[float], count: int) -> list[int]:
+    """`count` in proportion to weights, ties (within 1e-9) to the earlier one."""
+    total = sum(weights)
+    return _rounded([weight / total * count for weight in weights], count)
+
+
+def _rounded(quotas: Sequence[float], total: int) -> list[int]:
+    """Quotas as whole numbers with this sum: those with the largest remainders are rounded up."""
     counts = [floor(quota + 1e-9) for quota in quotas]
-    by_remainder = sorted(range(len(ratios)), key=lambda i: (-round(quotas[i] - counts[i], 9), i))
-    for i in by_remainder[: count - sum(counts)]:
+    by_remainder = sorted(range(len(quotas)), key=lambda i: (-round(quotas[i] - counts[i], 9), i))
+    for i in by_remainder[: total - sum(counts)]:
         counts[i] += 1
-    return dict(zip(SIZES, counts, strict=True))
+    return counts
+
+
+def cell_counts(cells: Sequence[JointCell], count: int) -> list[tuple[int, int]]:
+    """How many of a size's `count` instances each cell gets, and how many of those require a wait: (instances, waits).
+
+    Both by largest remainder over the cells, ties to the earlier one: the instances by the shares, then the wait instances,
+    floor(sum of wait ratio * instances + 1/2) of them, by wait ratio * instances (our choice).
+    """
+    counts = _largest_remainder([cell.share for cell in cells], count)
+    quotas = [cell.wait_ratio * n for cell, n in zip(cells, counts, strict=True)]
+    waits = _rounded(quotas, min(floor(fsum(quotas) + 0.5), count))
+    return list(zip(counts, waits, strict=True))
 
 
 def hole_count(hole_ratio: float, size: int) -> int:
@@ -128,14 +185,77 @@ def hole_count(hole_ratio: float, size: int) -> int:
     return floor(hole_ratio * size * size + 0.5)
 
 
-def wait_count(wait_ratio: float, count: int) -> int:
-    """How many of a size's `count` instances require a wait: floor(ratio * count + 1/2) (our choice)."""
-    return min(floor(wait_ratio * count + 0.5), count)
+def normalised(cells: Sequence[JointCell]) -> tuple[JointCell, ...]:
+    """The cells with shares that sum to 1; as they are where they already do."""
+    total = fsum(cell.share for cell in cells)
+    if abs(total - 1) <= SUM_TOLERANCE / 10:
+        return tuple(cells)
+    return tuple(JointCell(cell.share / total, cell.hole_ratio, cell.wait_ratio) for cell in cells)
 
 
-def _checked(value: object, size: int, name: str) -> float:
+def mean_ratio(cells: Sequence[JointCell], name: str) -> float:
+    """The mean of a ratio over cells, weighted by their shares, to twelve places."""
+    values = [getattr(cell, name) for cell in cells]
+    mean = fsum(cell.share * value for cell, value in zip(cells, values, strict=True)) / fsum(cell.share for cell in cells)
+    return float(min(max(round(mean, 12), min(values)), max(values)))  # rounding must not carry it beyond them
+
+
+def _read(size: str, data: object) -> SizeKnobs:
+    """The knobs of one size from JSON; their values are checked when the configuration is made."""
+    where = f"size {size}"
+    knobs = _object(data, where, where)
+    if knobs.get(CELLS, []) == []:
+        numbers = {name: value for name, value in knobs.items() if name != CELLS}
+        _refuse_keys(numbers, KNOBS, KNOBS, where, "each size has " + ", ".join(KNOBS))
+        return SizeKnobs(**numbers)
+    _refuse_keys(knobs, (*KNOBS, CELLS), KNOBS[:1], where, f"a size with cells has {KNOBS[0]} and {CELLS}")
+    listed = knobs[CELLS]
+    if not isinstance(listed, list):
+        raise T2TError(f"{CELLS} must be a list of objects, not {_show(listed)}", where=where)
+    cells = [_object(cell, f"cell {number}", where) for number, cell in enumerate(listed)]
+    for number, cell in enumerate(cells):
+        _refuse_keys(cell, CELL_KNOBS, CELL_KNOBS, f"{where}, cell {number}", "each cell has " + ", ".join(CELL_KNOBS))
+    return SizeKnobs(knobs[KNOBS[0]], cells=tuple(JointCell(**cell) for cell in cells))
+
+
+def _object(value: object, what: str, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise T2TError(f"{what} must be a JSON object, not {_show(value)}", where=where)
+    return value
+
+
+def _refuse_keys(given: Iterable[object], known: Sequence[str], needed: Sequence[str], where: str, cause: str) -> None:
+    """T2TError for the first key that is unknown, else for the first that is missing."""
+    names = list(given)
+    odd = [k for k in names if k not in known] or [k for k in needed if k not in names]
+    if odd:
+        raise T2TError(f"{_show(odd[0])} {'is missing' if odd[0] in known else 'is unknown'}", where=where, cause=cause)
+
+
+def _checked(size: int, knobs: SizeKnobs) -> SizeKnobs:
+    """Numbers within bounds, cells normalised and the ratios their means; T2TError where something is neither."""
+    where = f"size {size}"
+    data_ratio = _number(knobs.data_ratio, KNOBS[0], HIGHEST[KNOBS[0]], where)
+    if not knobs.cells:
+        hole_ratio, wait_ratio = (_number(getattr(knobs, name), name, HIGHEST[name], where) for name in LEVELS)
+        return SizeKnobs(data_ratio, hole_ratio, wait_ratio)
+    if not isinstance(knobs.cells, tuple) or not all(isinstance(cell, JointCell) for cell in knobs.cells):
+        raise T2TError(f"{CELLS} must be a tuple of JointCell", where=where)
+    read = [_checked_cell(cell, f"{where}, cell {number}") for number, cell in enumerate(knobs.cells)]
+    if not any(cell.share for cell in read):
+        raise T2TError("the shares of the cells are all zero", where=where)
+    cells = normalised(read)
+    hole_ratio, wait_ratio = (mean_ratio(cells, name) for name in LEVELS)
+    return SizeKnobs(data_ratio, hole_ratio, wait_ratio, cells)
+
+
+def _checked_cell(cell: JointCell, where: str) -> JointCell:
+    hole_ratio, wait_ratio = (_number(getattr(cell, name), name, HIGHEST[name], where) for name in LEVELS)
+    return JointCell(_number(cell.share, SHARE, MAX_SHARE, where), hole_ratio, wait_ratio)
+
+
+def _number(value: object, name: str, high: float, where: str) -> float:
     number = as_ratio(value)
-    high = getattr(HIGHEST, name)
     if number is None or not 0 <= number <= high:
-        raise T2TError(f"{name} must be a number in 0..{high:g}, not {_show(value)}", where=f"size {size}, {name}")
+        raise T2TError(f"{name} must be a number in 0..{high:g}, not {_show(value)}", where=f"{where}, {name}")
     return number

@@ -1,15 +1,15 @@
-"""Instances from a configuration: exactly the requested number and share of wait instances in every size.
+"""Instances from a configuration: exactly the requested number and share of wait instances in every size, and in every cell.
 
-The distribution (our choice): within a cell (size, hole count) the instances of each kind (wait, wait-free) are a uniform
+The distribution (our choice): within a grid cell (size, hole count) the instances of each kind (wait, wait-free) are a uniform
 sample without replacement of all instances of that kind, up to relabelling agents; see `sampling`. With
 `repeats="forbid"` a canonical form (the 8 grid symmetries too) is taken once, when its first variant is drawn. Where
 sampling finds nothing new in a small cell, the cell is listed completely and the rest is drawn from the list. The
-instances of a size are then shuffled, so that neither kind comes first.
+instances of a size are then shuffled, so that neither kind and no hole count comes first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import cycle, islice
 from typing import Any
@@ -20,7 +20,7 @@ from t2t_core.errors import T2TError
 from .. import solver
 from ..instance import OBJECTIVES, Instance, _integer, _show
 from .cells import Draws, GridCell, Wanted
-from .configuration import Configuration, hole_count, wait_count
+from .configuration import Configuration, cell_counts, hole_count
 from .forms import TABLE_AGENTS, available, capacity, count_forms
 from .projection import project
 from .reference_sampler import variant
@@ -32,7 +32,7 @@ LABELS = ("own", "both")
 
 @dataclass(frozen=True)
 class SizeReport:
-    """One size of a generated list: its hole count, instances, how many of them require a wait and how many are repeats;
+    """One hole count of one size of a generated list: instances, how many of them require a wait and how many are repeats;
     candidates drawn, and those left out because a node limit ended the search."""
 
     size: int
@@ -46,7 +46,8 @@ class SizeReport:
 
 @dataclass(frozen=True)
 class Report:
-    """What came of a request, in total and per size. `undecided` candidates were left out, which favours easy instances."""
+    """What came of a request, in total and per size and hole count. `undecided` candidates were left out, which favours easy
+    instances."""
 
     sizes: tuple[SizeReport, ...]
 
@@ -96,7 +97,8 @@ def generate(
 
     Args:
         configuration: ratios per size. Hole count = floor(ratio * N^2 + 1/2), capped at what the size can hold; counts per
-            size by largest remainder; wait instances of a size = floor(wait ratio * count + 1/2).
+            size by largest remainder; wait instances of a size = floor(wait ratio * count + 1/2). Over the joint cells of a
+            size both are split by largest remainder too (`configuration.cell_counts`).
         num_agents, objective, exclude, repeats: see `Request`.
         seed: any integer >= 0.
         labels: "own": the optimum of the objective; "both": of the other one too.
@@ -126,17 +128,25 @@ def generate(
         done = [job.run() for job in jobs]
     except CannotFill as error:
         raise _refusal(error, configuration, request) from None
-    return Instances((x for instances, _ in done for x in instances), Report(tuple(report for _, report in done)))
+    instances = [x for size in dict.fromkeys(job.cell.size for job in jobs) for x in _in_order(size, jobs, done)]
+    return Instances(instances, Report(tuple(report for _, report in done)))
 
 
 def cells_of(configuration: Configuration, request: Request) -> Iterator[tuple[GridCell, int, int]]:
-    """The cells of a request that get instances, with how many of them do not, and do, require a wait."""
+    """The grid cells of a request that get instances, with how many of them do not, and do, require a wait. Joint cells with
+    the same hole count are one grid cell."""
     for size, count in configuration.counts(request.count).items():
         if count == 0:
             continue
-        holes = min(hole_count(configuration[size].hole_ratio, size), capacity(size, request.num_agents))
-        waits = wait_count(configuration[size].wait_ratio, count)
-        yield GridCell(size, holes, request.num_agents, request.objective), count - waits, waits
+        most, cells = capacity(size, request.num_agents), configuration[size].drawn()
+        by_holes: dict[int, tuple[int, int]] = {}
+        for cell, (instances, waits) in zip(cells, cell_counts(cells, count), strict=True):
+            holes = min(hole_count(cell.hole_ratio, size), most)
+            before = by_holes.get(holes, (0, 0))
+            by_holes[holes] = before[0] + instances - waits, before[1] + waits
+        for holes, (wait_free, wait) in sorted(by_holes.items()):
+            if wait_free + wait:
+                yield GridCell(size, holes, request.num_agents, request.objective), wait_free, wait
 
 
 class CannotFill(Exception):
@@ -186,9 +196,6 @@ class CellJob:
                 found += rest
                 repeats += again
         seeding.Stream(self._key("order")).shuffle(found)
-        prefix = f"{cell.num_agents}agents_{cell.size}x{cell.size}_"
-        for i, instance in enumerate(found):
-            instance.__dict__["id"] = f"{prefix}{i:04d}"  # ours alone until it is returned
         report = SizeReport(cell.size, cell.holes, len(found), self.wait, repeats, draws.drawn, draws.undecided)
         return found, report
 
@@ -226,6 +233,20 @@ class CellJob:
             for instance, label in zip(instances, labels, strict=True):
                 instance.__dict__[f"optimal_{objective}"] = label.cost
         return [replace(x, requires_wait=wait) for x in instances]
+
+
+def _in_order(size: int, jobs: Sequence[CellJob], done: Sequence[tuple[list[Instance], SizeReport]]) -> list[Instance]:
+    """The instances of a size with their ids, hole counts in no order."""
+    parts = [instances for instances, report in done if report.size == size]
+    found = [instance for part in parts for instance in part]
+    request, seed = jobs[0].request, jobs[0].seed
+    if len(parts) > 1:
+        key = seeding.key(seed, "order of cells", OBJECTIVES.index(request.objective), request.num_agents, size)
+        seeding.Stream(key).shuffle(found)
+    prefix = f"{request.num_agents}agents_{size}x{size}_"
+    for number, instance in enumerate(found):
+        instance.__dict__["id"] = f"{prefix}{number:04d}"  # ours alone until it is returned
+    return found
 
 
 def variants(instance: Instance) -> list[Instance]:

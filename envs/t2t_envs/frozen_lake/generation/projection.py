@@ -8,14 +8,30 @@ from typing import Any
 from t2t_core.records import Change, Projection
 from t2t_core.seeding import Stream
 
-from ..instance import _show
 from .cells import GridCell
-from .configuration import HIGHEST, KNOBS, MAX_HOLE_RATIO, SIZES, SUM_TOLERANCE, Configuration, SizeKnobs, as_ratio, hole_count
+from .configuration import (
+    CELLS,
+    HIGHEST,
+    KNOBS,
+    LEVELS,
+    MAX_HOLE_RATIO,
+    SIZES,
+    SUM_TOLERANCE,
+    Configuration,
+    JointCell,
+    SizeKnobs,
+    as_ratio,
+    hole_count,
+    mean_ratio,
+    name_of,
+    plain,
+)
 from .forms import Count, available, capacity
+from .joint_cells import MISSING, Listed, Note, fit, read
 from .request import Request
 
+SAME = 1e-9  # ratios no further apart differ by rounding
 NAMED_SUM = 0.02  # our choice: named data ratios that sum to 1 this closely leave nothing for the sizes not named
-MISSING = "missing or not a number"
 
 
 def project(proposal: Mapping[str, Any] | None, previous: Configuration, request: Request) -> Projection:
@@ -27,8 +43,11 @@ def project(proposal: Mapping[str, Any] | None, previous: Configuration, request
     to what the size can produce for this request. Unknown sizes are dropped; NaN, infinities, non-numbers and data ratios
     whose sum overflows count as missing. Numbers are never reinterpreted (30 is not 30 %).
 
+    A size may also name `cells` (`joint_cells` has the rules); its hole and wait ratio are then their means. A size whose cells
+    are all impossible falls back on the two ratios, and one that names a ratio and no cells has no cells any more.
+
     Args:
-        proposal: JSON of any kind; usable is an object from size ("3".."10") to an object of the three ratios.
+        proposal: JSON of any kind; usable is an object from size ("3".."10") to an object of the three ratios, and cells.
         previous: the configuration in force.
         request: count, agents, objective, exclusions and repeats that the result is for.
 
@@ -79,11 +98,13 @@ class _Projector:
 
     def __init__(self, previous: Configuration, request: Request) -> None:
         self.previous, self.request = previous, request
-        self.ratios = previous.to_dict()
+        self.ratios = {str(n): {name: getattr(previous[n], name) for name in KNOBS} for n in SIZES}
+        self.proposed_cells: dict[str, Listed] = {str(n): dict(enumerate(previous[n].cells)) for n in SIZES}
+        self.cells: dict[str, tuple[JointCell, ...]] = {str(n): () for n in SIZES}
         self.changes: list[Change] = []
 
     def configuration(self) -> Configuration:
-        return Configuration.from_dict(self.ratios)
+        return Configuration(tuple(SizeKnobs(**self.ratios[str(n)], cells=self.cells[str(n)]) for n in SIZES))
 
     def change(self, knob: str, proposed: Any, used: float | None, reason: str) -> None:
         self.changes.append(Change(knob, proposed, used, reason))
@@ -92,30 +113,37 @@ class _Projector:
     def read(self, proposal: object) -> dict[str, dict[str, float]]:
         """The usable numbers of a proposal: size -> knob -> number."""
         if not isinstance(proposal, Mapping):
-            self.change("proposal", _plain(proposal), None, "not an object from size to ratios: the previous one is kept")
+            self.change("proposal", plain(proposal), None, "not an object from size to ratios: the previous one is kept")
             return {}
         named: dict[str, dict[str, float]] = {}
         for name, knobs in proposal.items():
             if not isinstance(name, str) or name not in self.ratios:
-                self.change(_name(name), _plain(knobs), None, "unknown size: dropped")
+                self.change(name_of(name), plain(knobs), None, "unknown size: dropped")
             elif not isinstance(knobs, Mapping):
-                self.change(name, _plain(knobs), None, "not an object of ratios: counts as not named")
+                self.change(name, plain(knobs), None, "not an object of ratios: counts as not named")
             else:
                 named[name] = self._read_size(name, knobs)
         return named
 
     def _read_size(self, size: str, knobs: Mapping[Any, Any]) -> dict[str, float]:
         for name in knobs:
-            if name not in KNOBS:
-                self.change(f"{size}.{_name(name)}", _plain(knobs[name]), None, "unknown ratio: dropped")
-        numbers: dict[str, float] = {}
-        for name in KNOBS:
-            number = as_ratio(knobs.get(name))
-            if number is not None:
-                numbers[name] = number
-            elif name != "data_ratio":
-                self.change(f"{size}.{name}", _plain(knobs.get(name)), self.ratios[size][name], f"{MISSING}: kept")
+            if name not in KNOBS and name != CELLS:
+                self.change(f"{size}.{name_of(name)}", plain(knobs[name]), None, "unknown ratio: dropped")
+        numbers = {name: number for name in KNOBS if (number := as_ratio(knobs.get(name))) is not None}
+        if CELLS in knobs:
+            self.proposed_cells[size] = read(knobs[CELLS], self._note(size))
+        elif any(name in numbers for name in LEVELS):
+            self.proposed_cells[size] = {}
+        for name in LEVELS:
+            if name not in numbers and not self.proposed_cells[size]:
+                self.change(f"{size}.{name}", plain(knobs.get(name)), self.ratios[size][name], f"{MISSING}: kept")
+            elif name not in numbers and name in knobs:
+                self.change(f"{size}.{name}", plain(knobs[name]), None, f"{MISSING}: its cells count")
         return numbers
+
+    def _note(self, size: str) -> Note:
+        """How the cells of a size name what is changed in them."""
+        return lambda what, proposed, used, reason: self.change(f"{size}.{CELLS}{what}", proposed, used, reason)
 
     # --- data ratios
     def set_data_ratios(self, named: dict[str, dict[str, float]]) -> None:
@@ -203,14 +231,28 @@ class _Projector:
     def set_hole_and_wait_ratios(self, named: dict[str, dict[str, float]]) -> None:
         counts = self.configuration().counts(self.request.count)
         for size in SIZES:
-            for knob in ("hole_ratio", "wait_ratio"):
+            if self._set_cells(size, counts[size], named.get(str(size), {})):
+                continue
+            for knob in LEVELS:
                 ratio = named.get(str(size), {}).get(knob, self.ratios[str(size)][knob])
-                clipped = min(max(ratio, 0.0), getattr(HIGHEST, knob))
+                clipped = min(max(ratio, 0.0), HIGHEST[knob])
                 if clipped != ratio:
-                    self.change(f"{size}.{knob}", ratio, clipped, f"clipped to 0..{getattr(HIGHEST, knob):g}")
+                    self.change(f"{size}.{knob}", ratio, clipped, f"clipped to 0..{HIGHEST[knob]:g}")
                 self.ratios[str(size)][knob] = clipped
             self._clip_holes(size, counts[size])
             self._clip_wait(size, counts[size])
+
+    def _set_cells(self, size: int, count: int, proposed: Mapping[str, float]) -> bool:
+        """Draw the size from its joint cells, as far as they are possible; False where none is, or it has none."""
+        key = str(size)
+        cells = self.proposed_cells[key]
+        self.cells[key] = fit(size, cells, count, self.request, self._note(key)) if cells else ()
+        for knob in LEVELS if self.cells[key] else ():
+            mean = mean_ratio(self.cells[key], knob)
+            if abs(proposed.get(knob, mean) - mean) > SAME:
+                self.change(f"{key}.{knob}", proposed[knob], mean, "the mean of its cells")
+            self.ratios[key][knob] = mean
+        return bool(self.cells[key])
 
     def _holes(self, size: int) -> int:
         """The hole count that `generate` would use."""
@@ -243,13 +285,3 @@ class _Projector:
 
 def _reason(request: Request, size: int, what: str) -> str:
     return f"clipped to the {what} that {size}x{size} can produce for {request.num_agents} agents, {request.objective}"
-
-
-def _name(key: object) -> str:
-    return key[:40] if isinstance(key, str) else _show(key)
-
-
-def _plain(value: object) -> Any:
-    """A proposed value for the record: short text unless it is a finite number."""
-    number = as_ratio(value)
-    return number if number is not None else None if value is None else _show(value)

@@ -1,0 +1,159 @@
+"""What Project makes of the joint cells that a proposal names for a size (our choice of rules).
+
+A cell whose share or ratio is missing, no number or negative is dropped; its ratios are clipped to their bounds. A cell is
+impossible, and dropped, where the size has no instance of it: with so many holes, or of a kind (wait, wait-free) that the
+cell has alone; a cell that mixes the kinds is clipped to the kind there is. Where repeats are forbidden it is also impossible
+if the size has too few forms for it beside the cells before it. The shares of the cells that are left sum to 1 again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from math import fsum, isfinite
+from typing import Any
+
+from .cells import GridCell
+from .configuration import (
+    CELL_KNOBS,
+    HIGHEST,
+    LEVELS,
+    SHARE,
+    SUM_TOLERANCE,
+    JointCell,
+    as_ratio,
+    cell_counts,
+    hole_count,
+    name_of,
+    normalised,
+    plain,
+)
+from .forms import Count, available, capacity
+from .request import Request
+
+MISSING = "missing or not a number"
+MAX_CELLS = 1000  # of a size; our choice
+LEAST = 1e-12  # a share of the whole below which a cell is none; our choice
+
+Listed = Mapping[int, JointCell]
+"""Cells by their place in the list that was proposed."""
+Note = Callable[[str, Any, float | None, str], None]
+"""Names a change: what of the cells ("[3].share", "" for all of them), as proposed, as used (None: not at all), and why."""
+
+
+def read(proposed: object, note: Note) -> Listed:
+    """The usable cells of a proposal, shares as they stand."""
+    if not isinstance(proposed, Sequence) or isinstance(proposed, str | bytes):
+        note("", plain(proposed), None, "not a list of cells: dropped")
+        return {}
+    if len(proposed) > MAX_CELLS:
+        note("", float(len(proposed)), float(MAX_CELLS), "more cells than a size may have: the others are dropped")
+    cells = {number: _read_cell(f"[{number}]", cell, note) for number, cell in enumerate(proposed[:MAX_CELLS])}
+    usable = {number: cell for number, cell in cells.items() if cell is not None}
+    if not isfinite(sum(cell.share for cell in usable.values())):
+        note("", None, None, "the sum of the shares overflows: dropped")
+        return {}
+    return usable
+
+
+def _read_cell(name: str, cell: object, note: Note) -> JointCell | None:
+    if not isinstance(cell, Mapping):
+        note(name, plain(cell), None, "not an object of a share and ratios: dropped")
+        return None
+    for key in cell:
+        if key not in CELL_KNOBS:
+            note(f"{name}.{name_of(key)}", plain(cell[key]), None, "unknown ratio: dropped")
+    numbers = {knob: as_ratio(cell.get(knob)) for knob in CELL_KNOBS}
+    missing = next((knob for knob, number in numbers.items() if number is None), None)
+    if missing is not None:
+        note(f"{name}.{missing}", plain(cell.get(missing)), None, f"{MISSING}: the cell is dropped")
+        return None
+    share = numbers.pop(SHARE) or 0.0
+    if share <= 0:
+        note(f"{name}.{SHARE}", share, None, "not above 0: the cell is dropped")
+        return None
+    ratios: dict[str, float] = {}
+    for knob, number in numbers.items():
+        ratios[knob] = min(max(number or 0.0, 0.0), HIGHEST[knob])
+        if ratios[knob] != number:
+            note(f"{name}.{knob}", number, ratios[knob], f"clipped to 0..{HIGHEST[knob]:g}")
+    return JointCell(share, **ratios)
+
+
+def fit(size: int, cells: Listed, count: int, request: Request, note: Note) -> tuple[JointCell, ...]:
+    """The cells that `count` instances of this size can be drawn from, their shares normalised; none where none is possible."""
+
+    @cache
+    def there(holes: int) -> Count:
+        return available(GridCell(size, holes, request.num_agents, request.objective), request.exclude)
+
+    total = fsum(cell.share for cell in cells.values())
+    if abs(total - 1) > SUM_TOLERANCE / 10:
+        note(f".{SHARE}", total, 1.0, "the shares of the cells do not sum to 1: renormalised")
+    most = capacity(size, request.num_agents)
+    left: dict[str, JointCell] = {}
+    for number, cell in cells.items():
+        name, holes = f"[{number}]", hole_count(cell.hole_ratio, size)
+        if cell.share / total < LEAST:
+            note(f"{name}.{SHARE}", cell.share, None, "nothing beside the other shares: the cell is dropped")
+            continue
+        kinds = there(holes) if holes <= most else Count(0, 0, True)
+        if (fitted := _of_a_kind_there_is(cell, kinds)) is None:
+            note(name, described(cell), None, f"impossible, dropped: {_lack(size, holes, request, kinds)}")
+            continue
+        if fitted != cell:
+            reason = f"clipped: {_lack(size, holes, request, kinds)}"
+            note(f"{name}.wait_ratio", cell.wait_ratio, fitted.wait_ratio, reason)
+        left[name] = fitted
+    if request.repeats == "forbid":
+        _drop_the_short(size, left, count, there, note)
+    if not left:
+        note("", None, None, "no cell is possible: the hole and wait ratio of the size count")
+    return normalised(list(left.values()))
+
+
+def described(cell: JointCell) -> str:
+    """A cell's ratios in words."""
+    return ", ".join(f"{knob} {getattr(cell, knob):g}" for knob in LEVELS)
+
+
+def _of_a_kind_there_is(cell: JointCell, kinds: Count) -> JointCell | None:
+    """The cell, without a kind that there is none of; None where nothing is left of it."""
+    if kinds.wait == 0 and cell.wait_ratio > 0:
+        return replace(cell, wait_ratio=0.0) if cell.wait_ratio < 1 and kinds.wait_free else None
+    if kinds.wait_free == 0 and cell.wait_ratio < 1:
+        return replace(cell, wait_ratio=1.0) if cell.wait_ratio > 0 and kinds.wait else None
+    return cell
+
+
+def _lack(size: int, holes: int, request: Request, kinds: Count) -> str:
+    what = "instance" if kinds.total == 0 else "wait-free instance" if kinds.wait else "instance that requires a wait"
+    return f"there is no {what} of {size}x{size} with {holes} holes and {request.num_agents} agents, {request.objective}"
+
+
+def _drop_the_short(size: int, left: dict[str, JointCell], count: int, there: Callable[[int], Count], note: Note) -> None:
+    """Drop the cells whose instances would repeat, the last first, until the rest can be filled without repeats."""
+    while left and (short := _short(size, left, count, there)) is not None:
+        cell = left.pop(short)
+        holes = hole_count(cell.hole_ratio, size)
+        kinds = there(holes)
+        have = f"{size}x{size} with {holes} holes has {kinds.wait_free} wait-free forms and {kinds.wait} that require a wait"
+        note(short, described(cell), None, f"too few forms without repeats, dropped: {have}")
+
+
+def _short(size: int, left: Mapping[str, JointCell], count: int, there: Callable[[int], Count]) -> str | None:
+    """The last cell of the first grid cell and kind that is asked for more forms than there are."""
+    asked: dict[tuple[int, bool], int] = {}
+    last: dict[tuple[int, bool], str] = {}
+    cells = normalised(list(left.values()))
+    for (name, cell), (instances, waits) in zip(left.items(), cell_counts(cells, count), strict=True):
+        holes = hole_count(cell.hole_ratio, size)
+        for wait, part in ((False, instances - waits), (True, waits)):
+            if part:
+                asked[holes, wait] = asked.get((holes, wait), 0) + part
+                last[holes, wait] = name
+    for (holes, wait), number in asked.items():
+        if number > (there(holes).wait if wait else there(holes).wait_free):
+            return last[holes, wait]
+    return None
