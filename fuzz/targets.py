@@ -37,7 +37,7 @@ from t2t_envs.frozen_lake.generation.projection import project
 from t2t_envs.frozen_lake.generation.request import Request
 from t2t_envs.frozen_lake.instance import OBJECTIVES, Instance
 from t2t_envs.frozen_lake.jsonl import read_instances
-from t2t_envs.frozen_lake.parser import format_answer, parse_answer
+from t2t_envs.frozen_lake.parser import format_answer, parse_answer, read_answer
 from t2t_leaderboard.folder import check_settings, read_sampling_record
 from t2t_plugins.designers import reader
 from t2t_plugins.policies import answers, kinds, reply
@@ -75,7 +75,8 @@ def hash_of(piece: Any) -> int:
 def answer(data: bytes) -> None:
     """The parser and the verifier of answers."""
     text = text_of(data)
-    found = parse_answer(text)
+    found, why = read_answer(text)
+    assert (found is None) is bool(why)
     verdict = verifier.verify(INSTANCE, text)
     assert list(verdict.checks) == list(verifier.CHECKS) and all(type(c) is bool for c in verdict.checks.values())
     assert verdict.checks["parsable"] is (found is not None) and verdict.valid is all(verdict.checks.values())
@@ -86,6 +87,9 @@ def answer(data: bytes) -> None:
         assert found and all(path and all(type(x) is int for cell in path for x in cell) for path in found.values())
         if list(found) == list(range(len(found))):
             assert parse_answer(format_answer(list(found.values()))) == found
+    if "think" not in text.lower() and not text.lstrip().lower().startswith("analysis"):
+        assert parse_answer(f"<think>{DOCUMENTED}</think>{text}") == found, "a draft in thoughts counts for nothing"
+        assert parse_answer(f"{text}<think>{DOCUMENTED}") == found or "<|" in text, "a draft in thoughts counts for nothing"
     middle = len(DOCUMENTED) * (data[0] if data else 0) // 256
     for near in (text, DOCUMENTED[:middle] + text[1:] + DOCUMENTED[middle + len(data) % 5 :]):
         found, expected = verifier.verify(INSTANCE, near), verifier.reference_verify(INSTANCE, near)

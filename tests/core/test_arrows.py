@@ -26,7 +26,8 @@ CORE = ["", "reading", "store", "evaluation", "run", "report", "loop", "testing"
 MAY_IMPORT_INSIDE = {
     "t2t_core": {room: set(CORE[: place + 1]) for place, room in enumerate(CORE)},
     "t2t_envs.frozen_lake": {
-        "": {""},
+        "reading": {"reading"},
+        "": {"", "reading"},
         "draw": {"", "draw"},
         "generation": {"", "generation"},
         "sets": {"", "generation", "sets"},

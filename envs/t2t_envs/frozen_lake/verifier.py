@@ -22,12 +22,14 @@ from t2t_core.errors import T2TError
 from t2t_core.records import Fault, Verdict
 
 from .instance import Cell, Instance
-from .parser import Label, Path, parse_answer
+from .parser import read_answer
+from .reading.tokens import Label, Path
 from .rules import DELTAS, Costs, costs, first_path_conflict, in_bounds, is_legal_move
 from .solver import native_core
 
+PARSABLE = "parsable"
 CHECKS = (
-    "parsable",
+    PARSABLE,
     "agent_count",
     "start_correct",
     "in_bounds",
@@ -57,7 +59,8 @@ def verify(instance: Instance, text: str) -> Verdict:
 
 def reference_verify(instance: Instance, text: str) -> Verdict:
     """The same verdict by the rules in Python alone: what the native core is compared with."""
-    return _judge(instance, parse_answer(text))
+    reading = read_answer(text)
+    return _judge(instance, reading.paths, reading.why)
 
 
 def verify_paths(instance: Instance, paths: Sequence[Sequence[Cell]]) -> Verdict:
@@ -92,16 +95,16 @@ def _of_agents(instance: Instance, answer: Mapping[Label, Path]) -> dict[int, Pa
     return {agent: answer[agent] for agent in range(instance.num_agents) if agent in answer}
 
 
-def _judge(instance: Instance, answer: Mapping[Label, Path] | None) -> Verdict:
+def _judge(instance: Instance, answer: Mapping[Label, Path] | None, why: str = "there is none") -> Verdict:
     k = instance.num_agents
     paths = _of_agents(instance, answer or {})
     checks = dict.fromkeys(CHECKS, False)
-    checks["parsable"] = bool(answer)
+    checks[PARSABLE] = bool(answer)
     checks["agent_count"] = answer is not None and len(paths) == k == len(answer)
     if paths:
         _check_paths(instance, paths, checks)
     if not all(checks.values()):
-        return _invalid(instance, answer or {}, paths, checks)
+        return _invalid(instance, answer or {}, paths, checks, why)
     both = costs([paths[agent] for agent in range(k)], instance.goals)
     if both is None:
         raise AssertionError("paths that reach their goals have costs")
@@ -164,9 +167,12 @@ def _valid(instance: Instance, both: Costs) -> Verdict:
 
 
 def _invalid(
-    instance: Instance, answer: Mapping[Label, Path], paths: Mapping[int, Path], checks: Mapping[str, bool]
+    instance: Instance, answer: Mapping[Label, Path], paths: Mapping[int, Path], checks: Mapping[str, bool], why: str = ""
 ) -> Verdict:
-    return Verdict(checks, valid=False, optimal=False, cost=None, faults=_faults(instance, answer, paths, checks))
+    faults = _faults(instance, answer, paths, checks)
+    if not checks[PARSABLE]:
+        faults[PARSABLE] = Fault(f"no path can be read: {why}")
+    return Verdict(checks, valid=False, optimal=False, cost=None, faults=faults)
 
 
 def _faults(
@@ -181,8 +187,8 @@ def _faults(
 
 
 def _fault(name: str, instance: Instance, answer: Mapping[Label, Path], paths: Mapping[int, Path]) -> Fault:
-    if name == "parsable":
-        return Fault("no path can be read, or two different ones for one agent")
+    if name == PARSABLE:
+        return Fault("no path can be read")
     if name == "agent_count":
         return _count_fault(instance.num_agents, answer, paths)
     if not paths:

@@ -11,6 +11,7 @@ namespace {
 
 constexpr char32_t nothing = 0xFFFFFFFF;  // at the end of the text; no code point
 constexpr int max_digits = 6, max_language = 20;
+constexpr std::array<std::u32string_view, 2> labels = {U"agent", U"robot"};  // what a label may begin with
 
 bool is_letter(char32_t c) { return (c >= U'a' && c <= U'z') || (c >= U'A' && c <= U'Z'); }
 bool is_digit(char32_t c) { return c >= U'0' && c <= U'9'; }
@@ -20,33 +21,72 @@ char32_t lower(char32_t c) { return c >= U'A' && c <= U'Z' ? c | 0x20 : c; }
 
 bool before_label(char32_t c) { return is_blank(c) || c == U'-' || c == U'*'; }
 bool after_label(char32_t c) { return is_blank(c) || c == U':' || c == U'*'; }
-bool between_cells(char32_t c) {
-    return is_blank(c) || c == U'-' || c == U'=' || c == U'>' || c == U',' || c == U'\u2192' || c == U'\u21d2' ||
-           c == U'\u27f6' || c == U'\u2013' || c == U'\u2014';
-}
+bool is_dash(char32_t c) { return c == U'-' || c == U'=' || c == U'\u2013' || c == U'\u2014'; }
+bool is_arrow(char32_t c) { return c == U'>' || c == U'\u2192' || c == U'\u21d2' || c == U'\u27f6'; }
+bool is_space(char32_t c) { return c == U' ' || (c >= U'\t' && c <= U'\r'); }
 bool in_prose(char32_t c) {
     return is_letter(c) || is_blank(c) || (c < 0x80 && std::u32string_view(U".,:;!?'\"*-").find(c) != std::u32string_view::npos);
 }
 
-// Where `tag` (in small letters) next stands, in letters of either case; `end` where nowhere.
+// Whether `tag` (in small letters) stands at `from`, in letters of either case.
 template <typename Char>
-const Char* find(const Char* from, const Char* end, std::string_view tag) {
+bool stands(const Char* from, const Char* end, std::string_view tag) {
     const auto same = [](char letter, Char c) { return static_cast<char32_t>(letter) == lower(c); };
-    while ((from = std::find(from, end, static_cast<Char>('<'))) != end) {
-        if (static_cast<std::size_t>(end - from) < tag.size()) return end;
-        if (std::equal(tag.begin(), tag.end(), from, same)) return from;
-        ++from;
-    }
-    return end;
+    return static_cast<std::size_t>(end - from) >= tag.size() && std::equal(tag.begin(), tag.end(), from, same);
 }
 
-// The place behind the last `tag`; null where there is none.
+// The part of a text that counts: what follows its thoughts, or the last <answer> block in that.
 template <typename Char>
-const Char* behind_last(const Char* from, const Char* end, std::string_view tag) {
-    const Char* found = nullptr;
-    while ((from = find(from, end, tag)) != end) found = from += tag.size();
-    return found;
-}
+struct Body {
+    const Char* begin;
+    const Char* end;
+    bool tagged = false;
+
+    // False where thoughts stand in other marks than <think>, or within what was said.
+    bool find(const Char* text, const Char* text_end) {
+        begin = std::find_if_not(text, text_end, [](Char c) { return is_space(c); });
+        end = text_end;
+        if (stands(begin, end, "analysis")) return false;
+        bool thought = false;
+        for (const Char* at = begin; at != text_end; ++at) {
+            if (*at == U'[' || static_cast<char32_t>(*at) == U'\u25c1') {
+                if (*at != U'[' || stands(at, text_end, "[think") || stands(at, text_end, "[/think")) return false;
+            } else if (*at == U'<' && !tag(at, text_end, thought)) {
+                return false;
+            }
+        }
+        return !thought;
+    }
+
+private:
+    bool tag(const Char* at, const Char* text_end, bool& thought) {
+        if (stands(at, text_end, "<think>")) {
+            if (!thought && (tagged || std::find_if_not(begin, at, [](Char c) { return is_space(c); }) != at)) return false;
+            thought = true;
+        } else if (stands(at, text_end, "</think>")) {
+            thought = tagged = false;
+            begin = at + 8;
+            end = text_end;
+        } else if (!thought && stands(at, text_end, "<answer>")) {
+            tagged = true;
+            begin = at + 8;
+            end = text_end;
+        } else if (!thought && tagged && end == text_end && stands(at, text_end, "</answer>")) {
+            end = at;
+        } else {
+            return !may_mark(at + 1, text_end);
+        }
+        return true;
+    }
+    // Whether what follows a '<' may be another mark of thought.
+    static bool may_mark(const Char* at, const Char* text_end) {
+        if (at != text_end && *at == U'/') ++at;
+        const bool token = at != text_end && *at == U'|';
+        if (token) ++at;
+        if (at == text_end) return false;
+        return (token ? std::u32string_view(U"bcemrs") : std::u32string_view(U"trs")).find(lower(*at)) != std::u32string_view::npos;
+    }
+};
 
 template <typename Char>
 class Reader {
@@ -90,10 +130,12 @@ private:
         skip(after_label);
         if (std::find(marks, at_, static_cast<Char>(':')) == at_) return false;
         const std::size_t begin = answer_.cells.size();
-        do {
+        for (;;) {
             if (!cell()) return false;
-            skip(between_cells);
-        } while (!is_line_end(here()));
+            skip(is_blank);
+            if (is_line_end(here())) break;
+            join();
+        }
         answer_.paths.push_back({label, begin, answer_.cells.size()});
         return true;
     }
@@ -103,6 +145,17 @@ private:
         if (!close || !coordinate(named.row) || !take(",") || !coordinate(named.column) || !take(close)) return false;
         answer_.cells.push_back(named);
         return true;
+    }
+    // At most one comma, dash or arrow, with blanks around it; what is none is no cell either.
+    void join() {
+        const Char* begin = at_;
+        if (here() == U',') {
+            ++at_;
+        } else {
+            while (at_ - begin < 3 && is_dash(here())) ++at_;
+            if (is_arrow(here())) ++at_;
+        }
+        skip(is_blank);
     }
     bool coordinate(int& value) {
         skip(is_blank);
@@ -128,12 +181,13 @@ private:
         return true;
     }
     bool prose() {
-        static constexpr std::u32string_view agent = U"agent";
         const Char* begin = at_;
         skip(in_prose);
         broken_ = broken_ || std::any_of(begin, at_, is_letter);
         const auto same = [](Char c, char32_t letter) { return lower(c) == letter; };
-        return std::search(begin, at_, agent.begin(), agent.end(), same) == at_;
+        return std::none_of(labels.begin(), labels.end(), [&](std::u32string_view label) {
+            return std::search(begin, at_, label.begin(), label.end(), same) != at_;
+        });
     }
 
     const Char* at_;
@@ -176,15 +230,8 @@ std::int64_t arrival(Path path) {
 
 template <typename Char>
 bool read_answer(const Char* text, std::size_t length, WrittenAnswer& answer) {
-    const Char* end = text + length;
-    const Char* begin = behind_last(text, end, "<answer>");
-    const bool tagged = begin != nullptr;
-    if (tagged) {
-        end = find(begin, end, "</answer>");
-    } else if (!(begin = behind_last(text, end, "</think>"))) {
-        begin = text;
-    }
-    return Reader<Char>(begin, end, tagged, answer).read();
+    Body<Char> body;
+    return body.find(text, text + length) && Reader<Char>(body.begin, body.end, body.tagged, answer).read();
 }
 
 template bool read_answer(const std::uint8_t*, std::size_t, WrittenAnswer&);

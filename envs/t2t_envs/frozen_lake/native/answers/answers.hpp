@@ -30,12 +30,12 @@ struct WrittenAnswer {
 
 // Reads a text of code points; false where it has anything in it that this grammar does not know:
 //
-//     the last <answer> block, an unclosed one to the end; without one, all after the last </think>
-//     line   = "Agent " number, marks with a colon among them, cells with arrows, commas and blanks between
-//            | three backticks and a language | words and punctuation, but for "agent" | nothing
+//     what follows the thoughts in <think> marks with which it may begin; the last <answer> block in that, up to the next tag
+//     line   = "Agent " number, marks with a colon among them, cells with a comma, dash or arrow or only blanks between
+//            | three backticks and a language | words and punctuation, but for "agent" and "robot" | nothing
 //     before "Agent": blanks, bullets, asterisks; a cell: (r,c) or [r,c], blanks inside
 //
-// Without tags words end a block of agent lines, and the last block counts.
+// Without tags words end a block of agent lines, and the last block counts. With tags that hold no path it is Python's turn.
 template <typename Char>
 bool read_answer(const Char* text, std::size_t length, WrittenAnswer& answer);
 

@@ -1,0 +1,86 @@
+"""What was read of a text: blocks of paths, and rows of steps that become paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from . import tokens
+from .tokens import Cell, Label, Path, Token
+
+
+class Unplaceable(Exception):
+    """What the reader cannot place."""
+
+
+@dataclass
+class Block:
+    """The paths of one run of lines, in the order in which they stand, and what could not be placed."""
+
+    paths: list[tuple[Label, Path]] = field(default_factory=list)
+    fault: str = ""
+
+    @property
+    def labels(self) -> set[Label]:
+        return {label for label, _ in self.paths}
+
+    def add(self, paths: Sequence[tuple[Label, Path]], fault: str = "") -> None:
+        self.paths += paths
+        self.fault = self.fault or fault
+
+
+class Steps:
+    """Rows of one step each, with a cell for every agent. Cells without labels belong to the agents in order."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, dict[Label, Cell]]] = []
+        self._fault = ""
+        self._named = False
+
+    @property
+    def tell_paths(self) -> bool:
+        """Whether these are several steps of named agents, or of two and more: a cell without a label is nobody's."""
+        return any(row for _, row in self.rows[1:]) and (self._named or any(len(row) > 1 for _, row in self.rows))
+
+    @property
+    def last(self) -> int:
+        return self.rows[-1][0]
+
+    def row(self, number: int) -> None:
+        if not self.rows or number != self.last:
+            self.rows.append((number, {}))
+
+    def take(self, line: Sequence[Token]) -> None:
+        """The cells on a line, each of the label before it."""
+        row, label, named = self.rows[-1][1], None, any(token.kind == tokens.LABEL for token in line)
+        self._named = self._named or named
+        for token in line:
+            if token.kind == tokens.LABEL:
+                label = token.value
+            elif token.kind in tokens.CELLS:
+                key: Label | None = label if named else len(row)
+                if key is None or key in row:
+                    self._fault = self._fault or f"{token.text[:20]} at step {self.last} belongs to no agent, or is its second"
+                else:
+                    row[key], label = token.value, None
+            elif token.kind in (tokens.ARROW, tokens.SCRAP, tokens.RUIN, tokens.NUMBER):
+                self._fault = self._fault or f"{ascii(token.text)[:20]} stands in the row of a step"
+
+    def paths(self) -> list[tuple[Label, Path]]:
+        """The agents' paths; Unplaceable where steps are missing, or an agent between two of its cells."""
+        if self._fault:
+            raise Unplaceable(self._fault)
+        counted([number for number, _ in self.rows])
+        found: dict[Label, list[Cell]] = {}
+        for place, (number, row) in enumerate(self.rows):
+            for label, cell in row.items():
+                if len(found.setdefault(label, [])) != place:
+                    raise Unplaceable(f"agent {label} has no cell before step {number}")
+                found[label].append(cell)
+        return [(label, tuple(cells)) for label, cells in found.items()]
+
+
+def counted(numbers: Sequence[int]) -> None:
+    """Unplaceable where the numbers of steps do not count from 0 or 1."""
+    if numbers and (numbers[0] not in (0, 1) or list(numbers) != list(range(numbers[0], numbers[0] + len(numbers)))):
+        raise Unplaceable("the steps do not count from 0 or 1")

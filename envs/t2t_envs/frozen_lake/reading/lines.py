@@ -1,0 +1,229 @@
+"""Lines of tokens -> blocks of paths: by agent, a path behind each label, or by step, every agent's cell behind each number.
+
+A block is a run of lines that hold paths. Other words break it; blank lines, rules and code fences do not, unless the block
+starts over. Between answer tags nothing breaks a block, and there cells that belong to nobody make it unparsable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import tables, tokens
+from .blocks import Block, Steps, Unplaceable
+from .paths import OpenPath
+from .tokens import Label, Path, Token
+
+_LEADING = (tokens.DASH, tokens.ARROW, tokens.COMMA)
+_LINKS = (*_LEADING, tokens.COLON, tokens.PIPE, tokens.STEP, tokens.BULLET)
+_WORDS = {tokens.WORD, tokens.NEUTRAL, tokens.WAIT, tokens.LABEL}
+_EMPTY = {tokens.FENCE, tokens.DASH, tokens.COMMA, tokens.COLON, tokens.STOP}
+_GOES_ON = (*tokens.CELLS, tokens.STEP, tokens.BULLET, tokens.NUMBER, tokens.SCRAP, tokens.RUIN, tokens.WAIT)
+
+
+class LineReader:
+    """Reads lines one after the other; `close` gives the blocks that were found."""
+
+    def __init__(self, tagged: bool) -> None:
+        self._tagged = tagged
+        self._blocks: list[Block] = []
+        self._open: OpenPath | None = None
+        self._before = (False, False)  # `_broken` and `_loose` as they were when it was opened
+        self._steps: Steps | None = None
+        self._table: list[list[Token]] = []
+        self._orphan = ""  # cells that belong to nobody
+        self._broken = False  # words since the last line with paths: the next path starts a new block
+        self._loose = False  # a blank line, a rule or a fence since then
+        self._adjacent = False  # the line before belonged to the open path
+
+    def text(self, text: str) -> None:
+        for line in tokens.lines(text):
+            self._line(line)
+
+    def paths(self, paths: Sequence[tuple[Label, Path]], fault: str = "") -> None:
+        """Paths that were read elsewhere, as if they were one line."""
+        self._end()
+        self._block([label for label, _ in paths]).add(paths, fault)
+
+    def close(self) -> list[Block]:
+        self._end()
+        if self._blocks and self._orphan:
+            self._blocks[-1].add([], self._orphan)
+        return self._blocks
+
+    # --- one line
+
+    def _line(self, line: list[Token]) -> None:
+        kinds = {token.kind for token in line}
+        if tokens.PIPE in kinds:
+            self._table.append(line)
+            return
+        self._end_table()
+        if kinds <= _EMPTY:
+            self._loose, self._adjacent = True, False
+        elif self._is_step(line, kinds):
+            self._step_line(line)
+        elif starts := _openings(line):
+            self._label_line(line, starts)
+        elif self._goes_on(line, kinds):
+            self._feed(line)
+        else:
+            self._prose(line)
+
+    def _is_step(self, line: Sequence[Token], kinds: set[str]) -> bool:
+        """A row of a step or its heading, and not one cell with which the open path goes on."""
+        if _first(line).kind != tokens.STEP or tokens.WORD in kinds:
+            return False
+        path, cells = self._open, _cells(line)
+        return path is None or tokens.LABEL in kinds or cells > 1 or (cells == 0 and bool(path.cells) and not path.marks)
+
+    def _step_line(self, line: Sequence[Token]) -> None:
+        number = int(_first(line).value)
+        self._end_path()
+        if self._steps is None or number < self._steps.last:
+            self._end_steps()
+            self._steps = Steps()
+        self._steps.row(number)
+        self._steps.take(line[1 + line.index(_first(line)) :])
+        self._loose = False
+
+    def _label_line(self, line: Sequence[Token], starts: Sequence[int]) -> None:
+        segments = [line[start:end] for start, end in zip(starts, [*starts[1:], len(line)], strict=True)]
+        if self._steps is not None:
+            if all(_cells(segment) == 1 and all(t.kind != tokens.ARROW for t in segment) for segment in segments):
+                self._steps.take(line)
+                return
+            self._end_steps()
+        before = line[: starts[0]]
+        if self._open is not None and _cells(before):
+            self._feed(before)
+        self._end_path()
+        self._broken = self._broken or any(token.kind in _WORDS for token in before)
+        for segment in segments:
+            self._end_path()
+            self._open, self._before = OpenPath(segment[0].value), (self._broken, self._loose)
+            self._broken = self._loose = False
+            self._feed(segment[1:])
+
+    def _goes_on(self, line: Sequence[Token], kinds: set[str]) -> bool:
+        """Whether the open path goes on with this line: no words in it, or an arrow that leads to it."""
+        if self._open is None or _first(line).kind not in (*_GOES_ON, tokens.ARROW):
+            return False
+        led = line[0].kind == tokens.ARROW or (self._open.joined and bool(self._open.cells))
+        return led or not kinds & {tokens.WORD, tokens.LABEL}
+
+    def _feed(self, line: Sequence[Token]) -> None:
+        path = self._open
+        if path is not None:
+            for token in line:
+                path.take(token)
+            path.end_line()
+            self._adjacent = True
+
+    def _prose(self, line: Sequence[Token]) -> None:
+        kinds = {token.kind for token in line}
+        if not kinds & {*_WORDS, *tokens.CELLS, tokens.RUIN, tokens.STEP}:
+            self._loose = True
+            return
+        if self._tagged and kinds & set(tokens.CELLS):
+            if not kinds & _WORDS:
+                self._orphan = self._orphan or f"{next(t.text for t in line if t.kind in tokens.CELLS)[:20]} belongs to no agent"
+            elif self._open is not None and self._adjacent and _joins_a_cell(line):
+                self._open.fault = self._open.fault or "the path goes on among other words"
+        self._end_path()
+        if not self._tagged:
+            self._end_steps()
+        self._broken = True
+
+    # --- ends
+
+    def _end(self) -> None:
+        self._end_table()
+        self._end_path()
+        self._end_steps()
+
+    def _end_path(self) -> None:
+        path, self._open, self._adjacent = self._open, None, False
+        if path is None:
+            return
+        since = self._broken, self._loose
+        self._broken, self._loose = self._before
+        if path.cells or path.fault:
+            self._block([path.label]).add([(path.label, tuple(path.cells))], path.end())
+        self._broken, self._loose = self._broken or since[0], self._loose or since[1]
+
+    def _end_steps(self) -> None:
+        steps, self._steps = self._steps, None
+        if steps is None or not steps.tell_paths:
+            return
+        if not self._tagged and steps.rows[0][0] != 0:
+            return  # outside of tags it may be said of later steps
+        self._broken = True
+        try:
+            paths = steps.paths()
+        except Unplaceable as error:
+            self._block([]).add([], str(error))
+        else:
+            self._block([label for label, _ in paths]).add(paths)
+
+    def _end_table(self) -> None:
+        rows, self._table = self._table, []
+        if not rows:
+            return
+        if self._open is not None and not self._open.cells and not any(t.kind == tokens.LABEL for row in rows for t in row):
+            self._table_of_one(rows)
+            return
+        self._end_path()
+        try:
+            paths = tables.read(rows)
+        except Unplaceable as error:
+            self._block([]).add([], str(error))
+            return
+        if paths:
+            self._block([label for label, _ in paths]).add(paths)
+        else:
+            self._prose([token for row in rows for token in row if token.kind != tokens.PIPE])
+
+    def _table_of_one(self, rows: Sequence[Sequence[Token]]) -> None:
+        """A table under an agent's heading: a row for each step."""
+        for row in rows:
+            if _cells(row):
+                steps = (tokens.NUMBER, tokens.STEP)
+                self._feed([t._replace(kind=tokens.STEP) if t.kind in steps else t for t in row if t.kind != tokens.PIPE])
+
+    def _block(self, labels: Sequence[Label]) -> Block:
+        """The block that paths of these labels belong to."""
+        again = self._loose and bool(self._blocks) and bool(self._blocks[-1].labels & set(labels))
+        if not self._blocks or (not self._tagged and (self._broken or again)):
+            self._blocks.append(Block())
+        self._broken = self._loose = False
+        return self._blocks[-1]
+
+
+def _first(line: Sequence[Token]) -> Token:
+    return next((token for token in line if token.kind not in _LEADING), line[0])
+
+
+def _cells(line: Sequence[Token]) -> int:
+    return sum(token.kind in tokens.CELLS for token in line)
+
+
+def _openings(line: Sequence[Token]) -> list[int]:
+    """Where labels stand that a path follows, on the line or, after a heading, below it."""
+    starts = []
+    for start, token in enumerate(line):
+        if token.kind != tokens.LABEL:
+            continue
+        end = next((i for i in range(start + 1, len(line)) if line[i].kind not in _LINKS), len(line))
+        if end < len(line):
+            opens = line[end].kind in (*tokens.CELLS, tokens.RUIN)
+        else:
+            heading = all(t.kind in (*_LEADING, tokens.BULLET) for t in line[:start])
+            opens = heading or any(t.kind == tokens.COLON for t in line[start:])
+        if opens:
+            starts.append(start)
+    return starts
+
+
+def _joins_a_cell(line: Sequence[Token]) -> bool:
+    pairs = zip(line, line[1:], strict=False)
+    return any({tokens.ARROW, *tokens.CELLS} >= {a.kind, b.kind} > {tokens.ARROW} for a, b in pairs if a.kind != b.kind)

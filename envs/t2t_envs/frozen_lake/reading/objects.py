@@ -1,0 +1,178 @@
+"""JSON objects and lists that give the paths by agent, or the agents' cells by step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from . import tokens
+from .blocks import Unplaceable, counted
+from .paths import OpenPath
+from .tokens import Cell, Label, Path
+
+Paths = list[tuple[Label, Path]]
+_LABEL = re.compile(r"\s*+(?:(?:agent|robot|a|r)[ _#-]{0,2}+)?+([0-9]{1,9}+)\s*+", re.IGNORECASE)
+_STEP = re.compile(r"\s*+(?:(?:time[ _-]?)?(?:step|time|t)[ _=-]{0,2}+)([0-9]{1,4}+)\s*+", re.IGNORECASE)
+_AGENT_KEYS = ("agent", "agent_id", "agentid", "agent_index", "robot", "robot_id", "id", "name", "label", "index")
+_STEP_KEYS = ("step", "t", "time", "timestep", "time_step")
+_PATH_KEYS = ("path", "route", "trajectory", "plan", "cells", "positions", "coordinates", "moves", "waypoints")
+_CELL_KEYS = ("cell", "position", "pos", "location", "coordinate", "coordinates")
+_ROW_KEYS, _COLUMN_KEYS = ("row", "r"), ("column", "col", "c")
+_LISTS = ("paths", "routes", "trajectories", "plans", "agents", "robots", "solution", "answer")
+_STEP_LISTS = ("steps", "timesteps", "time_steps", "states")
+_TEXTS = ("answer", "final_answer", "solution", "output", "response", "result", "text", "content", "paths")
+_DEEPEST = 5
+
+
+def read(data: Any, text: Callable[[str], Paths | None]) -> Paths | None:
+    """The paths in a JSON value, None where it holds none; `text` reads an answer that stands in it as text.
+
+    Unplaceable where it holds something that is no path, or two answers.
+    """
+    return _read(data, "", 0, text)
+
+
+def _read(data: Any, name: str, depth: int, text: Callable[[str], Paths | None]) -> Paths | None:
+    if depth > _DEEPEST:
+        return None
+    if isinstance(data, str):
+        return text(data) if name in _TEXTS else None
+    if isinstance(data, list):
+        return _list(data, name, depth, text)
+    if not isinstance(data, dict):
+        return None
+    named = _agent(data)
+    if named is not None:
+        return [(named[0], _path(named[1]))]
+    for pattern, make in ((_LABEL, _by_agent), (_STEP, _by_step)):
+        keys = {key: int(match[1]) for key in data if (match := pattern.fullmatch(key))}
+        held = {key: number for key, number in keys.items() if isinstance(data[key], (list, dict, str))}
+        if held and len(held) == len(keys):
+            return make({number: data[key] for key, number in held.items()}, len(held))
+    found = [paths for key, value in data.items() if (paths := _read(value, key.lower(), depth + 1, text)) is not None]
+    if any(paths != found[0] for paths in found):
+        raise Unplaceable("an object holds two answers")
+    return found[0] if found else None
+
+
+def _by_agent(values: Mapping[int, Any], count: int) -> Paths | None:
+    if len(values) < count:
+        raise Unplaceable("an agent has two entries")
+    if all(isinstance(value, str) and not any(c.isdigit() for c in value) for value in values.values()):
+        return None  # what is said of the agents in words
+    return [(label, _path(value)) for label, value in values.items()]
+
+
+def _by_step(values: Mapping[int, Any], count: int) -> Paths | None:
+    if len(values) < count:
+        raise Unplaceable("a step has two entries")
+    counted(list(values))
+    return _steps(list(values.values()))
+
+
+def _list(data: Sequence[Any], name: str, depth: int, text: Callable[[str], Paths | None]) -> Paths | None:
+    """Objects that name their agent or their step; under the name of a list of paths also the paths in order."""
+    if not data:
+        return None
+    agents = [_agent(item) for item in data]
+    if all(agents):
+        return [(agent[0], _path(agent[1])) for agent in agents if agent]
+    steps = [_value(item, _STEP_KEYS) for item in data]
+    if all(isinstance(step, int) for step in steps):
+        counted([step for step in steps if isinstance(step, int)])
+        return _steps([{key: value for key, value in item.items() if key.lower() not in _STEP_KEYS} for item in data])
+    if name in _STEP_LISTS and all(isinstance(item, (list, dict)) for item in data):
+        return _steps(data)
+    if name in _LISTS and all(isinstance(item, (list, str)) or _value(item, _PATH_KEYS) is not None for item in data):
+        return [(place, _path(item)) for place, item in enumerate(data)]
+    if len(data) == 1:
+        return _read(data[0], name, depth + 1, text)
+    return None
+
+
+def _agent(item: Any) -> tuple[Label, Any] | None:
+    """The label and the path of `{"agent": 0, "path": [...]}`."""
+    path = _value(item, _PATH_KEYS)
+    if path is None:
+        return None
+    names = [value for key, value in item.items() if key.lower() in _AGENT_KEYS and type(value) in (int, str)]
+    labels = {int(match[1]) if (match := _LABEL.fullmatch(str(name))) else str(name).lower() for name in names}
+    return (labels.pop(), path) if len(labels) == 1 else None
+
+
+def _value(item: Any, keys: Sequence[str]) -> Any:
+    """The value of the only one of these keys; None where there is none or more than one."""
+    if not isinstance(item, dict):
+        return None
+    found = [value for key, value in item.items() if key.lower() in keys]
+    return found[0] if len(found) == 1 else None
+
+
+def _steps(rows: Sequence[Any]) -> Paths | None:
+    """The agents' cells step by step: each row an object by agent, or a list in their order."""
+    paths: dict[Label, list[Cell]] = {}
+    for place, row in enumerate(rows):
+        if isinstance(row, dict) and len(row) == 1 and isinstance(next(iter(row.values())), (dict, list)):
+            only = next(iter(row))
+            row = row if _LABEL.fullmatch(only) else row[only]
+        if isinstance(row, list):
+            cells = dict(enumerate(row))
+        elif isinstance(row, dict) and all(_LABEL.fullmatch(key) for key in row):
+            cells = {int(match[1]): value for key, value in row.items() if (match := _LABEL.fullmatch(key))}
+        else:
+            raise Unplaceable(f"step {place} does not give each agent's cell")
+        for label, value in cells.items():
+            if len(paths.setdefault(label, [])) != place:
+                raise Unplaceable(f"agent {label} has no cell before step {place}")
+            paths[label].append(_cell(value))
+    return [(label, tuple(cells)) for label, cells in paths.items()] or None
+
+
+def _path(value: Any) -> Path:
+    if isinstance(value, dict):
+        inner = _value(value, _PATH_KEYS)
+        if inner is None:
+            raise Unplaceable("an agent has no path")
+        value = inner
+    if isinstance(value, str):
+        return _written(value)
+    if not isinstance(value, list) or not value:
+        raise Unplaceable("an agent's path is no list of cells")
+    steps = [_value(item, _STEP_KEYS) for item in value]
+    if any(step is not None for step in steps):
+        counted([step if type(step) is int else -1 for step in steps])
+    return tuple(_cell(item) for item in value)
+
+
+def _written(text: str) -> Path:
+    """A path that stands as text."""
+    path = OpenPath(0)
+    for line in tokens.lines(text):
+        for token in line:
+            path.take(token)
+        path.end_line()
+    if fault := path.end():
+        raise Unplaceable(fault)
+    if not path.cells:
+        raise Unplaceable("a path that stands as text holds no cell")
+    return tuple(path.cells)
+
+
+def _cell(value: Any) -> Cell:
+    if isinstance(value, str):
+        path = _written(value)
+        if len(path) == 1:
+            return path[0]
+    if isinstance(value, dict):
+        inner = _value(value, _CELL_KEYS)
+        if inner is not None:
+            return _cell(inner) if not isinstance(inner, dict) or _value(inner, _ROW_KEYS) is not None else _refuse(value)
+        value = [_value(value, _ROW_KEYS), _value(value, _COLUMN_KEYS)]
+    if isinstance(value, list) and len(value) == 2 and all(type(x) is int for x in value):
+        return tokens.coordinate(str(value[0])), tokens.coordinate(str(value[1]))
+    return _refuse(value)
+
+
+def _refuse(value: Any) -> Cell:
+    raise Unplaceable(f"{str(value)[:40]!a} is no cell")

@@ -1,0 +1,116 @@
+"""One agent's path, token by token. What stands between two of its cells and has no meaning there makes the answer unparsable:
+nothing is dropped in silence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from . import tokens
+from .tokens import Cell, Label, Token
+
+_JOINS = (tokens.ARROW, tokens.COMMA, tokens.DASH, tokens.PIPE)
+_SINGLE = (tokens.ARROW, tokens.COMMA, tokens.PIPE)  # two of these have a gap between them
+
+
+@dataclass
+class OpenPath:
+    """The path of one label, while it is read. `marks` are the step numbers that stood beside cells, by the cell's place;
+    `fault` is the first thing that could not be placed.
+
+    A path ends where other words begin; what follows them on its line may name the last cell again and no other.
+    """
+
+    label: Label
+    cells: list[Cell] = field(default_factory=list)
+    marks: dict[int, int] = field(default_factory=dict)
+    joins: list[str] = field(default_factory=list)  # since the last cell, on this line
+    joined: bool = True  # a label, a step or an arrow came last, so that a bare pair is a cell
+    fault: str = ""
+    _ended: bool = False  # words came since the last cell
+    _doubt: str = ""  # what has no meaning in a path came since the last cell
+    _waits: bool = False  # a remark said that the agent waits
+    _mark: int | None = None  # the step of the next cell
+    _beside: bool = False  # a cell came last, so that a step's number is its own
+
+    def take(self, token: Token) -> None:
+        """Read one more token."""
+        kind = token.kind
+        beside, self._beside = self._beside, self._beside and kind == tokens.NEUTRAL
+        if kind == tokens.CELL or (kind == tokens.BARE and self.joined):
+            self._cell(token.value)
+        elif kind in _JOINS:
+            self.joins.append(kind)
+            self.joined = kind == tokens.ARROW or not self.cells
+        elif kind in (tokens.STEP, tokens.BULLET):
+            self._step(token.value, beside)
+        elif kind in (tokens.WAIT, tokens.WORD, tokens.LABEL):
+            self._word(token)
+        elif kind == tokens.STOP:
+            self._ended = self._ended or bool(self.cells)
+        elif kind == tokens.COLON and not beside or kind in (tokens.NEUTRAL, tokens.FENCE):
+            pass
+        elif not self._ended and (self.joins or kind == tokens.RUIN):
+            self.refuse(f"{_short(token.text)} is no cell")
+        else:
+            self._doubt = self._doubt or _short(token.text)
+
+    def _cell(self, cell: Cell) -> None:
+        if self._ended:
+            if self.cells[-1:] != [cell]:  # "... reaches (2,2)" names once more where the path has ended
+                self.refuse(f"{_text(cell)} stands behind words that ended the path")
+            return
+        if self._doubt:
+            self.refuse(f"{self._doubt} stands before {_text(cell)}")
+        elif len(self.joins) > 1 and any(self.joins.count(kind) > 1 for kind in _SINGLE):
+            self.refuse(f"a cell is missing before {_text(cell)}")
+        elif self._waits and self.cells and cell != self.cells[-1] and self.cells[-2:-1] != self.cells[-1:]:
+            self.refuse(f"a wait is named at {_text(self.cells[-1])} and no cell stands twice")
+        if self._mark is not None:
+            self.marks[len(self.cells)] = self._mark
+        self.cells.append(cell)
+        self.joins.clear()
+        self.joined, self._waits, self._mark, self._beside = False, False, None, True
+
+    def _step(self, number: int, beside: bool) -> None:
+        if beside and len(self.cells) - 1 not in self.marks:
+            self.marks[len(self.cells) - 1] = number
+        elif self._mark is not None:
+            self.refuse(f"step {self._mark} has no cell")
+        else:
+            self._mark, self.joined = number, True
+
+    def _word(self, token: Token) -> None:
+        if tokens.ARROW in self.joins:
+            self.refuse(f"{_short(token.text)} stands where a cell should")
+        if token.kind == tokens.WAIT:
+            self._waits = True
+        else:
+            self._ended = True
+
+    def refuse(self, why: str) -> None:
+        self.fault = self.fault or why
+
+    def end_line(self) -> None:
+        """A new line begins: an arrow may end one and begin the next."""
+        self.joins.clear()
+        self._beside = False
+
+    def end(self) -> str:
+        """What could not be placed, now that the path has ended; "" where everything was."""
+        if not self.marks:
+            return self.fault
+        first = {number - place for place, number in self.marks.items()}
+        unmarked = [place for place in range(len(self.cells)) if place not in self.marks]
+        if self._mark is not None or len(first) > 1 or not first <= {0, 1}:
+            self.refuse("the numbers of the steps do not count the cells")
+        elif unmarked and (unmarked != [0] or first != {0}):
+            self.refuse("some cells have the number of a step, and others none")
+        return self.fault
+
+
+def _text(cell: Cell) -> str:
+    return f"({cell[0]},{cell[1]})"
+
+
+def _short(text: str) -> str:
+    return ascii(text)[:30]

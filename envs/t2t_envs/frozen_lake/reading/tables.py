@@ -1,0 +1,138 @@
+"""Tables with `|` between columns: a row for each agent, or a row for each step and a column for each agent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import tokens
+from .blocks import Unplaceable, counted
+from .paths import OpenPath
+from .tokens import Cell, Label, Path, Token
+
+Line = Sequence[Token]
+_PATH = ("path", "route", "trajectory", "plan", "sequence")
+_AGENT = ("agent", "agents", "robot", "robots")
+_REMARKS = (tokens.NEUTRAL, tokens.STOP, tokens.COLON)
+
+
+def read(lines: Sequence[Line]) -> list[tuple[Label, Path]]:
+    """The paths in the lines of a table; none where it has no agents. Unplaceable for what stands between cells and is none."""
+    rows = [_columns(line) for line in lines]
+    rules = [all(not column or {t.kind for t in column} <= {tokens.DASH, tokens.COLON} for column in row) for row in rows]
+    header: list[list[Token]] = []
+    if rows and not _cells(lines[0]) and not rules[0]:
+        header, rows, rules = rows[0], rows[1:], rules[1:]
+    rows = [row for row, rule in zip(rows, rules, strict=True) if not rule]
+    agents = {place: column[0].value for place, column in enumerate(header) if [t.kind for t in column] == [tokens.LABEL]}
+    if agents:
+        return _by_step(header, agents, rows)
+    named = bool(header) and _says(header[0], _AGENT)
+    labelled = [row for row in rows if _labels(row) or (named and row and _number(row[0]) is not None)]
+    if labelled and any(_cells(column) for row in rows if row not in labelled for column in row):
+        raise Unplaceable("a row of a table belongs to no agent")
+    return [path for row in labelled if (path := _row(header, row)) is not None]
+
+
+def _columns(line: Line) -> list[list[Token]]:
+    columns: list[list[Token]] = [[]]
+    for token in line:
+        if token.kind == tokens.PIPE:
+            columns.append([])
+        else:
+            columns[-1].append(token)
+    if not columns[-1]:
+        columns.pop()
+    return columns[1:] if columns and not columns[0] else columns
+
+
+def _by_step(header: Sequence[Line], agents: dict[int, Label], rows: Sequence[Sequence[Line]]) -> list[tuple[Label, Path]]:
+    """A row for each step; an agent's column may end before the last."""
+    paths: dict[Label, list[Cell]] = {label: [] for label in agents.values()}
+    if len(paths) < len(agents):
+        raise Unplaceable("an agent has two columns")
+    counted([number for row in rows if row and 0 not in agents and (number := _number(row[0])) is not None])
+    for place, row in enumerate(rows):
+        for column, label in agents.items():
+            cell = _only_cell(row[column] if column < len(row) else [], paths[label])
+            if cell is not None:
+                if len(paths[label]) < place:
+                    raise Unplaceable(f"agent {label} has no cell before row {place + 1}")
+                paths[label].append(cell)
+        if len(row) > len(header):
+            raise Unplaceable("a row has more columns than the header")
+    return [(label, tuple(cells)) for label, cells in paths.items() if cells]
+
+
+def _labels(row: Sequence[Line]) -> list[int]:
+    return [place for place, column in enumerate(row) if column and column[0].kind == tokens.LABEL]
+
+
+def _number(column: Line) -> int | None:
+    """The number that a column gives, perhaps with a remark beside it."""
+    numbers = [token for token in column if token.kind not in _REMARKS]
+    return int(numbers[0].value) if len(numbers) == 1 and numbers[0].kind in (tokens.NUMBER, tokens.STEP) else None
+
+
+def _only_cell(column: Line, before: Sequence[Cell]) -> Cell | None:
+    """The one cell of a column, None where it is empty."""
+    cells: list[Cell] = [token.value for token in column if token.kind in tokens.CELLS]
+    others = [token for token in column if token.kind not in (*tokens.CELLS, *_REMARKS, tokens.WAIT)]
+    waits = any(token.kind == tokens.WAIT for token in column)
+    if not cells and all(token.kind == tokens.DASH for token in column):
+        return None
+    if not cells and waits and not others and before:
+        return before[-1]
+    if len(cells) != 1 or others or (waits and list(before[-1:]) != cells):
+        raise Unplaceable(f"{' '.join(token.text for token in column)[:40]!a} is not one cell")
+    return cells[0]
+
+
+def _row(header: Sequence[Line], row: Sequence[Line]) -> tuple[Label, Path] | None:
+    """One agent's row; None where it holds no path."""
+    found = _labels(row)
+    if len(found) > 1:
+        raise Unplaceable("a row of a table belongs to two agents")
+    if header and len(row) > len(header):
+        raise Unplaceable("a row has more columns than the header")
+    place = found[0] if found else 0
+    path = OpenPath(row[place][0].value)
+    columns = [[token for token in row[place][1:] if token.kind != tokens.COLON], *row[place + 1 :]]
+    chosen = _columns_of_path(header[place:], columns)
+    if len(chosen) == 1:
+        for token in chosen[0]:
+            path.take(token)
+    else:
+        for column in chosen:
+            cell = _only_cell(column, path.cells)
+            if cell is not None and column is not chosen[len(path.cells)]:
+                raise Unplaceable("a row of a table has a gap")
+            path.cells += [] if cell is None else [cell]
+    if not path.cells and not path.fault:
+        return None
+    if fault := path.end():
+        raise Unplaceable(fault)
+    return path.label, tuple(path.cells)
+
+
+def _columns_of_path(header: Sequence[Line], columns: Sequence[Line]) -> list[Line]:
+    """The columns that hold the path: the one whose header says so, those of the steps, or all where no header is."""
+    holding = [place for place, column in enumerate(columns) if _cells(column)]
+    paths = [place for place, column in enumerate(header) if _says(column, _PATH) and place < len(columns)]
+    if len(paths) == 1 and len(header) > 1:
+        return [columns[paths[0]]]
+    if len(holding) <= 1:
+        return [columns[place] for place in holding]
+    if header:
+        numbers = [_number(column) for column in header[1:]]
+        if None in numbers:
+            raise Unplaceable("the columns of a table are not those of steps")
+        counted([number for number in numbers if number is not None])
+    return list(columns if columns[0] else columns[1:])
+
+
+def _says(column: Line, words: Sequence[str]) -> bool:
+    return any(token.text.lower() in words for token in column if token.kind in (tokens.WORD, tokens.NEUTRAL))
+
+
+def _cells(line: Line) -> int:
+    return sum(token.kind in tokens.CELLS for token in line)

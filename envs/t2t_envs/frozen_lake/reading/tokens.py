@@ -1,0 +1,164 @@
+"""An answer's text as lines of tokens. Every character belongs to a token, to markup or to white space, so that nothing between
+two cells goes unseen.
+
+Work and memory are linear in the length of the text: every pattern is possessive or bounded, and a coordinate of many digits
+is never turned into a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+Cell = tuple[int, int]
+Path = tuple[Cell, ...]
+Label = int | str
+
+FAR = 1_000_000  # stands for any coordinate of more digits: beyond every grid, on either side
+_DIGITS = 6
+
+CELL, BARE, LABEL, STEP, BULLET, NUMBER = "cell", "bare", "label", "step", "bullet", "number"  # BARE: a cell without brackets
+ARROW, COMMA, DASH, PIPE, COLON = "arrow", "comma", "dash", "pipe", "colon"
+NEUTRAL, WAIT, WORD, STOP, FENCE = "neutral", "wait", "word", "stop", "fence"
+CELLS = (CELL, BARE)
+SCRAP = "scrap"  # what has no meaning in a path
+RUIN = "ruin"  # what was meant for a cell, or for several, and is none: (1 2), (1,2,3), (2,0 -> 2,1)
+
+
+class Token(NamedTuple):
+    """`value` is the cell, the label or the number; `text` is how it was written."""
+
+    kind: str
+    value: Any
+    text: str
+
+
+_NUMBER = r"-?+[0-9]++"
+_ROW = r"(?:(?:row|r)\s{0,3}+[=:]?+\s*+)?+" + _NUMBER
+_COLUMN = r"(?:(?:column|col|c)\s{0,3}+[=:]?+\s*+)?+" + _NUMBER
+_INSIDE = rf"\s*+{_ROW}\s*+,\s*+{_COLUMN}\s*+(?:\\right)?+"
+_LABELLED = r"[ \t]{0,4}+(?:[*_`\"'][ \t]{0,2}+){0,4}+"  # what may stand between a short label and its colon
+_TOKEN = re.compile(
+    rf"""
+      (?P<cell>\({_INSIDE}\) | \[{_INSIDE}\] | \{{{_INSIDE}\}} | <{_INSIDE}>
+        | \[[ ]?{_NUMBER}[ ]?\][ ]?\[[ ]?{_NUMBER}[ ]?\]
+        | \b(?:row[ ]?|r){_NUMBER}[, ]{{0,2}}+(?:col(?:umn)?[ ]?|c){_NUMBER}(?!\w))
+    | (?P<swapped>\(\s*+(?:column|col|c)\s{{0,3}}+[=:]?+\s*+{_NUMBER}\s*+,\s*+(?:row|r)\s{{0,3}}+[=:]?+\s*+{_NUMBER}\s*+\))
+    | (?P<arrow>[-=–—~]{{0,3}}+(?:>|&gt;) | [→⇒⟶⟹➔➜➝➞] | \\(?:long)?rightarrow\b | \\to\b)
+    | (?P<newline>\n)
+    | (?P<fence>```[a-z]{{0,20}}+(?=\s|$))
+    | (?P<markup></?[a-z][^<>\n]{{0,20}}+> | <\|[^<>|\n]{{1,40}}+\|> | \\[a-z]{{1,20}}+ | \\.
+      | [*_`"'“”‘’«»$#•‣◦▪●∙·\u200b\u200c\u200d\ufe0e\ufe0f\ufeff])
+    | (?P<bullet>^[ \t]{{0,8}}+[0-9]{{1,4}}+[.):](?=\s))
+    | (?:\b(?:path|route|plan)[ ](?:for|of)[ ]|(?<!\w[ ])(?:\b|(?<=__)))(?:agent|robot)[ \t_\#]{{0,2}}+
+      (?P<label>-?+[0-9]++|[a-z](?=[ \t*]{{0,4}}+:))(?!(?!__)\w)
+      (?:['’]s)?+(?:[\s*_:"`'-]{{1,6}}+(?:path|route|trajectory|plan|moves|sequence|schedule|is)\b){{0,3}}+
+      (?:[ \t*_]{{0,4}}+\((?:[^()\n]{{1,60}}+|\([^()\n]{{0,20}}+\)){{0,8}}+\)(?=[ \t*_]{{0,4}}+:))?+
+    | (?<![\w.])[ar]_?(?P<short_label>[0-9]{{1,2}}+)(?={_LABELLED}(?:[:=|(\[]|$))
+    | (?<![\w.])(?:(?:time[ _-]?)?(?:steps?|time|tick|turn)[ \t_\#=]{{0,3}}+|t[ ]?=[ ]?|t)(?P<step>[0-9]{{1,4}}+)(?!\w)
+    | (?<![\w.,])(?P<row>-?+[0-9]++)[ \t]*+,[ \t]*+(?P<column>-?+[0-9]++)(?![\w.]|[ \t]*+,[ \t]*+-?[0-9])
+    | (?P<ruin>[(\[{{<]\s*+-?+[0-9](?:[^()\[\]{{}}<>\n]{{0,60}}+[)\]}}>] | [0-9 \t,.;-]{{0,60}}+))
+    | (?P<word>[^\W_]++)
+    | (?P<scrap>\.{{2,}}+ | … | <- | ←)
+    | (?P<comma>[,;])
+    | (?P<pipe>\|)
+    | (?P<dash>[-–—=~]++)
+    | (?P<colon>:)
+    | (?P<stop>[.!?])
+    | [()\[\]{{}}]
+    | (?P<other>\S)
+    """,
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
+)
+_INTEGER = re.compile(_NUMBER)
+_LETTER = re.compile(r"[^\W\d_]")
+
+# Typographic spaces, and the full-width forms of East Asian writing; digits stay what they are.
+_PLAIN = str.maketrans(
+    dict.fromkeys("\u00a0\u2007\u2009\u202f\u3000", " ")
+    | dict(zip("（）［］｛｝【】〈〉⟨⟩，；：｜－＝＞−、", "()[]{}[]()(),;:|-=>-,", strict=True))
+)
+# Words that say nothing of time: where a path begins and ends, and which way a move goes.
+_NEUTRAL = re.compile(
+    r"start(?:s|ed|ing)?|ends?|ended|final|finish(?:ed)?|goal|target|destination|arrive[sd]?|reached|done|at|the|its"
+    r"|left|right|up|down|north|south|east|west|move[sd]?|moving",
+    re.IGNORECASE,
+)
+_WAIT = re.compile(r"(?:wait|stay|remain|idle|paus|hold|rest)(?:s|e|es|ed|ing)?", re.IGNORECASE)
+
+
+_PUNCTUATION = {kind: Token(kind, None, kind) for kind in (ARROW, COMMA, DASH, PIPE, COLON, STOP, FENCE)}
+_ORDINARY = {
+    text: Token(CELL, (row, column), text)
+    for row in range(32)
+    for column in range(32)
+    for text in (f"({row},{column})", f"({row}, {column})", f"[{row},{column}]", f"[{row}, {column}]")
+}
+
+
+def lines(text: str) -> Iterator[list[Token]]:
+    """The tokens of each line; white space and markup are left out."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if not text.isascii():
+        text = text.translate(_PLAIN)
+    line: list[Token] = []
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup
+        if kind in _PUNCTUATION:
+            line.append(_PUNCTUATION[kind])
+        elif kind == CELL:
+            line.append(_ORDINARY.get(match[0]) or _token(kind, match))
+        elif kind == "newline":
+            yield line
+            line = []
+        elif kind is not None and kind != "markup":
+            line.append(_token(kind, match))
+    yield line
+
+
+def _token(kind: str, match: re.Match[str]) -> Token:
+    text = match[0]
+    if kind in (CELL, "swapped"):
+        first, second = (coordinate(digits) for digits in _INTEGER.findall(text))
+        return Token(CELL, (first, second) if kind == CELL else (second, first), text)
+    if kind == "column":
+        return Token(BARE, (coordinate(match["row"]), coordinate(match["column"])), text)
+    if kind in (LABEL, "short_label"):
+        return Token(LABEL, label(match[kind]), text)
+    if kind == STEP:
+        return Token(STEP, int(match[STEP]), text)
+    if kind == BULLET:
+        return Token(BULLET, int(text.strip(" \t.):")), text)
+    if kind == RUIN:  # with words in it, or one number, it is a remark: (3 moves), [1]
+        return Token(SCRAP if _LETTER.search(text) or len(_INTEGER.findall(text)) < 2 else RUIN, None, text)
+    if kind == WORD:
+        return _word(text)
+    return Token(SCRAP if kind == "other" else kind, None, text)
+
+
+def _word(text: str) -> Token:
+    if text.isalpha():
+        return Token(NEUTRAL if _NEUTRAL.fullmatch(text) else WAIT if _WAIT.fullmatch(text) else WORD, None, text)
+    if text.isascii():
+        return Token(NUMBER, int(text), text) if text.isdigit() and len(text) <= _DIGITS else Token(SCRAP, None, text)
+    return Token(SCRAP if _LETTER.search(text) else RUIN, None, text)  # digits of another script
+
+
+def coordinate(digits: str) -> int:
+    if len(digits) <= _DIGITS:
+        return int(digits)
+    negative = digits.startswith("-")
+    significant = digits.lstrip("-0")
+    if len(significant) > _DIGITS:
+        return -FAR if negative else FAR
+    return int(significant or "0") * (-1 if negative else 1)
+
+
+def label(text: str) -> Label:
+    """A label as written; one that is no ordinary number (`-1`, `A`, one of many digits) is kept as text."""
+    if text.isdecimal():
+        significant = text.lstrip("0")
+        return int(significant or "0") if len(significant) <= _DIGITS else significant
+    return text.lower()
