@@ -11,14 +11,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from t2t_core.errors import T2TError
+from t2t_core.settings import refuse_secrets
+from t2t_core.text import one_line
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _SETTING = re.compile(r"([a-z][a-z0-9_]*)=(.*)", re.DOTALL)
-
-
-def plain(text: str, limit: int = 200) -> str:
-    """A stranger's text on one line: no control characters or terminal escapes, and not longer than needed."""
-    return "".join(c if c.isprintable() else "?" for c in " ".join(text[: 4 * limit].split()))[:limit]
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ class Entry:
             return getattr(import_module(module), attribute)
         except (ImportError, AttributeError) as error:
             raise T2TError(
-                f"{self.name!r} could not be loaded: {plain(str(error))}",
+                f"{self.name!r} could not be loaded: {one_line(str(error))}",
                 where=f"{self.target} of {self.distribution}",
                 cause="an optional dependency is missing, or the plugin is broken",
                 next="pip install 't2t-core[train]' for local models and trainers; t2t plugins lists what is loaded",
@@ -98,7 +95,7 @@ class Registry:
                 f"{self.kind} {name} of {self.distribution}: the name is taken by {self.entries[name].distribution}"
             )
         else:
-            self.entries[name] = Entry(name, target, plain(str(summary)), self.distribution, self.plugin, tuple(needs))
+            self.entries[name] = Entry(name, target, one_line(str(summary)), self.distribution, self.plugin, tuple(needs))
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(sorted(self.entries.values(), key=lambda e: e.name))
@@ -121,7 +118,7 @@ class Registry:
             raise T2TError(
                 f"there is no {self.kind} called {shown}",
                 cause=f"settings follow a colon: {begun} is a {self.kind}",
-                next=f"write {plain(f'{begun}:{settings}')}",
+                next=f"write {one_line(f'{begun}:{settings}')}",
             )
         near = difflib.get_close_matches(name, self.entries, n=3, cutoff=0.5)
         raise T2TError(
@@ -131,6 +128,7 @@ class Registry:
         )
 
     def make(self, spec: str | Spec, **extra: str) -> Any:
-        """Build what `name:argument,key=value` names; `extra` settings give way to those in the spec."""
+        """Build what `name:argument,key=value` names; `extra` settings give way to those in the spec. Keys are refused."""
         spec = Spec.parse(spec) if isinstance(spec, str) else spec
+        refuse_secrets({"name": spec.name, "argument": spec.argument, **extra, **spec.settings}, self.kind)
         return self.find(spec.name).load()(spec.argument, {**extra, **spec.settings})

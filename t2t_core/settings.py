@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from t2t_core.errors import T2TError
-from t2t_core.registry import Spec
+from t2t_core.redaction import Redactor
 
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
-_KEYS = {"api_key", "apikey", "key", "token", "access_token", "secret", "password", "authorization"}
+_NAMES = {"key", "token", "secret", "password", "passwd", "passphrase", "bearer", "authorization", "cookie", "credentials"}
+_NAMES |= {"apikey", "accesstoken", "authtoken", "apitoken", "privatekey"}
+_LEAST = 4  # characters of what counts as a key by its name alone
+_ENDINGS = ("apikey", "secret", "password", "accesstoken", "authtoken", "secretkey", "accesskey", "authorization", "privatekey")
+_PARAMETER = re.compile(r"(^|&)[^=&]*(key|token|secret|password|signature)[^=&]*=", re.IGNORECASE)
+# Keys as services make them, so that one is known that this environment does not hold.
+_SHAPE = re.compile(
+    r"(?<![A-Za-z0-9])(?:(?:sk|rk|xai|nvapi)-(?=[\w-]*\d)[A-Za-z0-9_-]{20,}|(?:gsk|hf|r8|gh[pousr])_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{20,}"
+    r"|(?:github_pat|tgp_v1)_[A-Za-z0-9_]{20,}"
+    r"|AIza[A-Za-z0-9_-]{30,}|AKIA[A-Z0-9]{16}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.|(?:Bearer|Basic)\s+[A-Za-z0-9+/=._-]{12,})"
+)
+_NEXT = "put the key into the environment variable that the policy reads (t2t plugins, docs: policies)"
 Reader = Callable[[str], Any]
 
 
@@ -90,24 +102,68 @@ def no_argument(argument: str, where: str) -> None:
         raise T2TError(f"{where} takes no argument, not {ascii(argument)[:80]}", next="settings are written key=value")
 
 
-def refuse_keys(spec: Spec) -> Spec:
-    """Keys come from the environment: what is typed ends in the shell's history, the process list and the run folder."""
-    for name, value in spec.settings.items():
-        if name.lower() in _KEYS or _holds_key(value):
+def refuse_secrets(value: Any, where: str) -> None:
+    """T2TError where a setting holds a key, in any nesting: by its name, as an address with a password, as JSON in a text, as the
+    value of an environment variable, or by its shape. The error names the setting and never shows the value.
+
+    Args:
+        value: a setting, or a table of them.
+        where: whose settings they are, for the error.
+    """
+    redactor = Redactor()
+    for place, name, item in _items(value, ()):
+        reason = _reason(name, item, redactor)
+        if reason:
+            shown = redactor.redact(".".join(map(str, place)))[:80]
             raise T2TError(
-                f"the setting {name!r} of policy {spec.name} holds a key",
-                cause="what is typed would stand in the shell's history and in the run folder",
-                next="put the key into the environment variable that the policy reads (t2t plugins, docs: policies)",
+                f"the setting {shown!a} holds a key" if shown else "a setting holds a key",
+                where=where,
+                cause=f"{reason}; what is typed would stand in the shell's history and in the run folder",
+                next=_NEXT,
             )
-    return spec
 
 
-def _holds_key(value: str) -> bool:
-    """Is it an address with a name and password, or with a key among its parameters?"""
-    if "://" not in value:
-        return False
-    try:
-        parts = urlsplit(value)
-    except ValueError:  # "http://[" is no address, as whoever reads the setting will say
-        return False
-    return "@" in parts.netloc or bool(re.search(r"(^|&)[^=&]*(key|token|secret)[^=&]*=", parts.query, re.I))
+def _items(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], str, Any]]:
+    """Every value that is no table or list, with its place and the name it stands under; names count as values too."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield place, "", str(name)
+            yield from _items(item, (*place, name))
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _items(item, place)
+    else:
+        yield place, str(place[-1]) if place else "", value
+        if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+            try:
+                inner = json.loads(value)
+            except (ValueError, RecursionError):
+                return
+            yield from _items(inner, place)
+
+
+def _reason(name: str, value: Any, redactor: Redactor) -> str | None:
+    if value is None or value == "" or isinstance(value, bool):
+        return None
+    word = re.sub(r"[^a-z]", "", name.lower())
+    if (word in _NAMES or word.endswith(_ENDINGS)) and len(str(value)) >= _LEAST:
+        return "it is called like one"
+    if not isinstance(value, str):
+        return None
+    known = redactor.found_in(value)
+    if known:
+        return f"it is the value of {known}"
+    if _SHAPE.search(value):
+        return "it has the shape of one"
+    return "it is an address with one in it" if _is_address_with_key(value) else None
+
+
+def _is_address_with_key(value: str) -> bool:
+    for word in value.split() if "://" in value else ():
+        try:
+            parts = urlsplit(word)
+        except ValueError:  # "http://[" is no address, as whoever reads the setting will say
+            continue
+        if "@" in parts.netloc or _PARAMETER.search(parts.query):
+            return True
+    return False

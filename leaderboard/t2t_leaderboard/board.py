@@ -8,9 +8,9 @@ from typing import Any
 from t2t_core.evaluation.answers import ANSWERS
 from t2t_core.evaluation.evaluate import scored
 from t2t_core.hookspecs import AnyTestbed
-from t2t_core.registry import plain
 from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
+from t2t_core.text import one_line
 from t2t_leaderboard import defaults
 from t2t_leaderboard.folder import Bench, Row
 from t2t_leaderboard.table import natural, tabulate
@@ -27,7 +27,7 @@ def measured(bench: Bench, row: Row) -> dict[str, Any]:
     return {
         "row": row.name,
         "policy": row.facts["policy"],
-        **({"caveat": plain(caveat)[:60]} if isinstance(caveat, str) else {}),
+        **({"caveat": one_line(caveat)[:60]} if isinstance(caveat, str) else {}),
         "sampling": row.facts["sampling"],
         "answers_sha256": folders.sha256(path),
         "tables": tables,

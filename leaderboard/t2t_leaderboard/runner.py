@@ -15,8 +15,9 @@ from t2t_core.evaluation.questions import Evaluation
 from t2t_core.hookspecs import AnyTestbed, Policy
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling
+from t2t_core.redaction import Redactor
 from t2t_core.registry import Spec
-from t2t_core.settings import refuse_keys
+from t2t_core.settings import refuse_secrets
 from t2t_core.store import folders, jsonlines, locks
 from t2t_core.store.instance_files import file_set
 from t2t_core.store.paths import SafePath
@@ -115,7 +116,8 @@ class _Planned:
 def _prepare(text: str, request: Request) -> _Planned:
     """The policy of a spec, made before anything is asked, so that a misspelt one stops nothing half way."""
     text = text.strip()
-    spec, sampling = read_sampling(refuse_keys(Spec.parse(text)), request.sampling)
+    refuse_secrets(vars(Spec.parse(text)), "--policy")
+    spec, sampling = read_sampling(Spec.parse(text), request.sampling)
     accepted = getattr(installed().policies.find(spec.name).load(), "shared_settings", ())
     shared = {name: value for name, value in request.shared.items() if name in accepted}
     return _Planned(text, installed().policies.make(spec, **shared), sampling)
@@ -208,7 +210,7 @@ def _row(bench: Bench, one: _Planned, max_usd: float | None, progress: Callable[
         "format": folders.FORMAT,
         "policy": one.text,
         "sampling": asdict(one.sampling),
-        "describe": dict(one.policy.describe()),
+        "describe": Redactor().everywhere(dict(one.policy.describe())),
         "prompts_sha256": evaluation.prompts_sha256(),
     }
     path = folder / "row.json"

@@ -11,6 +11,7 @@ import click
 from t2t_core._version import __version__
 from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
+from t2t_core.text import plain_lines
 
 
 class Commands(click.Group):
@@ -46,11 +47,11 @@ def main(arguments: list[str] | None = None) -> Any:
         error.show()
         sys.exit(error.exit_code)
     except T2TError as error:
-        click.echo(f"error: {_shown(str(error))}", err=True)
+        click.echo(f"error: {plain_lines(str(error))}", err=True)
         sys.exit(2)
     except PermissionError as error:  # a folder that this user may not even look into
         where = f"\n  where: {error.filename}" if error.filename else ""
-        click.echo(f"error: {_shown((error.strerror or str(error)) + where)}", err=True)
+        click.echo(f"error: {plain_lines((error.strerror or str(error)) + where)}", err=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted; what was finished is kept, the same command goes on", err=True)
@@ -59,9 +60,4 @@ def main(arguments: list[str] | None = None) -> Any:
 
 def _warning(message: Warning | str, *_: object, **__: object) -> str:
     """A warning on a line of its own: a line of our source says nothing to whoever typed a command."""
-    return f"warning: {_shown(str(message))}\n"
-
-
-def _shown(text: str) -> str:
-    """An error may quote a stranger's file: its control characters do not reach the terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+    return f"warning: {plain_lines(str(message))}\n"

@@ -13,9 +13,9 @@ from t2t_core.errors import T2TError
 from t2t_core.evaluation import demonstrations
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import Sampling
-from t2t_core.registry import plain
 from t2t_core.run.progress import Reporter
 from t2t_core.store import instance_files
+from t2t_core.text import one_line
 
 _OPTIONS = (
     click.option("--answers-from", metavar="POLICY", help="Also ask this policy (see t2t plugins), and write its good answers."),
@@ -76,10 +76,10 @@ def ask(testbed: AnyTestbed, instances: Sequence[Any], given: Mapping[str, Any],
     if counts.unanswered == counts.questions:
         raise T2TError(
             f"no question to {given['answers_from']} was answered",
-            cause=f"the last error: {plain(counts.last_error)}" if counts.last_error else "",
+            cause=f"the last error: {one_line(counts.last_error)}" if counts.last_error else "",
             next="mend it and give the same command again: it asks only for what is missing",
         )
     if counts.stopped:
         say.note(f"{counts.stopped}; the same command with a larger --max-usd goes on")
     elif counts.unanswered:
-        say.note(f"the last error: {plain(counts.last_error)}; the same command asks for these answers again")
+        say.note(f"the last error: {one_line(counts.last_error)}; the same command asks for these answers again")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import re
 import time
 from array import array
 from collections.abc import Mapping, Sequence
@@ -15,6 +13,7 @@ from typing import Any, BinaryIO
 from t2t_core.conversation import total
 from t2t_core.errors import T2TError
 from t2t_core.records import Message, Response, ToolCall, Verdict
+from t2t_core.redaction import Redactor
 from t2t_core.store import folders, jsonlines, paths
 from t2t_core.store.paths import SafePath
 
@@ -22,8 +21,6 @@ LOG, ANSWERS = "log.jsonl", "answers.jsonl"
 _FINISH = ("stop", "length", "refusal", "aborted", "error")
 _ALWAYS = ("text", "prompt_tokens", "completion_tokens", "reasoning_tokens", "finish_reason", "error", "cost_usd")
 _WHERE_KNOWN = ("model", "reasoning", "detail", "lasting")  # written where there is something to write
-_TEXTS = ("text", "error", "model", "reasoning", "detail")
-_SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
 
 
 @dataclass
@@ -156,7 +153,7 @@ class AnswerLog(AnswerIndex):
 
     def __init__(self, path: Path | SafePath, ids: Sequence[str], samples: int, turns: int = 1) -> None:
         super().__init__(path, ids, samples, turns)
-        self._secrets = _secrets()
+        self._redactor = Redactor()
         self._appender = jsonlines.Appender(path, self.torn[0] if self.torn else None)
 
     def append(self, index: int, response: Response, answer: Sequence[Message] = ()) -> None:
@@ -180,36 +177,15 @@ class AnswerLog(AnswerIndex):
 
     def without_secrets(self, response: Response) -> Response:
         """An endpoint may echo a key in whatever it sends; a key is never written, and no environment answers to one."""
-        cleaned: dict[str, Any] = {}
-        for field_name in _TEXTS:
-            text = getattr(response, field_name)
-            if text and (redacted := self._redacted(text)) != text:
-                cleaned[field_name] = redacted
-        if response.tool_calls:
-            parts = ((self._redacted(text) for text in (c.id, c.name, c.arguments)) for c in response.tool_calls)
-            cleaned["tool_calls"] = tuple(ToolCall(*part) for part in parts)
-        return replace(response, **cleaned) if cleaned else response
-
-    def _redacted(self, text: str) -> str:
-        for name, secret in self._secrets.items():
-            text = text.replace(secret, f"[{name}]")
-        return text
+        redact = self._redactor.redact
+        texts = {name: text for name, text in vars(response).items() if isinstance(text, str)}
+        cleaned: dict[str, Any] = {name: redact(text) for name, text in texts.items()}
+        cleaned["tool_calls"] = tuple(ToolCall(redact(c.id), redact(c.name), redact(c.arguments)) for c in response.tool_calls)
+        return response if cleaned == {**texts, "tool_calls": response.tool_calls} else replace(response, **cleaned)
 
     def close(self) -> None:
         super().close()
         self._appender.close()
-
-
-def without_secrets(text: str) -> str:
-    """A stranger's text with every key of this environment replaced by its name: a key is never written anywhere."""
-    for name, secret in _secrets().items():
-        text = text.replace(secret, f"[{name}]")
-    return text
-
-
-def _secrets() -> dict[str, str]:
-    """Values of environment variables that are keys by their name; short ones could occur in honest text and are left."""
-    return {name: value for name, value in os.environ.items() if _SECRET.search(name) and len(value) >= 12}
 
 
 def response_record(response: Response) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling, Scored, Verdict
 from t2t_core.registry import Spec
-from t2t_core.settings import refuse_keys
+from t2t_core.settings import refuse_secrets
 from t2t_core.store import folders, jsonlines, locks
 from t2t_core.store.paths import SafePath
 
@@ -96,7 +96,8 @@ def collect(
     """
     if request.keep not in KEEP:
         raise T2TError(f"keep must be {' or '.join(KEEP)}, not {ascii(request.keep)[:40]}")
-    spec, sampling = read_sampling(refuse_keys(Spec.parse(request.policy)), request.sampling)
+    refuse_secrets(vars(Spec.parse(request.policy)), "--answers-from")
+    spec, sampling = read_sampling(Spec.parse(request.policy), request.sampling)
     policy = installed().policies.make(spec)
     form = request.prompt_format or str(policy.describe().get("prompt_format") or "")
     evaluation = Evaluation(testbed, instances, request.samples, sampling, form, request.seed)

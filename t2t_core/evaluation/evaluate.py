@@ -32,10 +32,11 @@ from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.turns import Questions, Tasks, broken
 from t2t_core.hookspecs import Policy
 from t2t_core.records import Message, Response, Sampling, Scored
-from t2t_core.registry import Spec, plain
+from t2t_core.registry import Spec
 from t2t_core.settings import integer, number, one_of, read_settings
 from t2t_core.store import folders, jsonlines
 from t2t_core.store.paths import SafePath
+from t2t_core.text import one_line, plain_lines
 
 MAX_TEXT = 16_000_000  # characters of one answer; longer ones are cut and recorded as an error
 _THINKING = {"on": True, "true": True, "off": False, "false": False}
@@ -60,7 +61,7 @@ class Outcome:
         if self.unanswered:
             raise T2TError(
                 f"no question of {what} was answered",
-                cause=f"the last error: {plain(self.progress.last_error)}",
+                cause=f"the last error: {one_line(self.progress.last_error)}",
                 next="mend it and give the same command again: it asks only for what is missing",
             )
 
@@ -176,7 +177,7 @@ def _responses(policy: Policy, tasks: Tasks, sampling: Sampling) -> Generator[An
     except Exception as error:
         at = traceback.extract_tb(error.__traceback__)[-1]
         raise T2TError(
-            f"the policy failed: {type(error).__name__}: {str(error)[:300]}",
+            f"the policy failed: {type(error).__name__}: {plain_lines(error, 300)}",
             where=f"{at.filename}, line {at.lineno}",
             cause="a fault of the policy; every answer before it is kept",
             next="the same command asks only for the missing answers",

@@ -14,10 +14,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from t2t_core.evaluation.answers import response_fault, response_record, without_secrets
+from t2t_core.evaluation.answers import response_fault, response_record
 from t2t_core.hookspecs import AnyTestbed, Brief, RoundState
 from t2t_core.loop import context
 from t2t_core.records import Projection, Proposal, Response, Round, Scored
+from t2t_core.redaction import without_secrets
 from t2t_core.run.experiment import Experiment
 from t2t_core.seeding import key
 
@@ -199,7 +200,8 @@ def project(
     try:
         return testbed.project(proposal, previous, request), None
     except Exception as error:  # noqa: BLE001 - a stranger's testbed; one odd proposal must not end a run
-        return Projection(previous), f"Project failed, the previous configuration stays: {type(error).__name__}: {error}"[:500]
+        reason = without_secrets(f"{type(error).__name__}: {error}")[:400]
+        return Projection(previous), f"Project failed, the previous configuration stays: {reason}"
 
 
 def step_record(designer: str, step: Step) -> dict[str, Any]:

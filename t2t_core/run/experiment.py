@@ -28,6 +28,7 @@ from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling
 from t2t_core.registry import Spec
+from t2t_core.settings import refuse_secrets
 from t2t_core.store import folders
 
 _MAX_FILE = 1 << 20
@@ -63,6 +64,8 @@ class Experiment:
         """Check names and types; T2TError for an unknown, missing or nonsensical value, with the nearest name."""
         known = {f.name: f for f in fields(cls)}
         _refuse_odd(data, where)
+        specs = {name: vars(Spec.parse(str(data[name]))) for name in ("testbed", "policy", "trainer", "designer") if name in data}
+        refuse_secrets({**data, **specs}, where)
         _refuse_unknown(data, list(known), where)
         for name in ("testbed", "policy"):
             if not data.get(name):

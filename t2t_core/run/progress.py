@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from t2t_core.evaluation.answers import Progress
+from t2t_core.text import one_line
 
 EVERY = 10.0  # seconds between two lines of progress
 
@@ -34,8 +35,8 @@ class Reporter:
     def done(self, name: str, seconds: float) -> None:
         self.say(f"  {name:<9} {seconds:8.1f} s  {_facts(self._figures)}".rstrip())
 
-    def note(self, text: str) -> None:
-        self.say(f"  note: {''.join(c for c in text if c.isprintable())}")
+    def note(self, note: str) -> None:
+        self.say(f"  note: {one_line(note, 1000)}")
 
     def answers(self, progress: Progress) -> None:
         """How far an evaluation is, at most every ten seconds."""

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from t2t_core.errors import T2TError
-from t2t_core.registry import Registry, Spec, plain
+from t2t_core.registry import Registry, Spec
 from t2t_core.settings import integer, no_argument, number, one_of, read_settings
 
 
@@ -140,9 +140,3 @@ def test_no_argument():
     no_argument("", "policy x")
     with pytest.raises(T2TError, match="policy x takes no argument, not 'y'"):
         no_argument("y", "policy x")
-
-
-@given(st.text())
-def test_plain_text_is_plain(text):
-    shown = plain(text, 50)
-    assert shown.isprintable() and len(shown) <= 50

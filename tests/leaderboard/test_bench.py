@@ -17,9 +17,9 @@ from t2t_core.cli import cli
 from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
 from t2t_core.records import Response, Scored
-from t2t_core.registry import Spec
+from t2t_core.settings import refuse_secrets
 from t2t_envs.frozen_lake.reported import reported_rows
-from t2t_leaderboard import board, defaults, html, markdown, runner, submission
+from t2t_leaderboard import board, defaults, html, markdown, submission
 from t2t_leaderboard.folder import read_bench
 from t2t_leaderboard.table import tabulate
 from t2t_leaderboard.wording import visible
@@ -212,7 +212,7 @@ def test_budget_is_shared_by_all_policies(tmp_path):
 def test_keys_are_refused_and_not_repeated(setting):
     name, value = setting.lower().split("=", 1)
     with pytest.raises(T2TError, match="holds a key") as caught:
-        runner.refuse_keys(Spec("endpoint", "m", {name: value}))
+        refuse_secrets({name: value}, "policy endpoint")
     assert value not in str(caught.value)
 
 

@@ -156,13 +156,13 @@ def test_no_traceback_shows_it():
 
 @pytest.mark.parametrize("name", ["api_key", "key", "token", "authorization"])
 def test_a_key_as_a_setting_is_refused_and_not_repeated(name):
-    with pytest.raises(T2TError, match="not accepted as a setting") as error:
+    with pytest.raises(T2TError, match="holds a key") as error:
         POLICIES.make(f"openai:gpt,{name}={KEY}")
-    assert KEY not in str(error.value) and "OPENAI_API_KEY" in str(error.value)
+    assert KEY not in str(error.value) and "environment variable" in str(error.value)
 
 
 def test_a_key_given_where_its_variable_belongs_is_not_repeated():
-    with pytest.raises(T2TError, match="name of an environment variable") as error:
+    with pytest.raises(T2TError, match="holds a key") as error:
         POLICIES.make(f"openai:gpt,api_key_env={KEY}")
     assert KEY not in str(error.value)
 

@@ -145,7 +145,7 @@ def test_a_proxy_that_wants_a_password_is_named_without_it(monkeypatch):
 
 @pytest.mark.parametrize("proxy", ["nowhere", "ftp://h", "http://user:pass@h:1", "socks5://"])
 def test_a_proxy_that_is_none(proxy):
-    with pytest.raises(T2TError, match="the setting proxy cannot be") as error:
+    with pytest.raises(T2TError, match="the setting '?proxy'? (cannot be|holds a key)") as error:
         POLICIES.make("endpoint:m,base_url=http://h/v1", proxy=proxy)
     assert "user:pass" not in str(error.value) or "no user and password" in str(error.value)
 

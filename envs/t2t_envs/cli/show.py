@@ -14,6 +14,7 @@ import click
 from t2t_core.errors import T2TError
 from t2t_core.records import Verdict
 from t2t_core.store import folders, jsonlines
+from t2t_core.text import plain_lines
 
 if TYPE_CHECKING:
     from t2t_envs.frozen_lake.instance import Cell, Instance
@@ -91,8 +92,6 @@ class Shown:
         return f"{i.id or 'instance'}: {facts}\n" + (f"stored optima: {labels}\n" if labels else "") + "\n"
 
     def _verdict(self) -> str:
-        from t2t_envs.frozen_lake.draw.render import plain_text
-
         verdict = self.verdict
         if verdict is None:
             return ""
@@ -103,7 +102,7 @@ class Shown:
             lines.append(f"valid, {optimal}; {costs}")
         lines += [fault.message for name, fault in verdict.faults.items() if name not in verdict.checks]
         lines += [f"\n{title}:\n{text}" for title, text in self.notes]
-        return plain_text("\n" + "\n".join(lines) + "\n")
+        return plain_lines("\n" + "\n".join(lines) + "\n")
 
 
 def _why(verdict: Verdict, check: str) -> str:

@@ -18,8 +18,8 @@ from t2t_core.evaluation.answers import Progress
 from t2t_core.evaluation.evaluate import Outcome
 from t2t_core.plugins import installed
 from t2t_core.records import Option, Sampling
-from t2t_core.registry import plain
 from t2t_core.store.folders import Interrupts
+from t2t_core.text import one_line
 
 DEFAULT_TESTBED = "mapf-frozenlake"
 _PLAIN_SECONDS = 10.0  # between two lines where no bar can be drawn
@@ -182,7 +182,7 @@ class Display:
         end = f"; {outcome.stopped}" if outcome.stopped else ""
         self.note(f"{self._label}: {p.done}/{p.total}, {p.asked} asked now, {_facts(p)}{end}")
         if p.errors and p.last_error:
-            self.note(f"  the last error: {plain(p.last_error)}; the same command asks for these answers again")
+            self.note(f"  the last error: {one_line(p.last_error)}; the same command asks for these answers again")
 
     def failed(self, policy: str, error: T2TError) -> None:
         self._stop()

@@ -21,6 +21,7 @@ from t2t_core.plugins import installed
 from t2t_core.records import Proposal, Response, Sampling, Task
 from t2t_core.registry import Spec
 from t2t_core.settings import integer, no_argument, one_of, read_settings
+from t2t_core.text import one_line
 from t2t_plugins.contexts.compact import brief_text, proposal_text, read_proposal
 from t2t_plugins.designers.reader import Form, read_reply
 
@@ -72,7 +73,7 @@ class LanguageModelDesigner:
         except T2TError:  # what a user has to mend would not be mended by asking again
             raise
         except Exception as error:  # noqa: BLE001 - a stranger's policy: its fault is a failed call, and the next one may succeed
-            return Response("", finish_reason="error", error=f"{type(error).__name__}: {error}"[:500])
+            return Response("", finish_reason="error", error=one_line(f"{type(error).__name__}: {error}", 500))
 
     def _compact(self, policy: Any) -> bool:
         form = self._manner.brief if self._manner.brief != "auto" else policy.describe().get("brief", "prose")

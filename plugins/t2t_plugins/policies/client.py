@@ -17,10 +17,11 @@ from urllib.parse import urlsplit
 
 from t2t_core import __version__
 from t2t_core.errors import T2TError
-from t2t_core.registry import plain
+from t2t_core.text import one_line
 from t2t_plugins.policies.providers import Secret
 
 _ERROR_BYTES = 64 << 10  # of the body of an error; the rest is not read
+_LONGEST_KEY = 4096  # bytes; where a body is cut, so much of its end goes, lest half a key be left that nobody knows for one
 _CONNECT_SECONDS = 30.0  # until a connection stands; a host that drops packets would use up the whole deadline
 _NETWORK = ("aiohttp", "aiohttp_socks", "python_socks", "zlib")  # whose exceptions are faults of the connection
 
@@ -103,6 +104,8 @@ class ChatClient:
                 async with self._session.post(self._url, data=body, allow_redirects=False) as response:
                     fine = 200 <= response.status < 300
                     data, whole = await _read(response.content, self._max_bytes if fine else _ERROR_BYTES)
+                    if not (fine or whole):
+                        data = data[:-_LONGEST_KEY]
                     headers = {name.lower(): value for name, value in response.headers.items()}
                     return HttpReply(response.status, headers, data, fine and not whole)
         except TimeoutError as error:
@@ -119,7 +122,7 @@ class ChatClient:
 
         if isinstance(error, aiohttp.ClientHttpProxyError):  # its text would show the proxy's address, password included
             return Unreachable(f"the proxy refuses: HTTP {error.status}", lasting=400 <= error.status < 500, sent=False)
-        what = plain(self._secret.redact(f"the connection failed: {type(error).__name__}: {error}"))
+        what = one_line(self._secret.redact(f"the connection failed: {type(error).__name__}: {error}"))
         if isinstance(error, aiohttp.ClientConnectorCertificateError | ssl.SSLCertVerificationError):
             remedy = "SSL_CERT_FILE=FILE, with the certificate of the server's authority in it"
             return Unreachable(what, lasting=True, remedy=remedy, sent=False)

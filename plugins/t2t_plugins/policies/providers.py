@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from t2t_core.errors import T2TError
+from t2t_core.redaction import remember, take_out
 
 OWN_KEY = "T2T_API_KEY"
 # Variables besides keys and proxies whose values are sent, as headers, to OpenAI alone.
@@ -92,7 +93,7 @@ class Secret:
 
     def redact(self, text: str) -> str:
         """`text` without the key: a server may echo it in an answer or an error."""
-        return text.replace(self._text, "[key]") if len(self._text) >= _MIN_SECRET else text
+        return take_out(self._text, text, "[key]") if len(self._text) >= _MIN_SECRET else text
 
 
 def find_key(provider: Provider, variable: str | None, elsewhere: bool) -> Secret:
@@ -122,6 +123,7 @@ def find_key(provider: Provider, variable: str | None, elsewhere: bool) -> Secre
         raise T2TError(
             f"the key in {name} holds a character that no key has", cause="a quote, space or line break was copied too"
         )
+    remember(name, text)
     return Secret(text or "EMPTY")  # servers without keys take any
 
 

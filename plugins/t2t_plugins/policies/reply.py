@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from t2t_core.records import Response, ToolCall
-from t2t_core.registry import plain
+from t2t_core.text import one_line
 from t2t_plugins.policies import bodies, kinds
 from t2t_plugins.policies.bodies import MAX_CALLS, REASONING
 from t2t_plugins.policies.client import HttpReply
@@ -166,7 +166,7 @@ class _Completion:
             completion,
             hidden,
             cost_usd=cost,
-            model=plain(self.redact(model), 200) or None if isinstance(model, str) else None,
+            model=one_line(self.redact(model), 200) or None if isinstance(model, str) else None,
             reasoning=self.redact(_whole(reasoning)) if reasoning else None,
             tool_calls=tuple(self._calls(message.get("tool_calls"))),
         )
@@ -190,8 +190,8 @@ def _finish(value: Any) -> tuple[str, Mapping[str, Any] | None]:
     """The finish reason as a word, and what the server adds where it sends an object (SGLang does)."""
     if isinstance(value, Mapping):
         details = value if value.get("status_code") or value.get("message") else None
-        return str(value.get("type") or "")[:60], details
-    return (value[:60] if isinstance(value, str) else ""), None
+        return one_line(value.get("type") or "", 60), details
+    return (one_line(value, 60) if isinstance(value, str) else ""), None
 
 
 def _content(content: Any) -> tuple[str, str]:
@@ -281,24 +281,24 @@ def _error_of(reply: Any) -> _Error:
         return _Error()
     message = next((error[n] for n in ("message", "detail", "msg") if error.get(n)), "")
     if not isinstance(message, str):  # FastAPI's list of what is wrong with a request
-        message = bodies.dumped(message, 4000)
+        message = one_line(bodies.dumped(message, _MOST), 4000)
     words = [error.get(name) for name in ("code", "type", "param", "status", "err_type")]
     inner = error.get("innererror", error.get("metadata"))
-    words.append(bodies.dumped(inner, 2000) if isinstance(inner, Mapping) else None)
+    words.append(one_line(bodies.dumped(inner, _MOST), 2000) if isinstance(inner, Mapping) else None)
     codes = [error.get("code"), error.get("status_code"), error.get("status")]
     status = next((int(str(c)) for c in codes if type(c) in (int, str) and re.fullmatch("[1-5][0-9][0-9]", str(c))), None)
-    said = " ".join([message, *(str(w)[:2000] for w in words if type(w) in (int, str))]).strip()
+    said = " ".join([message, *(one_line(w, 2000) for w in words if type(w) in (int, str))]).strip()
     return _Error(message, said, status)
 
 
 def _error(status: int, parsed: Any, reply: HttpReply, redact: Callable[[str], str]) -> Judged:
     """An error reply, or the error inside a 200."""
     error = _error_of(parsed)
-    raw = "" if error.said else bodies.decoded(reply)[: 4 * _SHOWN]
+    raw = "" if error.said else bodies.decoded(reply)
     kind, remedy = kinds.of_error(status, error.said or raw)
-    shown = plain(redact(error.message or error.said or raw), _SHOWN)
+    shown = one_line(redact(error.message or error.said or raw), _SHOWN)
     if 300 <= status < 400:
-        shown = plain(redact(reply.headers.get("location", "")), _SHOWN)
+        shown = one_line(redact(reply.headers.get("location", "")), _SHOWN)
         shown = f"it sends the request on to {shown}, which is not followed" if shown else "it sends the request on, unsaid where"
     what = f"HTTP {status}: {shown}" if shown else f"HTTP {status}"
     if kind is kinds.REFUSAL:

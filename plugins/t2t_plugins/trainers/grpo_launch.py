@@ -17,6 +17,7 @@ from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.records import TrainingResult
 from t2t_core.store import folders
+from t2t_core.text import plain_lines
 
 PROCESS = "t2t_plugins.trainers.grpo_process"
 JOB = "job.json"
@@ -69,7 +70,8 @@ def launch(job: TrainingJob, processes: int) -> TrainingResult:
         raise T2TError(**folders.read_json(folder / MISTAKE))
     if process.returncode:
         raise T2TError(
-            f"training in {processes} processes failed with status {process.returncode}", cause="\n".join(tail)[-2000:]
+            f"training in {processes} processes failed with status {process.returncode}",
+            cause=plain_lines("\n".join(tail))[-2000:],
         )
     result = folders.read_json(folder / RESULT)
     return TrainingResult(**{**result, "checkpoint": Path(result["checkpoint"])})

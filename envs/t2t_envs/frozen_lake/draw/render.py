@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..instance import Cell, Instance
-from .html import plain_text, render_html
+from .html import render_html
 from .image import render_gif, render_rgb
 from .scene import PALETTE, Scene, text_on
 from .svg import render_svg
 
-__all__ = ["plain_text", "render_ansi", "render_gif", "render_html", "render_rgb", "render_svg"]
+__all__ = ["render_ansi", "render_gif", "render_html", "render_rgb", "render_svg"]
 
 Paths = Sequence[Sequence[Cell]] | Mapping[int, Sequence[Cell]]
 _RESET = "\x1b[0m"

@@ -1,0 +1,158 @@
+"""Keys get nowhere: what this process knows to be a secret, and how it is taken out of a text.
+
+A secret is the value of an environment variable that is one by its name, a password in an address there, and every key that was
+read for a policy (`remember`). Text that comes from outside is redacted first and cut afterwards, since half a key is one too;
+of a key that somebody else cut, every stretch of 15 characters goes.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+LEAST = 12  # characters of a secret in the environment; what is shorter is a placeholder and may occur in honest text
+_LEAST_KEY = 8  # of a key that a policy really sends
+_PART = 8  # characters that are looked for; a common stretch of 15 holds one of the key's parts that begin at multiples of 8
+_STRETCH = 2 * _PART - 1
+_MANY = 1000  # finds of parts in one text; beyond it every part goes, whatever stands around it
+_ENDING = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL)S?$", re.IGNORECASE)
+_WORD = re.compile(
+    r"(^|[_.-])(API_?)?(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASS|PASSPHRASE|CREDENTIAL|AUTH|AUTHORIZATION|BEARER|PAT|COOKIE)S?([_.\d-]|$)",
+    re.IGNORECASE,
+)
+_HEADERS = re.compile(r"HEADER", re.IGNORECASE)
+_remembered: dict[str, str] = {}  # value -> name
+
+
+def remember(name: str, value: str) -> None:
+    """From now on `value` is never shown or kept: it stands as [name]."""
+    if len(value) >= _LEAST_KEY:
+        _remembered[value] = name
+
+
+class Redactor:
+    """Takes the secrets that are known when it is made out of texts."""
+
+    def __init__(self) -> None:
+        self.secrets: dict[str, str] = {}
+        for name, value in (*_of_environment(os.environ), *((n, v) for v, n in _remembered.items())):
+            for form in (value, quote(value, safe=""), html.escape(value)):
+                self.secrets.setdefault(form, name)
+        self._longest_first = sorted(self.secrets, key=len, reverse=True)
+
+    def redact(self, text: str, cut: bool = False) -> str:
+        """The text with the name of every secret in its place. `cut`: the text was cut off, perhaps within one."""
+        for secret in self._longest_first:
+            text = take_out(secret, text, f"[{self.secrets[secret]}]", cut)
+        return text
+
+    def everywhere(self, value: Any) -> Any:
+        """A JSON value with every text in it redacted, names included."""
+        if isinstance(value, str):
+            return self.redact(value)
+        if isinstance(value, Mapping):
+            return {self.redact(name) if isinstance(name, str) else name: self.everywhere(item) for name, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.everywhere(item) for item in value]
+        return value
+
+    def found_in(self, text: str) -> str | None:
+        """The name of a secret that the text holds, or a long stretch of one; None where it holds none."""
+        for secret in self._longest_first:
+            if secret in text or (len(secret) >= _STRETCH and _without_stretches(text, secret, "") != text):
+                return self.secrets[secret]
+        return None
+
+
+def without_secrets(text: str, cut: bool = False) -> str:
+    """The text with the name of every secret in its place; see `Redactor`, which is faster for many texts."""
+    return Redactor().redact(text, cut)
+
+
+def take_out(secret: str, text: str, label: str, cut: bool = False) -> str:
+    """The text with `label` in place of the secret, and of every long stretch of it."""
+    text = text.replace(secret, label)
+    if len(secret) >= _STRETCH:
+        text = _without_stretches(text, secret, label)
+    return _without_beginning(text, secret, label) if cut else text
+
+
+def _of_environment(variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name, value in variables.items():
+        yield from ((name, one) for one in _values(name, value.strip()) if len(one) >= LEAST)
+
+
+def _values(name: str, value: str) -> Iterator[str]:
+    if "://" in value:
+        try:
+            password = urlsplit(value).password
+        except ValueError:
+            password = None
+        yield from [password] if password else []
+    if _HEADERS.search(name):
+        yield from (word for word in re.split(r"[\s,;:=\"']+", value) if len(word) >= _STRETCH)
+    elif (_ENDING.search(name) or _WORD.search(name)) and not _is_path(value):
+        yield value
+
+
+def _is_path(value: str) -> bool:
+    """SSH_AUTH_SOCK, GOOGLE_APPLICATION_CREDENTIALS: where a secret is, which is none."""
+    return value.startswith(("/", "~")) and os.path.isdir(os.path.dirname(os.path.expanduser(value)))
+
+
+def _without_stretches(text: str, secret: str, label: str) -> str:
+    spans: list[tuple[int, int]] = []
+    found = 0
+    for begin in range(0, len(secret) - _PART + 1, _PART):
+        part = secret[begin : begin + _PART]
+        at = text.find(part)
+        while at >= 0:
+            found += 1
+            if found > _MANY:  # somebody plays with us: no time for looking closely
+                return _without_parts(text, secret, label)
+            left, right = _widened(text, at, secret, begin)
+            if right - left >= _STRETCH:
+                spans.append((left, right))
+            at = text.find(part, at + 1)
+    for left, right in _merged(spans):
+        text = text[:left] + label + text[right:]
+    return text
+
+
+def _widened(text: str, at: int, secret: str, begin: int) -> tuple[int, int]:
+    """How far text and secret agree around text[at] and secret[begin]."""
+    left, right, first, last = at, at, begin, begin
+    while left > 0 and first > 0 and text[left - 1] == secret[first - 1]:
+        left, first = left - 1, first - 1
+    while right < len(text) and last < len(secret) and text[right] == secret[last]:
+        right, last = right + 1, last + 1
+    return left, right
+
+
+def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans from the last to the first, those that overlap as one."""
+    merged: list[tuple[int, int]] = []
+    for left, right in sorted(spans):
+        if merged and left < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(right, merged[-1][1])
+        else:
+            merged.append((left, right))
+    return merged[::-1]
+
+
+def _without_parts(text: str, secret: str, label: str) -> str:
+    for begin in range(0, len(secret) - _PART + 1, _PART):
+        text = text.replace(secret[begin : begin + _PART], label)
+    return text
+
+
+def _without_beginning(text: str, secret: str, label: str) -> str:
+    """Without the beginning of the secret, of four characters or more, with which the text ends."""
+    for length in range(min(len(secret) - 1, len(text)), 3, -1):
+        if text.endswith(secret[:length]):
+            return text[:-length] + label
+    return text
