@@ -8,6 +8,8 @@ from t2t_plugins.contexts.variants import VARIANTS, variant
 from t2t_plugins.policies.endpoint_factory import EndpointFactory
 from t2t_plugins.policies.providers import PROVIDERS
 
+MODEL = ("torch", "transformers")  # what trains or runs a local model
+
 
 @hookimpl
 def register_policies(registry: Registry) -> None:
@@ -43,6 +45,7 @@ def register_contexts(registry: Registry) -> None:
 def register_trainers(registry: Registry) -> None:
     registry.add("none", "t2t_plugins.trainers.none:NoTrainer", "trains nothing: evaluate and design only")
     registry.add("trl-grpo", "t2t_plugins.trainers.trl_grpo:Grpo", "GRPO by TRL, with the length-aware reward")
+    registry.add("grpo", "t2t_plugins.trainers.grpo:Grpo", "GRPO for embedded policies, on whole conversations", MODEL)
     registry.add("trl-sft", "t2t_plugins.trainers.trl_sft:Sft", "supervised training on any policy's valid answers")
 
 

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import platform
+import shutil
 import signal
 import stat
 import subprocess
@@ -117,6 +118,16 @@ def remove(path: Path | SafePath) -> None:
     try:
         with contextlib.suppress(FileNotFoundError), paths.located(path) as (folder, name):
             os.unlink(name, dir_fd=folder)
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+def remove_folder(path: SafePath) -> None:
+    """Remove a folder and what is in it, no link followed; nothing where there is none."""
+    locks.check()
+    try:
+        with contextlib.suppress(FileNotFoundError), paths.located(path, paths.FOLDER) as (folder, name):
+            shutil.rmtree(name, dir_fd=folder)
     except OSError as error:
         raise unwritable(path, error) from None
 

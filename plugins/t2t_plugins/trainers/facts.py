@@ -1,0 +1,63 @@
+"""What a round's training taught and cost, cell by cell: facts for designers that look at the training side (our choice)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from t2t_core.hookspecs import AnyTestbed
+from t2t_core.records import Verdict
+
+_SUMS = ("groups", "answers", "reward", "advantage", "dead", "valid", "tokens")
+
+
+class CellFacts:
+    """Counts over the groups of answers that a trainer has sampled, per curriculum cell of their instance.
+
+    Args:
+        testbed: whose cells these are.
+        state: what `state` gave, to go on from there.
+    """
+
+    def __init__(self, testbed: AnyTestbed, state: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        self._testbed = testbed
+        self._cells: dict[str, dict[str, Any]] = {cell: dict(sums) for cell, sums in (state or {}).items()}
+
+    def add(self, instance: Any, verdicts: Sequence[Verdict], rewards: Sequence[float], tokens: int) -> None:
+        """One group: the answers to one instance, what each earned, and the tokens of all."""
+        place = self._testbed.place(instance)
+        cell = self._testbed.cell_of(place.cell) or place.group
+        sums = self._cells.setdefault(cell, {"group": place.group, **dict.fromkeys(_SUMS, 0), "first_failures": {}})
+        mean = sum(rewards) / len(rewards)
+        spread = (sum((r - mean) ** 2 for r in rewards) / len(rewards)) ** 0.5
+        away = sum(abs(r - mean) for r in rewards) / spread if spread > 1e-6 else 0.0
+        figures = (1, len(rewards), sum(rewards), away, spread <= 1e-6, sum(v.valid for v in verdicts), tokens)
+        for name, value in zip(_SUMS, figures, strict=True):
+            sums[name] += value
+        for verdict in verdicts:
+            if verdict.failure is not None:
+                sums["first_failures"][verdict.failure] = sums["first_failures"].get(verdict.failure, 0) + 1
+
+    def state(self) -> dict[str, dict[str, Any]]:
+        """The sums as JSON."""
+        return self._cells
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Per cell: its group, groups and answers sampled, mean reward, mean |advantage| (in standard deviations of the
+        group), share of dead groups (all answers earned the same), share of valid answers, tokens, and counts of the first
+        failed checks; cells in order of their names."""
+        facts = {}
+        for cell, sums in sorted(self._cells.items()):
+            answers, groups = sums["answers"], sums["groups"]
+            facts[cell] = {
+                "group": sums["group"],
+                "groups": groups,
+                "answers": answers,
+                "reward": sums["reward"] / answers,
+                "advantage": sums["advantage"] / answers,
+                "dead": sums["dead"] / groups,
+                "valid": sums["valid"] / answers,
+                "tokens": sums["tokens"],
+                "first_failures": dict(sorted(sums["first_failures"].items())),
+            }
+        return facts

@@ -1,0 +1,510 @@
+"""`grpo`: GRPO for embedded policies in one file, read from top to bottom (our choice throughout).
+
+It computes what `trl-grpo` computes (a test holds losses and gradients equal to TRL's) without the framework around it, which
+costs a model of a tenth of a million parameters most of its time. It trains on whole conversations: an update plays
+`prompts` x `group` of them at once, turn by turn, and every turn is a row whose own tokens alone are in the loss. A
+conversation's reward is that of the whole game, and all of its turns share its advantage.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from t2t_core.conversation import judge, opening, replies, shown
+from t2t_core.errors import T2TError
+from t2t_core.hookspecs import TrainingJob
+from t2t_core.length_reward import AdaptiveWeights, length_reward, total_reward
+from t2t_core.records import Message, TrainingResult, Verdict
+from t2t_core.reward import reward
+from t2t_core.seeding import key
+from t2t_core.settings import no_argument
+from t2t_core.store import folders
+from t2t_core.store.paths import SafePath
+from t2t_plugins.policies.hf import chat_prompt, end_tokens, own_formats, quiet
+from t2t_plugins.sampler import Sampler, supports_config
+from t2t_plugins.trainers.common import check_settings, refuse_overlap, start_of, stratified
+from t2t_plugins.trainers.extra import require
+from t2t_plugins.trainers.facts import CellFacts
+
+WHERE = "trainer grpo"
+MAX_GRAD_NORM = 1.0  # beyond it the gradient is scaled down
+SPARE = 1e-4  # added to a group's standard deviation, as TRL does
+OVERDRAW = 3  # with `dynamic`, at most so many times the prompts of an update are played
+STATE, OPTIMIZER = "state.json", "optimizer.pt"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every knob.
+
+    Args:
+        group: conversations per instance. prompts: instances per update. epochs: passes over the round's instances; the last
+            partial batch of a pass is dropped. max_updates: stop there (0: do all).
+        learning_rate: constant. weight_decay, beta2: of AdamW.
+        beta: weight of the k3 KL term against the policy the round started from.
+        temperature, max_tokens: of a turn's sampling.
+        length_start, length_end: response tokens between which the length penalty grows, where the testbed has one.
+        loss: "dapo" averages over the tokens of an update, "grpo" over each conversation's tokens first, "dr_grpo" divides by
+            conversations x `max_tokens`, "cispo" weighs log-probabilities by the clipped ratio instead of clipping the gain.
+        clip: of the importance ratio; of "cispo", 1 + clip is the most a token weighs. The ratio is 1 unless `iterations`,
+            the optimisation steps per sampled batch, is above 1.
+        scale: "group" divides advantages by the group's standard deviation, "batch" by the update's, "none" not.
+        dynamic: drop groups whose conversations all earn the same, and play others until the update is full or three times
+            its instances were played (DAPO's dynamic sampling); their tokens are counted.
+        stratify: every update holds the columns of the tables in like shares.
+        optimizer: "reset" every round or "keep" its state. save_every: updates between two saved states.
+        prompt_format: "" takes the one the checkpoint was taught, else the testbed's first.
+        threads: of torch.
+    """
+
+    group: int = 8
+    prompts: int = 32
+    epochs: int = 1
+    max_updates: int = 0
+    learning_rate: float = 3e-4
+    weight_decay: float = 0.0
+    beta2: float = 0.999
+    beta: float = 0.0
+    temperature: float = 1.0
+    max_tokens: int = 64
+    length_start: int = 1500
+    length_end: int = 4096
+    loss: str = "dapo"
+    clip: float = 0.2
+    iterations: int = 1
+    scale: str = "group"
+    dynamic: bool = False
+    stratify: bool = True
+    optimizer: str = "reset"
+    save_every: int = 50
+    prompt_format: str = ""
+    threads: int = 1
+
+    CHOICES: ClassVar[Mapping[str, Sequence[str]]] = {
+        "loss": ("dapo", "grpo", "dr_grpo", "cispo"),
+        "scale": ("group", "batch", "none"),
+        "optimizer": ("reset", "keep"),
+    }
+
+
+class Grpo:
+    """The trainer behind the name; a run's settings stand in its configuration under [training]."""
+
+    facts: ClassVar[Mapping[str, str]] = {
+        "algorithm": "GRPO with AdamW and a constant learning rate, on whole conversations",
+        "reward": "the testbed's, of the whole conversation",
+    }
+    constants: ClassVar[Mapping[str, Any]] = {
+        "optimizer": "AdamW",
+        "schedule": "constant",
+        "kl_estimator": "k3",
+        "adam_beta1": 0.9,
+        "adam_epsilon": 1e-8,
+        "max_grad_norm": MAX_GRAD_NORM,
+        "top_p": 1.0,
+    }
+
+    def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
+        no_argument(argument, WHERE)
+        self._settings = dict(settings or {})
+        self.defaults = {**asdict(Settings()), **self._settings}
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        """T2TError for [training] settings that `train` would refuse, before a run has begun."""
+        checked = check_settings(Settings, {**self._settings, **settings}, WHERE)
+        length_reward(0, checked.length_start, checked.length_end)
+        for name, least in (("group", 2), ("prompts", 1), ("epochs", 1), ("max_tokens", 1), ("iterations", 1), ("threads", 1)):
+            if getattr(checked, name) < least:
+                raise T2TError(f"{name} must be at least {least}, not {getattr(checked, name)}", where=WHERE)
+        if not checked.temperature > 0:
+            raise T2TError("temperature must be above 0: the answers of a group would be the same", where=WHERE)
+        if not checked.beta2 < 1:
+            raise T2TError(f"beta2 must be below 1, not {checked.beta2:g}", where=WHERE)
+
+    def ready(self) -> None:
+        """T2TError where what it needs is not installed."""
+        require(WHERE, "torch", "transformers")
+
+    def train(self, job: TrainingJob) -> TrainingResult:
+        settings = check_settings(Settings, {**self._settings, **job.settings}, WHERE)
+        refuse_overlap(job)
+        quiet()
+        return Training(job, settings).run()
+
+
+# --- a round
+
+
+class Training:
+    """One round: the model, its optimizer, and where it stands."""
+
+    def __init__(self, job: TrainingJob, settings: Settings) -> None:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        torch.set_num_threads(settings.threads)
+        start = str(start_of(job, WHERE))
+        self.job, self.settings, self.updates = job, settings, job.folder / "updates"
+        self.format = settings.prompt_format or own_formats(start).get("prompt_format") or job.testbed.prompt_formats[0]
+        self.tokenizer = AutoTokenizer.from_pretrained(start)
+        saved = last_state(self.updates)
+        self.model = AutoModelForCausalLM.from_pretrained(str(saved or start), dtype=torch.float32)
+        if not supports_config(self.model.config):
+            raise T2TError(
+                "this model is not an embedded policy", where=f"{WHERE}, {start}", next="trainer = trl-grpo trains any model"
+            )
+        self.ends = end_tokens(self.model, self.tokenizer)
+        self.reference = None
+        if settings.beta:
+            self.reference = AutoModelForCausalLM.from_pretrained(start, dtype=torch.float32).requires_grad_(False)
+        self.optimizer = torch.optim.AdamW(
+            self.model.parameters(), settings.learning_rate, (0.9, settings.beta2), 1e-8, settings.weight_decay
+        )
+        self.weights, self.facts, self.done, self.tokens = AdaptiveWeights(), CellFacts(job.testbed), 0, 0
+        self.last: dict[str, Any] = {}
+        if saved:
+            self._load(saved)
+            return
+        if settings.optimizer == "keep" and job.resume_from and (before := last_state(job.resume_from / "updates")):
+            self.optimizer.load_state_dict(torch.load(before / OPTIMIZER, weights_only=True))
+        if (weights := Path(start) / "adaptive_weights.json").exists():
+            self.weights = AdaptiveWeights.from_dict(folders.read_json(weights))
+
+    def run(self) -> TrainingResult:
+        schedule = self.schedule()
+        total, began, first = len(schedule), time.monotonic(), self.done
+        while self.done < total:
+            self.last = self.update(schedule[self.done])
+            self.done += 1
+            if self.done % max(1, self.settings.save_every) == 0 or self.done == total:
+                self._save()
+            seconds = time.monotonic() - began
+            rate = seconds / (self.done - first)
+            if self.job.progress:
+                left = {"eta_seconds": round(rate * (total - self.done), 1)}
+                self.job.progress({"update": self.done, "updates": total, **self.last, **left})
+        self._export()
+        games = self.settings.prompts * self.settings.group
+        metrics = {**self.last, "cells": self.facts.to_dict()}
+        return TrainingResult(self.job.folder, metrics, total * games, total, self.tokens)
+
+    def schedule(self) -> list[list[int]]:
+        """The instances of every update: each pass in an order of its own."""
+        settings, count = self.settings, len(self.job.instances)
+        whole = count // settings.prompts * settings.prompts
+        if not whole:
+            raise T2TError(
+                f"{count} instances do not fill an update of {settings.prompts}",
+                where=WHERE,
+                next="generate more samples, or lower prompts",
+            )
+        rows = [at for number in range(settings.epochs) for at in self._order(number)[:whole]]
+        updates = parts_of(rows, settings.prompts)
+        return updates[: settings.max_updates] if settings.max_updates else updates
+
+    def _order(self, number: int) -> list[int]:
+        if self.settings.stratify:
+            return stratified(self.job, key(self.job.seed, "pass", number))
+        return list(range(len(self.job.instances)))
+
+    # --- one update
+
+    def update(self, instances: Sequence[int]) -> dict[str, Any]:
+        """Play, judge, and take `iterations` steps; the update's figures."""
+        groups = list(self._played(instances))
+        alive = [group for group in groups if not group.dead] if self.settings.dynamic else groups
+        advantages = advantages_of([group.rewards for group in alive], self.settings.scale)
+        for group in groups:
+            self.facts.add(self.job.instances[group.instance], group.verdicts, group.rewards, group.tokens)
+        games = [game for group in alive for game in group.games]
+        figures = self._figures(groups)
+        if games:
+            figures |= self.learn(games, [a for values in advantages for a in values])
+        if self.job.testbed.length_term:
+            self.weights = self.weights.update(figures["short"])
+        self.tokens += sum(group.tokens for group in groups)
+        figures.pop("short")
+        return figures
+
+    def _played(self, instances: Sequence[int]) -> Iterator[Group]:
+        """The groups of an update; with `dynamic`, further ones until enough of them differ within."""
+        yield from (played := self._groups(instances, 0))
+        if not self.settings.dynamic:
+            return
+        spare = iter(self._order(key(self.job.seed, "spare", self.done) % 2**31))
+        missing = sum(group.dead for group in played)
+        for number in range(1, OVERDRAW):
+            further = list(itertools.islice(spare, missing))
+            if not further:
+                return
+            yield from (played := self._groups(further, number))
+            missing = sum(group.dead for group in played)
+
+    def _groups(self, instances: Sequence[int], number: int) -> list[Group]:
+        games = [Game(at, opening(self.job.testbed, self.job.instances[at], self.format))
+                 for at in instances for _ in range(self.settings.group)]  # fmt: skip
+        self.play(games, number)
+        weights = self.weights.weights() if self.job.testbed.length_term else None
+        groups = []
+        for at, members in zip(instances, parts_of(games, self.settings.group), strict=True):
+            instance = self.job.instances[at]
+            verdicts = [judge(self.job.testbed, instance, game.messages, self.format) for game in members]
+            rewards = [self._worth(instance, v, game, weights) for v, game in zip(verdicts, members, strict=True)]
+            groups.append(Group(at, members, verdicts, rewards))
+        return groups
+
+    def _worth(self, instance: Any, verdict: Verdict, game: Game, weights: tuple[float, float] | None) -> float:
+        worth = reward(self.job.testbed, instance, verdict, self.job.reward)
+        if weights is None:
+            return worth
+        return total_reward(worth, length_reward(game.tokens, self.settings.length_start, self.settings.length_end), weights)
+
+    def play(self, games: Sequence[Game], number: int = 0) -> None:
+        """All games to their ends, turn by turn."""
+        import torch
+
+        sampler, settings, testbed = Sampler(self.model, self.ends), self.settings, self.job.testbed
+        open_games, turn = list(games), 0
+        while open_games:
+            texts = [self._text(game) for game in open_games]
+            unique = list(dict.fromkeys(texts)) if turn == 0 else texts
+            group = settings.group if turn == 0 and len(unique) * settings.group == len(texts) else 1
+            encoded = self.tokenizer(unique if group > 1 else texts, add_special_tokens=False)["input_ids"]
+            seed = key(self.job.seed, "rollout", self.done, number, turn)
+            generator = torch.Generator().manual_seed(seed % 2**63)
+            answers = sampler.sample(encoded, group, settings.max_tokens, settings.temperature, 1.0, generator)
+            prompts = [ids for ids in encoded for _ in range(group)]
+            flat = [answer for row in answers for answer in row]
+            said = self.tokenizer.batch_decode([answer.tokens for answer in flat], skip_special_tokens=True)
+            going_on = []
+            for game, prompt, answer, text in zip(open_games, prompts, flat, said, strict=True):
+                game.turns.append(Turn(prompt, answer.tokens, answer.ended))
+                game.messages = (*game.messages, Message("assistant", text))
+                reply = replies(testbed, self.job.instances[game.instance], game.messages, self.format)
+                if reply:
+                    game.messages = (*game.messages, *reply)
+                    going_on.append(game)
+            open_games, turn = going_on, turn + 1
+
+    def _text(self, game: Game) -> str:
+        return chat_prompt(self.tokenizer, shown(self.job.testbed, game.first, game.messages, self.format))
+
+    # --- the gradient
+
+    def learn(self, games: Sequence[Game], advantages: Sequence[float]) -> dict[str, Any]:
+        """`iterations` steps on these games; loss, KL and gradient norm of the first."""
+        import torch
+
+        batch = Batch.of(games, advantages, self.settings)
+        old = reference = None
+        if self.reference is not None:
+            with torch.no_grad():
+                reference = batch.logprobs(self.reference, self.settings.temperature)
+        figures: dict[str, Any] = {}
+        for _ in range(self.settings.iterations):
+            logprobs = batch.logprobs(self.model, self.settings.temperature)
+            old = logprobs.detach() if old is None else old
+            loss, kl = batch.loss(logprobs, old, reference, self.settings)
+            self.optimizer.zero_grad()
+            loss.backward()
+            norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), MAX_GRAD_NORM)
+            self.optimizer.step()
+            if not figures:
+                entropy = -logprobs.detach().mean()  # of the sampled tokens: an estimate
+                figures = {"loss": loss.item(), "grad_norm": norm.item(), "entropy": entropy.item()}
+                figures |= {"kl": kl} if reference is not None else {}
+        return figures
+
+    def _figures(self, groups: Sequence[Group]) -> dict[str, Any]:
+        games = [game for group in groups for game in group.games]
+        verdicts = [verdict for group in groups for verdict in group.verdicts]
+        rewards = [value for group in groups for value in group.rewards]
+        return {
+            "reward": sum(rewards) / len(rewards),
+            "valid": sum(verdict.valid for verdict in verdicts) / len(verdicts),
+            "optimal": sum(verdict.optimal is True for verdict in verdicts) / len(verdicts),
+            "zero_variance": sum(group.dead for group in groups) / len(groups),
+            "turns": sum(len(game.turns) for game in games) / len(games),
+            "response_tokens": sum(game.tokens for game in games) / len(games),
+            "truncated": sum(not turn.ended for game in games for turn in game.turns) / sum(len(game.turns) for game in games),
+            "short": sum(game.tokens <= self.settings.length_start for game in games) / len(games),
+        }
+
+    # --- on disk
+
+    def _save(self) -> None:
+        """The state after this update, whole or not at all; the one before goes when it is there."""
+        import torch
+
+        before, target = last_state(self.updates), SafePath.of(self.updates) / f"update-{self.done}"
+        with folders.building(target) as folder:
+            self.model.save_pretrained(folder.path)
+            torch.save(self.optimizer.state_dict(), folder.path / OPTIMIZER)
+            state = {"done": self.done, "tokens": self.tokens, "weights": self.weights.to_dict(), "last": self.last}
+            folders.write_json(folder / STATE, {**state, "facts": self.facts.state()})
+        if before is not None and before != target.path:
+            folders.remove_folder(SafePath.of(self.updates) / before.name)
+
+    def _load(self, folder: Path) -> None:
+        import torch
+
+        state = folders.read_json(folder / STATE)
+        self.done, self.tokens, self.last = state["done"], state["tokens"], state["last"]
+        self.weights = AdaptiveWeights.from_dict(state["weights"])
+        self.facts = CellFacts(self.job.testbed, state["facts"])
+        self.optimizer.load_state_dict(torch.load(folder / OPTIMIZER, weights_only=True))
+
+    def _export(self) -> None:
+        self.model.save_pretrained(self.job.folder)
+        self.tokenizer.save_pretrained(self.job.folder)
+        if self.job.testbed.length_term:
+            folders.write_json(self.job.folder / "adaptive_weights.json", self.weights.to_dict())
+
+
+def last_state(updates: Path) -> Path | None:
+    """The last state that was saved in the folder; None where there is none."""
+    folder = SafePath.of(updates)
+    numbers = [int(match[1]) for entry in folder.entries() if (match := re.fullmatch(r"update-(\d{1,9})", entry.name))]
+    whole = [number for number in numbers if (folder / f"update-{number}" / STATE).exists()]
+    return (folder / f"update-{max(whole)}").path if whole else None
+
+
+# --- what is played, and the arithmetic on it
+
+
+@dataclass
+class Turn:
+    """One message of the policy: the tokens it saw, those it wrote (the end token included), and whether it ended by itself."""
+
+    prompt: list[int]
+    tokens: list[int]
+    ended: bool
+
+
+@dataclass
+class Game:
+    """A conversation about the job's instance of that number: what opened it, all that was said after, and the turns."""
+
+    instance: int
+    first: tuple[Message, ...]
+    messages: tuple[Message, ...] = ()
+    turns: list[Turn] = field(default_factory=list)
+
+    @property
+    def tokens(self) -> int:
+        return sum(len(turn.tokens) for turn in self.turns)
+
+
+@dataclass(frozen=True)
+class Group:
+    """The conversations about one instance, which are compared with each other."""
+
+    instance: int
+    games: Sequence[Game]
+    verdicts: Sequence[Verdict]
+    rewards: Sequence[float]
+
+    @property
+    def dead(self) -> bool:
+        """Nothing can be learnt from them: all earn the same, up to rounding."""
+        return max(self.rewards) - min(self.rewards) <= 1e-6
+
+    @property
+    def tokens(self) -> int:
+        return sum(game.tokens for game in self.games)
+
+
+def parts_of(items: Sequence[Any], size: int) -> list[list[Any]]:
+    """Consecutive parts of that size."""
+    return [list(items[at : at + size]) for at in range(0, len(items), size)]
+
+
+def advantages_of(rewards: Sequence[Sequence[float]], scale: str) -> list[list[float]]:
+    """How much better each conversation was than the mean of its group, in standard deviations of the group or of the batch
+    (both with one degree of freedom less, as in TRL)."""
+    import torch
+
+    if not rewards:
+        return []
+    table = torch.tensor([list(group) for group in rewards], dtype=torch.float32)
+    centred = table - table.mean(1, keepdim=True)
+    if scale == "group":
+        centred = centred / (table.std(1, keepdim=True) + SPARE)
+    elif scale == "batch":
+        centred = centred / (table.std() + SPARE)
+    rows: list[list[float]] = centred.tolist()
+    return rows
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The turns of an update as rows of one tensor, in the order of their length in a few parts, so that little is padding.
+
+    Args:
+        parts: of each part the token ids (rows, columns) and where the policy's own tokens stand in it.
+        advantages: of every such token (tokens,), in the order of `parts`.
+        weights: its share in the loss; they sum to 1 except for "dr_grpo".
+    """
+
+    parts: Sequence[tuple[Any, Any]]
+    advantages: Any
+    weights: Any
+
+    @classmethod
+    def of(cls, games: Sequence[Game], advantages: Sequence[float], settings: Settings, rows: int = 512) -> Batch:
+        import torch
+
+        total = sum(game.tokens for game in games)
+        turns = []
+        for game, advantage in zip(games, advantages, strict=True):
+            of_token = {"grpo": len(games) * max(1, game.tokens), "dr_grpo": len(games) * settings.max_tokens}
+            weight = 1 / of_token.get(settings.loss, total)
+            turns += [(turn, advantage, weight) for turn in game.turns if turn.tokens]
+        turns.sort(key=lambda row: len(row[0].prompt) + len(row[0].tokens))
+        parts, gains, shares = [], [], []
+        for part in parts_of(turns, rows):
+            width = max(len(turn.prompt) + len(turn.tokens) for turn, _, _ in part)
+            ids = torch.zeros(len(part), width, dtype=torch.long)
+            own = torch.zeros(len(part), width, dtype=torch.bool)
+            for row, (turn, advantage, weight) in enumerate(part):
+                start, end = len(turn.prompt), len(turn.prompt) + len(turn.tokens)
+                ids[row, :end] = torch.tensor([*turn.prompt, *turn.tokens])
+                own[row, start:end] = True
+                gains += [advantage] * len(turn.tokens)
+                shares += [weight] * len(turn.tokens)
+            parts.append((ids, own))
+        return cls(parts, torch.tensor(gains), torch.tensor(shares))
+
+    def logprobs(self, model: Any, temperature: float) -> Any:
+        """The log-probability (tokens,) of each of the policy's tokens under the model at that temperature."""
+        import torch
+
+        found = []
+        for ids, own in self.parts:
+            hidden = model.model(input_ids=ids).last_hidden_state[:, :-1]
+            chosen = own[:, 1:]
+            logits = model.lm_head(hidden[chosen]) / temperature
+            found.append(-torch.nn.functional.cross_entropy(logits, ids[:, 1:][chosen], reduction="none"))
+        return torch.cat(found)
+
+    def loss(self, logprobs: Any, old: Any, reference: Any, settings: Settings) -> tuple[Any, float]:
+        """The loss to descend, and the mean KL per token (0 without a reference)."""
+        import torch
+
+        ratio = torch.exp(logprobs - old)
+        if settings.loss == "cispo":
+            gain = torch.clamp(ratio, max=1 + settings.clip).detach() * self.advantages * logprobs
+        else:
+            clipped = torch.clamp(ratio, 1 - settings.clip, 1 + settings.clip)
+            gain = torch.min(ratio * self.advantages, clipped * self.advantages)
+        if reference is None:
+            return -(gain * self.weights).sum(), 0.0
+        away = reference - logprobs
+        kl = (torch.exp(away) - away - 1) * ratio  # weighed by the ratio, its gradient is that of the reverse KL, as in TRL
+        return ((settings.beta * kl - gain) * self.weights).sum(), float(kl.detach().mean())

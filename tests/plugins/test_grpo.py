@@ -1,0 +1,239 @@
+"""The trainer `grpo`: TRL's losses and gradients, whole conversations, resuming in the same bytes, and that it learns."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import qwen
+
+import guessing
+from t2t_core.errors import T2TError
+from t2t_core.hookspecs import TrainingJob
+from t2t_core.plugins import installed
+from t2t_core.records import Message, Verdict
+from t2t_plugins.trainers.facts import CellFacts
+from t2t_plugins.trainers.grpo import Batch, Game, Grpo, Settings, Training, Turn, advantages_of
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.train
+torch.set_num_threads(1)
+
+
+class Numbers(guessing.Guessing):
+    """No protected sets, so that any game may be trained on; the first character of an answer counts."""
+
+    def protected_sets(self):
+        return ()
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    qwen.random_model(folder)
+    return folder
+
+
+def job(checkpoint, folder, testbed=None, count=8, **settings):
+    testbed = testbed or Numbers()
+    request = testbed.request(count)
+    instances = testbed.generate(testbed.read_configuration({"near": {"share": 1.0}}), request, 3)
+    values = {"group": 4, "prompts": 4, "max_tokens": 3, "prompt_format": "plain", **settings}
+    return TrainingJob(checkpoint, instances, testbed, values, folder, seed=5)
+
+
+def games(count=6):
+    """Conversations of one or two turns, of different lengths."""
+    stream = torch.Generator().manual_seed(1)
+
+    def ids(length):
+        return torch.randint(5, 200, (length,), generator=stream).tolist()
+
+    return [Game(0, (), (), [Turn(ids(3 + n), ids(1 + n % 4), True) for _ in range(1 + n % 2)]) for n in range(count)]
+
+
+def trl_inputs(rows, advantages):
+    """The same turns as TRL's padded tensors: prompts padded on the left, completions on the right."""
+    left = max(len(turn.prompt) for turn in rows)
+    right = max(len(turn.tokens) for turn in rows)
+
+    def padded(values, width, front):
+        fill = [0] * (width - len(values))
+        return [*fill, *values] if front else [*values, *fill]
+
+    ones = [[1] * len(turn.prompt) for turn in rows], [[1] * len(turn.tokens) for turn in rows]
+    return {
+        "prompt_ids": torch.tensor([padded(turn.prompt, left, True) for turn in rows]),
+        "prompt_mask": torch.tensor([padded(mask, left, True) for mask in ones[0]]),
+        "completion_ids": torch.tensor([padded(turn.tokens, right, False) for turn in rows]),
+        "completion_mask": torch.tensor([padded(mask, right, False) for mask in ones[1]]),
+        "advantages": torch.tensor(advantages),
+        "num_items_in_batch": torch.tensor(sum(len(turn.tokens) for turn in rows)),
+    }
+
+
+def trl_trainer(checkpoint, tmp_path, loss, beta):
+    trl = importlib.import_module("trl")
+    from datasets import Dataset
+
+    config = trl.GRPOConfig(
+        output_dir=str(tmp_path), per_device_train_batch_size=4, num_generations=2, loss_type=loss, beta=beta, report_to=[],
+        use_cpu=True, bf16=False, gradient_checkpointing=False, max_completion_length=8, temperature=0.7, epsilon=0.2,
+        epsilon_high=1.2 if loss == "cispo" else 0.2, model_init_kwargs={"dtype": "float32"},
+    )  # fmt: skip
+    rows = Dataset.from_list([{"prompt": [{"role": "user", "content": "1"}]}] * 4)
+    return trl.GRPOTrainer(model=str(checkpoint), reward_funcs=lambda completions, **_: [0.0] * len(completions),
+                           args=config, train_dataset=rows)  # fmt: skip
+
+
+@pytest.mark.parametrize(("loss", "beta"), [("dapo", 0.0), ("dapo", 0.05), ("grpo", 0.05), ("dr_grpo", 0.0), ("cispo", 0.02)])
+def test_loss_and_gradients_are_trls(checkpoint, tmp_path, loss, beta):
+    trainer = trl_trainer(checkpoint, tmp_path, loss, beta)
+    trainer.current_gradient_accumulation_steps = trainer.args.steps_per_generation = 1
+    model = trainer.model.train()
+    settings = Settings(loss=loss, beta=beta, temperature=0.7, max_tokens=8)
+    played = games() if loss in ("dapo", "cispo") else [replace(game, turns=game.turns[:1]) for game in games()]
+    advantages = [0.9, -1.1, 0.3, -0.2, 1.4, -1.0]
+    rows = [(turn, advantage) for game, advantage in zip(played, advantages, strict=True) for turn in game.turns]
+    shift = torch.linspace(-0.3, 0.3, sum(len(turn.tokens) for turn, _ in rows))  # as if the policy had moved since
+    inputs = trl_inputs([turn for turn, _ in rows], [advantage for _, advantage in rows])
+
+    batch = Batch.of(played, advantages, settings)
+    ours = batch.logprobs(model, 0.7)
+    order = sorted(range(len(rows)), key=lambda at: len(rows[at][0].prompt) + len(rows[at][0].tokens))
+    old, away = ours.detach() + shift, ours.detach() - shift / 2
+    for name, flat in (("old_per_token_logps", old), ("ref_per_token_logps", away)):
+        table, at = torch.zeros(inputs["completion_ids"].shape), 0
+        for row in order:
+            length = len(rows[row][0].tokens)
+            table[row, :length] = flat[at : at + length]
+            at += length
+        inputs[name] = table
+    theirs = trainer._compute_loss(model, inputs)
+    theirs.backward()
+    gradients = [p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+    loss_value, _ = batch.loss(ours, old, away if beta else None, settings)
+    loss_value.backward()
+    assert loss_value.item() == pytest.approx(theirs.item(), abs=2e-6)
+    for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+        assert torch.allclose(parameter.grad, gradient, atol=2e-6)
+
+
+def test_advantages_by_hand():
+    rows = advantages_of([[1.0, 0.0], [0.5, 0.5]], "group")
+    assert rows[0] == pytest.approx([0.5 / (0.5**0.5 + 1e-4), -0.5 / (0.5**0.5 + 1e-4)]) and rows[1] == [0.0, 0.0]
+    assert advantages_of([[1.0, 0.0]], "none") == [[0.5, -0.5]]
+
+
+def test_it_plays_whole_conversations_and_only_its_own_tokens_count(checkpoint, tmp_path):
+    training = Training(job(checkpoint, tmp_path), Settings(group=2, prompts=2, max_tokens=3, prompt_format="plain"))
+    played = [Game(at, (Message("user", "Guess a number below 8."),)) for at in (0, 0, 1, 1)]
+    training.play(played)
+    for game in played:
+        assert [m.role for m in game.messages[::2]] == ["assistant"] * len(game.turns)
+        assert 1 <= len(game.turns) <= guessing.Guessing.turns
+        assert all(1 <= len(turn.tokens) <= 3 for turn in game.turns)
+        prompts = [len(turn.prompt) for turn in game.turns]
+        assert prompts == sorted(prompts) and len(set(prompts)) == len(prompts), "the conversation so far is the prompt"
+    batch = Batch.of(played, [1.0, -1.0, 1.0, -1.0], training.settings)
+    assert len(batch.advantages) == sum(game.tokens for game in played)
+    assert float(batch.weights.sum()) == pytest.approx(1.0)
+
+
+def test_in_a_memoryless_format_each_turn_is_a_question_of_its_own(checkpoint, tmp_path):
+    training = Training(job(checkpoint, tmp_path), Settings(group=2, prompts=1, max_tokens=3, prompt_format="last"))
+    played = [Game(0, (Message("user", "Guess a number below 8."),)) for _ in range(2)]
+    training.play(played)
+    assert max(len(turn.prompt) for game in played for turn in game.turns) < 120
+
+
+def test_stopped_and_begun_again_it_ends_in_the_same_bytes(checkpoint, tmp_path):
+    whole = Grpo().train(job(checkpoint, tmp_path / "whole", count=12, save_every=1))
+
+    class Stop(Exception):
+        pass
+
+    def stop(figures):
+        if figures["update"] == 2:
+            raise Stop
+
+    part = replace(job(checkpoint, tmp_path / "part", count=12, save_every=1), progress=stop)
+    with pytest.raises(Stop):
+        Grpo().train(part)
+    begun = Grpo().train(replace(part, progress=None))
+    assert begun.updates == whole.updates == 3 and begun.tokens == whole.tokens
+    assert begun.metrics == whole.metrics
+    weights = [(folder / "model.safetensors").read_bytes() for folder in (tmp_path / "whole", tmp_path / "part")]
+    assert weights[0] == weights[1]
+    assert [p.name for p in (tmp_path / "whole" / "updates").iterdir()] == ["update-3"]
+
+
+class Vowels(Numbers):
+    """One turn, and every vowel in the answer pays: random weights find some, and learn to find more."""
+
+    turns, tools, memoryless, prompt_formats = 1, (), (), ("plain",)
+    rubric, reward_range = {"vowels": 1.0}, (0.0, 1.0)
+
+    def verify(self, instance, answer, format=""):
+        share = sum(letter in "aeiouAEIOU" for letter in answer) / 12
+        return Verdict({"numbers": share > 0, "guessed": share > 0}, share > 0, share > 0, None, gaps={"vowels": share})
+
+    def reward_terms(self, instance, verdict):
+        return {"vowels": min(1.0, verdict.gaps["vowels"])}
+
+
+def test_it_learns_what_pays(checkpoint, tmp_path):
+    seen = []
+    trained = replace(
+        job(checkpoint, tmp_path, Vowels(), 64, group=8, prompts=8, learning_rate=3e-3, max_tokens=12, epochs=4),
+        progress=lambda figures: seen.append(figures["reward"]),
+    )
+    Grpo().train(trained)
+    assert sum(seen[-4:]) / 4 > 3 * sum(seen[:4]) / 4
+
+
+def test_dynamic_sampling_plays_on_until_the_update_is_full(checkpoint, tmp_path):
+    training = Training(job(checkpoint, tmp_path, count=24), Settings(group=4, prompts=4, max_tokens=3, dynamic=True))
+    groups = list(training._played(training.schedule()[0]))
+    assert 4 <= len(groups) <= 12
+    assert len({group.instance for group in groups[:4]}) == 4
+
+
+def test_the_facts_of_a_cell_are_what_was_sampled():
+    testbed = Numbers()
+    instance = testbed.load_set("numbers").instances[0]
+    verdict = testbed.verify(instance, [Message("assistant", str(instance.number))])
+    wrong = testbed.verify(instance, [Message("assistant", "x")])
+    facts = CellFacts(testbed)
+    facts.add(instance, [verdict, wrong], [1.0, 0.0], 10)
+    facts.add(instance, [wrong, wrong], [0.8, 0.8 + 1e-8], 6)
+    again = CellFacts(testbed, facts.state())
+    assert again.to_dict() == {
+        "near": {
+            "group": "near", "groups": 2, "answers": 4, "reward": pytest.approx(0.65), "advantage": pytest.approx(0.5),
+            "dead": 0.5, "valid": 0.25, "tokens": 16, "first_failures": {"numbers": 3},
+        }
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "settings", [{"group": 1}, {"temperature": 0}, {"prompts": 0}, {"beta2": 1}, {"loss": "best"}, {"epochs": 0}]
+)
+def test_what_cannot_be_trained_is_refused_before_a_run(settings):
+    with pytest.raises(T2TError):
+        Grpo().check(settings)
+
+
+def test_too_few_instances_and_large_models_are_refused(checkpoint, tmp_path, monkeypatch):
+    with pytest.raises(T2TError, match="do not fill"):
+        Grpo().train(job(checkpoint, tmp_path, prompts=9))
+    monkeypatch.setattr("t2t_plugins.trainers.grpo.supports_config", lambda config: False)
+    with pytest.raises(T2TError, match="trl-grpo"):
+        Grpo().train(job(checkpoint, tmp_path))
+
+
+def test_it_is_registered():
+    assert installed().trainers.make("grpo").defaults["group"] == 8
