@@ -5,6 +5,9 @@ One JSON object a line, for the trainer `trl-sft` or any other that takes chat m
     {"instance": {...}, "sample": 0, "policy": "cbs", "prompt": [{"role": "user", "content": "..."}],
      "completion": [{"role": "assistant", "content": "..."}], "completion_tokens": null, "verdict": {"valid": true, ...}}
 
+Of a task that is played in turns the completion holds the whole conversation, the environment's messages included, and
+`prompt_format` says in which form it was held.
+
 The answers themselves are kept beside it in FILE.asked, in the form of a bench row: an append-only log, so that no finished
 answer is ever asked twice, and the choice between valid and optimal can be made again without asking.
 """
@@ -17,13 +20,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from t2t_core.conversation import judge, opening, replies
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, Progress, verdict_record
 from t2t_core.evaluation.evaluate import evaluate, read_sampling, scored
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
-from t2t_core.records import Sampling, Scored, Verdict
+from t2t_core.records import Message, Sampling, Scored, ToolCall, Verdict
 from t2t_core.registry import Spec
 from t2t_core.settings import refuse_secrets
 from t2t_core.store import folders, jsonlines, locks
@@ -66,12 +70,15 @@ class Counts:
 
 @dataclass(frozen=True)
 class Demonstration:
-    """One line of the file, its verdict computed afresh."""
+    """One line of the file, its verdict computed afresh. `messages` are all that was said after the prompt; `answer` is the
+    text of the last."""
 
     instance: Any
     prompt: Sequence[dict[str, str]]
     answer: str
     verdict: Verdict
+    messages: Sequence[Message] = ()
+    prompt_format: str = ""
 
 
 def collect(
@@ -111,8 +118,7 @@ def collect(
         with folders.replacing(out) as file:
             for one in scored(evaluation, folder / ANSWERS):
                 if _counted(one, counts, request.keep):
-                    prompt = testbed.prompt(testbed.unlabelled(one.instance), evaluation.prompt_format)
-                    file.write(jsonlines.dumps(_line(one, prompt, request.policy)).encode() + b"\n")
+                    file.write(jsonlines.dumps(_line(evaluation, one, request.policy)).encode() + b"\n")
     return counts
 
 
@@ -146,13 +152,16 @@ def _counted(one: Scored, counts: Counts, keep: str) -> bool:
     return kept
 
 
-def _line(one: Scored, prompt: str, policy: str) -> dict[str, Any]:
+def _line(evaluation: Evaluation, one: Scored, policy: str) -> dict[str, Any]:
+    testbed = evaluation.testbed
+    form = {"prompt_format": evaluation.prompt_format} if testbed.turns > 1 else {}
     return {
         "instance": one.instance.to_dict(),
         "sample": one.sample,
         "policy": policy,
-        "prompt": [{"role": "user", "content": prompt}],
-        "completion": [{"role": "assistant", "content": one.response.text}],
+        **form,
+        "prompt": [message.to_dict() for message in opening(testbed, one.instance, evaluation.prompt_format)],
+        "completion": [message.to_dict() for message in one.messages],
         "completion_tokens": one.response.completion_tokens,
         "verdict": verdict_record(one.verdict),
     }
@@ -162,7 +171,8 @@ def read(testbed: AnyTestbed, path: Path) -> Iterator[Demonstration]:
     """The demonstrations of a file, which may be edited, merged from several, or a stranger's: every answer is verified again.
 
     Raises:
-        T2TError: with file and line: no instance of this testbed, or no prompt and completion of one message each.
+        T2TError: with file and line: no instance of this testbed, no prompt and completion of messages (one each, where the
+            task has one turn), or a conversation that this testbed would not have held.
     """
     for line in jsonlines.read(path):
         where = f"{path}, line {line.number}"
@@ -170,23 +180,56 @@ def read(testbed: AnyTestbed, path: Path) -> Iterator[Demonstration]:
             instance = testbed.read_instance(line.value.get("instance", {}))
         except T2TError as error:
             raise T2TError(error.what, where=where, cause=error.cause, next=error.next) from None
-        prompt, completion = (_messages(line.value.get(name), name, where) for name in ("prompt", "completion"))
+        prompt = _messages(line.value.get("prompt"), "prompt", where)
+        completion = _messages(line.value.get("completion"), "completion", where, one=testbed.turns == 1)
+        form = line.value.get("prompt_format", "")
+        if testbed.turns > 1 and form not in testbed.prompt_formats:
+            raise T2TError(f"there is no prompt format {ascii(form)[:60]}", where=where)
+        messages = _replayed(testbed, instance, completion, form, where) if testbed.turns > 1 else ()
         answer = completion[-1]["content"]
-        yield Demonstration(instance, prompt, answer, testbed.verify(instance, answer))
+        verdict = judge(testbed, instance, messages or (Message("assistant", answer),), form)
+        yield Demonstration(instance, prompt, answer, verdict, messages, form)
 
 
-def _messages(value: Any, name: str, where: str) -> list[dict[str, str]]:
-    """Chat messages with a role and a text each; nothing else of them is kept."""
+def _replayed(testbed: AnyTestbed, instance: Any, completion: Sequence[Any], form: str, where: str) -> tuple[Message, ...]:
+    """The conversation of these messages, if the environment would have said what they say it did."""
+    messages: tuple[Message, ...] = ()
+    for row in completion:
+        if row["role"] == "assistant":
+            messages = (*messages, Message("assistant", row["content"], _calls(row.get("tool_calls", []), where)))
+            messages = (*messages, *replies(testbed, instance, messages, form))
+    if [message.to_dict() for message in messages] != list(completion):
+        raise T2TError(
+            "the environment would not have held this conversation",
+            where=where,
+            cause="the line was edited, or the testbed is another version of itself",
+        )
+    return messages
+
+
+def _calls(value: Any, where: str) -> tuple[ToolCall, ...]:
+    """Tool calls as chat models write them."""
+    try:
+        calls = [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in value]
+    except (KeyError, TypeError):
+        calls = [(None, None, None)]
+    if not all(isinstance(text, str) for call in calls for text in call):
+        raise T2TError("a message's tool calls are no such calls", where=where, cause="the line was edited by hand")
+    return tuple(ToolCall(*call) for call in calls)
+
+
+def _messages(value: Any, name: str, where: str, one: bool = False) -> list[dict[str, Any]]:
+    """Chat messages with a role and a text each, and tool calls; nothing else of them is kept."""
     good = isinstance(value, list) and value and all(isinstance(m, dict) for m in value)
     texts = [m.get(key) for m in value for key in ("role", "content")] if good else [None]
-    if not all(isinstance(text, str) for text in texts) or (name == "completion" and len(value) != 1):
+    if not all(isinstance(text, str) for text in texts) or (one and len(value) != 1):
         raise T2TError(
-            f"the line's {name} is not {'one chat message' if name == 'completion' else 'a list of chat messages'}",
+            f"the line's {name} is not {'one chat message' if one else 'a list of chat messages'}",
             where=where,
             cause="a message is an object with the texts role and content",
             next="t2t generate --answers-from writes such files",
         )
-    return [{"role": m["role"], "content": m["content"]} for m in value]
+    return [{key: m[key] for key in ("role", "content", "tool_calls", "tool_call_id") if key in m} for m in value]
 
 
 def refuse_protected(testbed: AnyTestbed, instances: Sequence[Any]) -> None:

@@ -188,7 +188,8 @@ def round_facts(files: RoundFiles) -> Round:
     """A finished round as facts; its summary is what its designer said when it chose this round's configuration."""
     before = RoundFiles(files.run, files.index - 1)
     summary = before.read_proposal()["summary"] if files.index and before.proposal.exists() else None
-    return Round(files.index, files.read_configuration(), files.read_breakdown(), summary)
+    training = files.read_training().get("metrics", {})
+    return Round(files.index, files.read_configuration(), files.read_breakdown(), summary, training)
 
 
 def checked(data: Any, wanted: Types, path: SafePath, present: Sequence[str] = ()) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from addition import t2t
 from t2t_core.conversation import judge, play
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, LOG
+from t2t_core.evaluation.demonstrations import Request, collect, read
 from t2t_core.evaluation.evaluate import evaluate, scored
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.records import Message, Sampling
@@ -190,3 +191,24 @@ def test_a_task_whose_prompt_is_replaced_asks_the_new_one():
     task = games().task(0)
     worded = dataclasses.replace(task, prompt="Which number?")
     assert [m.content for m in worded.messages] == ["Which number?"] and worded.messages[0].role == "user"
+
+
+def test_demonstrations_hold_whole_conversations(tmp_path):
+    testbed, out = guessing.Guessing(), tmp_path / "games.jsonl"
+    testbed.protected_sets = lambda: ()
+    counts = collect(testbed, games().instances, Request("bisector:tool=yes", prompt_format="plain"), out)
+    assert counts.kept == counts.valid > 10
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert all(line["prompt_format"] == "plain" and line["completion"][0]["tool_calls"] for line in lines)
+    back = list(read(testbed, out))
+    assert len(back) == counts.kept and all(d.verdict.valid and d.messages[-1].content == d.answer for d in back)
+    line = next(line for line in lines if len(line["completion"]) > 3)
+    for change, match in (
+        ({"completion": [*line["completion"][:1], *line["completion"][2:]]}, "would not have held"),
+        ({"completion": line["completion"][:-2]}, "would not have held"),
+        ({"completion": [{**line["completion"][0], "tool_calls": [{"id": 3}]}]}, "no such calls"),
+        ({"prompt_format": "sung"}, "prompt format"),
+    ):
+        out.write_text(json.dumps({**line, **change}) + "\n")
+        with pytest.raises(T2TError, match=match):
+            list(read(testbed, out))
