@@ -112,8 +112,10 @@ class Policy(Protocol):
                 yield position, Response(text=...)
 
     A factory with the attribute `shared_settings`, e.g. ("base_url", "concurrency"), gets the options of that name of
-    `t2t bench` as settings. A policy whose answers cost money has a method `spend_at_most(usd)`, called before each `respond`
-    under a budget: it sends nothing that could go beyond it, and raises `BudgetSpent` where nothing more fits.
+    `t2t bench` as settings. One with the attribute `transport`, e.g. ("base_url", "timeout"), names its settings that say how
+    it is asked and not what: they may change on resume (t2t_core.transport). A policy whose answers cost money has a method
+    `spend_at_most(usd)`, called before each `respond` under a budget: it sends nothing that could go beyond it, and raises
+    `BudgetSpent` where nothing more fits.
     """
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
@@ -128,8 +130,9 @@ class Policy(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """Facts for the record, as JSON: at least `deterministic` (same task, same answer) and `batch_size` (how many tasks
-        it likes at once, None: all); models add their name, versions, prices. A `caveat` (a few words, "toy policy") stands
-        beside the policy's name on every board. Never a key."""
+        it likes at once, None: all); models add their name and versions, and under `transport` whatever may change from one start
+        to the next (addresses, time-outs, prices). A `caveat` (a few words, "toy policy") stands beside the policy's name on
+        every board. Never a key."""
         ...
 
 

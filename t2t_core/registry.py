@@ -42,6 +42,11 @@ class Spec:
                 argument.append(piece)
         return cls(name, ",".join(argument), settings)
 
+    def __str__(self) -> str:
+        """The text that it is parsed from."""
+        pieces = [self.argument] * bool(self.argument) + [f"{name}={text}" for name, text in self.settings.items()]
+        return f"{self.name}:{','.join(pieces)}" if pieces else self.name
+
 
 @dataclass(frozen=True)
 class Entry:

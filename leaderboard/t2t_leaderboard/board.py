@@ -27,6 +27,7 @@ def measured(bench: Bench, row: Row) -> dict[str, Any]:
     return {
         "row": row.name,
         "policy": row.facts["policy"],
+        **({"named": one_line(row.label)} if row.label else {}),
         **({"caveat": one_line(caveat)[:60]} if isinstance(caveat, str) else {}),
         "sampling": row.facts["sampling"],
         "answers_sha256": folders.sha256(path),
@@ -91,10 +92,14 @@ def _reported(testbed: AnyTestbed, set_name: str, columns: Sequence[str]) -> lis
 
 
 def _labels(rows: list[dict[str, Any]]) -> list[str]:
-    """The policies as typed, each with its own caveat; where two rows share one, what differs in their sampling is added."""
+    """The names that the user gave, else the policies as typed, each with its own caveat; where two rows share one, what differs
+    in their sampling is added."""
     labels = []
     for row in rows:
-        twins = [r["sampling"] for r in rows if r["policy"] == row["policy"]]
+        if "named" in row:
+            labels.append(f"{row['named']} ({row['caveat']})" if "caveat" in row else row["named"])
+            continue
+        twins = [r["sampling"] for r in rows if r["policy"] == row["policy"] and "named" not in r]
         differing = [n for n, v in row["sampling"].items() if any(t.get(n) != v for t in twins)]
         own = [row["caveat"]] if "caveat" in row else []
         extra = ", ".join(own + [f"{name}={row['sampling'][name]}" for name in differing])

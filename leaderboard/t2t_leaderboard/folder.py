@@ -2,7 +2,8 @@
 
 run.json                     testbed, sets, limit, samples, seed, prompt format; versions and commit
 instances/<set>.jsonl        the instances asked, with labels, so that anybody can rescore without the suite's own sets
-rows/<row>/row.json          one policy: its spec, its sampling, what it says of itself, the hash of the prompts
+rows/<row>/row.json          one policy: its spec and its label, its sampling, what it says of itself, the hash of the prompts;
+                             under `sessions` how it was asked at each start (address, time-outs, prices)
 rows/<row>/log.jsonl         every answer as it came; answers.jsonl: the same in instance order, with verdicts
 leaderboard.json .md .html   pure functions of the above; verification.json: what `t2t verify` last said
 """
@@ -39,6 +40,7 @@ _SET: dict[str, Any] = {
     "notes": list,
 }
 _ROW = {"policy": str, "sampling": dict, "describe": dict, "prompts_sha256": str}
+_ROW_MAY = {"label": str, "sessions": list}
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,11 @@ class Row:
         return read_sampling_record(self.facts["sampling"], self.folder / "row.json")
 
     @property
+    def label(self) -> str:
+        """What the user calls the row, "" where they gave it no name."""
+        return str(self.facts.get("label", ""))
+
+    @property
     def finished(self) -> bool:
         return (self.folder / ANSWERS).exists()
 
@@ -132,8 +139,11 @@ class Bench:
         for folder in root.entries():
             if not _NAME.fullmatch(folder.name) or not folder.is_dir():
                 raise T2TError(f"{ascii(folder.name)[:80]} is no row", where=str(root), next="remove it")
+            if not folder.entries():
+                continue  # a process was killed before it wrote anything
             facts = folders.read_json(folder / "row.json")
             typed(facts, {"format": int, **_ROW}, folder / "row.json")
+            typed(facts, {name: kind for name, kind in _ROW_MAY.items() if name in facts}, folder / "row.json")
             rows.append(Row(folder, facts))
         return rows
 
@@ -190,8 +200,9 @@ def read_sampling_record(record: Mapping[str, Any], where: SafePath) -> Sampling
     return Sampling(**record)
 
 
-def row_name(policy: str, sampling: Sampling) -> str:
-    """The folder of a row: readable, and its own for each policy and sampling."""
-    digest = hashlib.sha256(jsonlines.canonical([policy, asdict(sampling)])).hexdigest()
-    slug = re.sub(r"[^A-Za-z0-9_.+-]+", "-", policy).strip("-_.+")[:40] or "policy"
+def row_name(policy: str, sampling: Sampling, label: str = "") -> str:
+    """The folder of a row: readable, and its own for each policy, sampling and label."""
+    told_by = [policy, asdict(sampling), *([label] if label else [])]
+    digest = hashlib.sha256(jsonlines.canonical(told_by)).hexdigest()
+    slug = re.sub(r"[^A-Za-z0-9_.+-]+", "-", label or policy).strip("-_.+")[:40] or "policy"
     return f"{slug}-{digest[:8]}"

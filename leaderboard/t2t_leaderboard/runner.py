@@ -10,22 +10,17 @@ from typing import Any, Protocol
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import Progress
-from t2t_core.evaluation.evaluate import Outcome, evaluate, read_sampling
+from t2t_core.evaluation.evaluate import Outcome, evaluate
 from t2t_core.evaluation.questions import Evaluation
-from t2t_core.hookspecs import AnyTestbed, Policy
+from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling
-from t2t_core.redaction import Redactor
-from t2t_core.registry import Spec
-from t2t_core.settings import refuse_secrets
 from t2t_core.store import folders, jsonlines, locks
 from t2t_core.store.instance_files import file_set
 from t2t_core.store.paths import SafePath
 from t2t_leaderboard import board, defaults, report, rescoring
-from t2t_leaderboard.folder import KIND, MAX_SAMPLES, Bench, Chosen, choose, read_bench, row_name
-
-# What a policy says of itself that may change between two sessions of one row: how fast it is asked, not what it answers.
-_PACE = ("batch_size", "concurrency", "timeout", "max_retries", "retries")
+from t2t_leaderboard.folder import KIND, MAX_SAMPLES, Bench, Chosen, choose, read_bench
+from t2t_leaderboard.planned import Planned, open_row, prepare, refuse_twice, row_folder
 
 
 @dataclass(frozen=True)
@@ -89,7 +84,9 @@ def run(request: Request, listener: Listener) -> Result:
     if not 1 <= request.samples <= MAX_SAMPLES:
         raise T2TError(f"--samples must lie in 1..{MAX_SAMPLES}, not {request.samples}")
     testbed: AnyTestbed = installed().testbeds.make(request.testbed)
-    planned = [_prepare(text, request) for text in request.policies or defaults.policies(testbed)]
+    policies = request.policies or defaults.policies(testbed)
+    planned = [prepare(text, request.sampling, request.shared) for text in policies]
+    refuse_twice(planned)
     chosen = _choose(testbed, request)
     settings = _settings(testbed, request, chosen)
     folder = SafePath(request.out or _folder(settings, planned if request.policies else [], request.sampling))
@@ -104,23 +101,6 @@ def run(request: Request, listener: Listener) -> Result:
         verification = rescoring.verify(folder, pages=False)  # they are written next
         report.write(folder, made, verification.record())
     return Result(folder, made, verification, ended)
-
-
-@dataclass(frozen=True)
-class _Planned:
-    text: str
-    policy: Policy
-    sampling: Sampling
-
-
-def _prepare(text: str, request: Request) -> _Planned:
-    """The policy of a spec, made before anything is asked, so that a misspelt one stops nothing half way."""
-    text = text.strip()
-    refuse_secrets(vars(Spec.parse(text)), "--policy")
-    spec, sampling = read_sampling(Spec.parse(text), request.sampling)
-    accepted = getattr(installed().policies.find(spec.name).load(), "shared_settings", ())
-    shared = {name: value for name, value in request.shared.items() if name in accepted}
-    return _Planned(text, installed().policies.make(spec, **shared), sampling)
 
 
 def _choose(testbed: AnyTestbed, request: Request) -> list[Chosen]:
@@ -149,10 +129,10 @@ def _settings(testbed: AnyTestbed, request: Request, chosen: Sequence[Chosen]) -
     }
 
 
-def _folder(settings: Mapping[str, Any], named: Sequence[_Planned], sampling: Sampling) -> Path:
+def _folder(settings: Mapping[str, Any], named: Sequence[Planned], sampling: Sampling) -> Path:
     """The same command gives the same name, so that it finds what it left; without a policy it names no rows, which depend on
     what is installed."""
-    rows = [[p.text, asdict(p.sampling)] for p in named]
+    rows = [[p.text, asdict(p.sampling), *([p.label] if p.label else [])] for p in named]
     digest = hashlib.sha256(jsonlines.canonical([settings, rows, asdict(sampling)])).hexdigest()
     sets = "-".join(one["name"] for one in settings["sets"])[:60]
     return Path("runs") / f"bench-{sets}-{digest[:8]}"
@@ -166,11 +146,11 @@ def _store(folder: SafePath, settings: Mapping[str, Any], chosen: Sequence[Chose
             folders.write_atomic(path, one.lines())
 
 
-def _ask(bench: Bench, planned: Sequence[_Planned], request: Request, listener: Listener) -> Ended:
+def _ask(bench: Bench, planned: Sequence[Planned], request: Request, listener: Listener) -> Ended:
     """Every policy in turn; one that fails does not stop the others. The budget is one for all of them together."""
     ended, spent = Ended(), 0.0
     for number, one in enumerate(planned, 1):
-        listener.start(one.text, number, len(planned))
+        listener.start(one.shown, number, len(planned))
         meter = _Meter(listener.progress)
         try:
             left = None if request.max_usd is None else max(0.0, request.max_usd - spent)
@@ -179,15 +159,15 @@ def _ask(bench: Bench, planned: Sequence[_Planned], request: Request, listener: 
             raise
         except T2TError as error:
             spent += meter.cost_usd
-            listener.failed(one.text, error)
-            ended.failed.append(one.text)
+            listener.failed(one.shown, error)
+            ended.failed.append(one.shown)
             continue
         spent += outcome.progress.cost_usd
         if outcome.stopped:
-            ended.stopped.append(one.text)
+            ended.stopped.append(one.shown)
         if outcome.unanswered:
-            ended.unanswered.append(one.text)
-        listener.end(one.text, outcome)
+            ended.unanswered.append(one.shown)
+        listener.end(one.shown, outcome)
     return ended
 
 
@@ -203,25 +183,8 @@ class _Meter:
         self.listener(progress)
 
 
-def _row(bench: Bench, one: _Planned, max_usd: float | None, progress: Callable[[Progress], None]) -> Outcome:
+def _row(bench: Bench, one: Planned, max_usd: float | None, progress: Callable[[Progress], None]) -> Outcome:
     evaluation = bench.evaluation(one.sampling)
-    folder = bench.folder / "rows" / row_name(one.text, one.sampling)
-    facts = {
-        "format": folders.FORMAT,
-        "policy": one.text,
-        "sampling": asdict(one.sampling),
-        "describe": Redactor().everywhere(dict(one.policy.describe())),
-        "prompts_sha256": evaluation.prompts_sha256(),
-    }
-    path = folder / "row.json"
-    if path.exists():
-        folders.same_settings(_lasting(folders.read_json(path)), _lasting(facts), path, "row")
-    else:
-        folders.write_json(path, facts)
+    folder = row_folder(bench, one)
+    open_row(folder, one, evaluation.prompts_sha256())
     return evaluate(evaluation, one.policy, folder, max_usd=max_usd, progress=progress)
-
-
-def _lasting(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """A row's facts without those that may change from one session to the next."""
-    said = facts.get("describe")
-    return {**facts, "describe": {k: v for k, v in said.items() if k not in _PACE} if isinstance(said, dict) else said}

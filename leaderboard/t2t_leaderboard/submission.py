@@ -100,7 +100,7 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
 def pick(rows: list[Row], name: str | None, where: Path) -> Row:
     """The row of that name or policy, or the only one there is."""
     finished = [row for row in rows if row.finished]
-    found = [row for row in finished if name in (None, row.name, row.facts["policy"])]
+    found = [row for row in finished if name in (None, row.name, row.facts["policy"], row.label or None)]
     if len(found) != 1:
         raise T2TError(
             "which row?" if found else f"there is no finished row {ascii(name)[:80] if name else ''}".rstrip(),

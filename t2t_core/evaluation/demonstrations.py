@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from t2t_core import transport
 from t2t_core.conversation import judge, opening, replies
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, Progress, verdict_record
@@ -134,7 +135,7 @@ def _open(folder: SafePath, evaluation: Evaluation, policy: str) -> None:
         "instances_sha256": hashlib.sha256(lines).hexdigest(),
         "prompts_sha256": evaluation.prompts_sha256(),
     }
-    folders.open_manifest(folder, KIND, settings, "question")
+    folders.open_manifest(folder, KIND, settings, "question", transport.asked)
     if not (folder / INSTANCES).exists():
         folders.write_atomic(folder / INSTANCES, lines)
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from t2t_core import transport
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, Progress
 from t2t_core.evaluation.evaluate import evaluate, scored
@@ -65,7 +66,7 @@ class Loop:
             self.fork.check(self.experiment)
         self._ready()
         with folders.Interrupts():
-            folders.open_manifest(self.folder, KIND, settings)
+            folders.open_manifest(self.folder, KIND, settings, asked=transport.asked)
             if not (everything := self.folder / "resolved.json").exists():
                 found = resolved(self.experiment, self.testbed, self.trainer, self.designer, self.context)
                 folders.write_json(everything, design_step.plain_json(found))

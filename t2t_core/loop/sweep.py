@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from t2t_core import transport
 from t2t_core.evaluation.stats import seeded_difference, t_interval
 from t2t_core.loop import context
 from t2t_core.loop.design_step import READ
@@ -56,7 +57,7 @@ def sweep(experiment: Experiment, grid: Grid, out: Path, reporter: Reporter) -> 
     settings = {**experiment.to_dict(), "grid": {k: list(v) for k, v in vars(grid).items()}}
     folder = SafePath(out)
     with locks.locked(folder):
-        folders.open_manifest(folder, KIND, settings)
+        folders.open_manifest(folder, KIND, settings, asked=transport.asked)
         arms: dict[str, list[dict[str, Any]]] = {}
         answers: dict[str, list[dict[str, Values]]] = {}
         for seed in grid.seeds:

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from t2t_core import transport
 from t2t_core.errors import T2TError
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.round_files import DESIGN_FILES, RoundFiles, open_run
@@ -37,8 +38,8 @@ class Fork:
     def check(self, experiment: Experiment) -> None:
         """T2TError where the fork would differ from its source in more than what comes after the shared round."""
         _, theirs = open_run(self.source)
-        kept = {k: v for k, v in theirs.to_dict().items() if k not in MAY_DIFFER}
-        wanted = {k: v for k, v in experiment.to_dict().items() if k not in MAY_DIFFER}
+        kept = {k: v for k, v in transport.asked(theirs.to_dict()).items() if k not in MAY_DIFFER}
+        wanted = {k: v for k, v in transport.asked(experiment.to_dict()).items() if k not in MAY_DIFFER}
         folders.same_settings(kept, wanted, self.source / folders.MANIFEST, "experiment to fork from")
         if not RoundFiles(self.source, self.index).breakdown.exists():
             raise T2TError(

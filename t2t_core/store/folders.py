@@ -16,7 +16,7 @@ import signal
 import stat
 import subprocess
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -200,10 +200,17 @@ def sha256(path: Path | SafePath) -> str:
 # --- what the folder holds
 
 
-def open_manifest(folder: Path | SafePath, kind: str, settings: Mapping[str, Any], what: str = "run") -> dict[str, Any]:
+def open_manifest(
+    folder: Path | SafePath,
+    kind: str,
+    settings: Mapping[str, Any],
+    what: str = "run",
+    asked: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+) -> dict[str, Any]:
     """Make `folder/run.json`, or check that the one there is of the same format, kind and settings, and return it.
 
-    A resumed run in a changed environment (another commit, another numpy) gets a further entry under `sessions`.
+    A resumed run in a changed environment (another commit, another numpy) gets a further entry under `sessions`; so does one
+    whose settings differ in what `asked` leaves out, with what they are now and what they were.
     """
     folder = SafePath.of(folder)
     path = folder / MANIFEST
@@ -224,10 +231,19 @@ def open_manifest(folder: Path | SafePath, kind: str, settings: Mapping[str, Any
         write_json(path, manifest)
         return manifest
     manifest = read_manifest(folder, kind)
-    same_settings(manifest["settings"], settings, path, what)
+    before = manifest["settings"]
+    same_settings(asked(before), asked(settings), path, what)
+    changed = [name for name in settings if _text(settings[name]) != _text(before.get(name))]
+    if changed:
+        manifest["sessions"][-1]["transport"] = {
+            **{name: before.get(name) for name in changed},
+            **manifest["sessions"][-1].get("transport", {}),
+        }
+        manifest["settings"] = dict(settings)
     here = environment()
-    if manifest["sessions"][-1].get("environment") != here:
-        manifest["sessions"].append({"started": now(), "environment": here})
+    if changed or manifest["sessions"][-1].get("environment") != here:
+        session = {"started": now(), "environment": here}
+        manifest["sessions"].append({**session, "transport": {n: settings[n] for n in changed}} if changed else session)
         write_json(path, manifest)
     return manifest
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from t2t_core import transport
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.evaluate import read_sampling
 from t2t_core.hookspecs import Brief
@@ -110,6 +111,14 @@ def llm(argument: str, settings: Mapping[str, str]) -> LanguageModelDesigner:
     policy = installed().policies.make(to_policy)
     manner = Manner(sampling, **read_settings(own, "designer llm", _READERS))
     return LanguageModelDesigner(lambda brief: policy, manner)
+
+
+def _transport(argument: str) -> Sequence[str]:
+    """How the policy is asked, and how often."""
+    return (*transport.names(installed().policies, Spec.parse(argument)), "attempts")
+
+
+llm.transport = _transport  # type: ignore[attr-defined]
 
 
 def checkpoint(argument: str, settings: Mapping[str, str]) -> LanguageModelDesigner:

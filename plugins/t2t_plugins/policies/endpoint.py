@@ -17,7 +17,16 @@ from t2t_core.store import folders, jsonlines
 from t2t_plugins.policies.client import ChatClient, HttpReply, Unreachable
 from t2t_plugins.policies.exchange import Exchange, Patience
 from t2t_plugins.policies.kinds import PASSING, STOP
-from t2t_plugins.policies.providers import ACCOUNT, PROVIDERS, THINKING, check_proxy, check_url, find_key, find_proxy
+from t2t_plugins.policies.providers import (
+    ACCOUNT,
+    PROVIDERS,
+    THINKING,
+    TRANSPORT,
+    check_proxy,
+    check_url,
+    find_key,
+    find_proxy,
+)
 from t2t_plugins.policies.reply import Judged, Prices, fault, judge
 
 _KEYS = ("api_key", "apikey", "key", "token", "api_token", "secret", "password", "authorization")
@@ -207,15 +216,15 @@ class Endpoint:
 
     def describe(self) -> Mapping[str, Any]:
         kept = (*_OMITTABLE, "limit_field", "thinking_switch", "reasoning_effort", "extra_body")
+        how = {name: self._settings[name] for name in TRANSPORT if name in self._settings}
         return {
             "deterministic": False,
             "batch_size": None,
+            "concurrency": self._patience.concurrency,
             "policy": self._provider.name,
             "model": self._model,
-            "base_url": self._base_url,
-            "price_in": self._prices.input,
-            "price_out": self._prices.output,
             **{name: self._settings[name] for name in kept if name in self._settings},
+            "transport": {"base_url": self._base_url, **how, "price_in": self._prices.input, "price_out": self._prices.output},
         }
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from t2t_plugins.policies.providers import PROVIDERS
+from t2t_plugins.policies.providers import PROVIDERS, TRANSPORT
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,7 @@ class EndpointFactory:
     """Makes the policy of one service; what is heavy is imported only then."""
 
     provider: str
+    transport: tuple[str, ...] = TRANSPORT
 
     @property
     def shared_settings(self) -> tuple[str, ...]:

@@ -20,6 +20,11 @@ from t2t_core.redaction import remember, take_out
 OWN_KEY = "T2T_API_KEY"
 # Variables besides keys and proxies whose values are sent, as headers, to OpenAI alone.
 ACCOUNT = {"OPENAI_ORG_ID": "OpenAI-Organization", "OPENAI_PROJECT_ID": "OpenAI-Project"}
+# Settings that say how a service is asked and what it costs, not what it is asked: a row is told apart without them.
+_WAY = ("base_url", "api_key_env", "proxy", "timeout", "max_bytes", "concurrency")
+_PATIENCE = ("attempts", "backoff", "max_wait", "give_up")
+_MONEY = ("price_in", "price_out", "prices")
+TRANSPORT = (*_WAY, *_PATIENCE, *_MONEY)
 _PROXY_SCHEMES = ("http", "https", "socks5", "socks5h", "socks4", "socks4a")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _MIN_SECRET = 8  # characters; what is shorter is a placeholder such as EMPTY and may occur in honest text

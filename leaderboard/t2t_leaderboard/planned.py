@@ -1,0 +1,152 @@
+"""A policy that a request names, and the row of the folder that holds its answers.
+
+A row is what was asked: the policy's spec without its transport (address, time-outs, attempts, prices; t2t_core.transport), the
+sampling, and a label where the user gives one. How it was asked is recorded at each start and may change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from t2t_core import transport
+from t2t_core.errors import T2TError
+from t2t_core.evaluation.evaluate import read_sampling
+from t2t_core.hookspecs import Policy
+from t2t_core.plugins import installed
+from t2t_core.records import Sampling
+from t2t_core.redaction import Redactor
+from t2t_core.registry import Spec
+from t2t_core.settings import refuse_secrets
+from t2t_core.store import folders
+from t2t_core.store.paths import SafePath
+from t2t_core.text import one_line
+from t2t_leaderboard.folder import Bench, Row, row_name
+
+_MOST = 60  # characters of a label
+# What a policy says of itself that may change between two sessions of one row, besides its transport.
+_PACE = ("batch_size", "concurrency", "timeout", "max_retries", "retries", "transport")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A policy made from its spec. `typed` is the spec as the user wrote it, `text` what is asked of it, `how` the names of the
+    settings that are transport."""
+
+    typed: str
+    text: str
+    label: str
+    policy: Policy
+    sampling: Sampling
+    how: Sequence[str]
+
+    @property
+    def shown(self) -> str:
+        return self.label or self.text
+
+    def facts(self, prompts_sha256: str) -> dict[str, Any]:
+        """`row.json` without its sessions."""
+        said = {name: value for name, value in self.policy.describe().items() if name != "transport"}
+        return {
+            "format": folders.FORMAT,
+            "policy": self.text,
+            **({"label": self.label} if self.label else {}),
+            "sampling": asdict(self.sampling),
+            "describe": Redactor().everywhere(said),
+            "prompts_sha256": prompts_sha256,
+        }
+
+    def same(self, row: Row) -> bool:
+        """Whether that row is this policy's. Rows of earlier versions have the transport in their policy."""
+        return (self.asked, self.label, self.sampling) == (self._asked(row.facts["policy"]), row.label, row.sampling)
+
+    @property
+    def asked(self) -> Spec:
+        return self._asked(self.text)
+
+    def _asked(self, text: str) -> Spec:
+        spec = Spec.parse(text)
+        return replace(spec, settings={name: value for name, value in spec.settings.items() if name not in self.how})
+
+    def lasting(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """A row's facts without those that may change from one session to the next."""
+        said, left_out = facts.get("describe"), {*_PACE, *self.how}
+        kept = {name: value for name, value in facts.items() if name not in ("policy", "sessions", "describe")}
+        return {**kept, "describe": {k: v for k, v in said.items() if k not in left_out} if isinstance(said, dict) else said}
+
+
+def prepare(text: str, sampling: Sampling, shared: Mapping[str, str]) -> Planned:
+    """The policy of a spec, made before anything is asked, so that a misspelt one stops nothing half way.
+
+    Args:
+        text: the spec; its `label` names the row and is not the policy's.
+        sampling: what the spec does not set itself.
+        shared: settings that go to every policy which declares them.
+    """
+    text = text.strip()
+    typed = Spec.parse(text)
+    refuse_secrets(vars(typed), "--policy")
+    label = _label(typed)
+    unnamed = replace(typed, settings={name: value for name, value in typed.settings.items() if name != "label"})
+    policies = installed().policies
+    asked, _ = transport.separate(policies, unnamed)
+    spec, own = read_sampling(unnamed, sampling)
+    accepted = getattr(policies.find(spec.name).load(), "shared_settings", ())
+    made = policies.make(spec, **{name: value for name, value in shared.items() if name in accepted})
+    stripped = str(asked) if asked.settings != typed.settings else text
+    return Planned(text, stripped, label, made, own, transport.names(policies, spec))
+
+
+def _label(spec: Spec) -> str:
+    label = spec.settings.get("label", "").strip()
+    if "label" in spec.settings and (not label or label != one_line(label, _MOST)):
+        raise T2TError(
+            f"a label is a few plain words, at most {_MOST} characters, not {ascii(spec.settings['label'])[:80]}",
+            where=f"policy {spec.name}",
+            next="write label=WORDS; where extra_body= is given, before it",
+        )
+    return label
+
+
+def refuse_twice(planned: Sequence[Planned]) -> None:
+    """T2TError where two policies of one request would be one row, or two rows would carry one name."""
+    for number, one in enumerate(planned):
+        for other in planned[:number]:
+            if (one.asked, one.label, one.sampling) == (other.asked, other.label, other.sampling):
+                raise T2TError(
+                    f"two policies are the same row: {one_line(other.typed)} and {one_line(one.typed)}",
+                    cause="a row is what was asked; address, time-outs, attempts and prices are how",
+                    next="give one of them a name of its own: label=WORDS",
+                )
+            if one.label and one.label == other.label:
+                raise T2TError(f"two policies have the label {one.label!r}", next="give each its own")
+
+
+def row_folder(bench: Bench, one: Planned) -> SafePath:
+    """Where that policy's answers are, or are to be; T2TError where another row has its label."""
+    for row in bench.rows():
+        if one.same(row):
+            return row.folder
+        if one.label and one.label == row.label:
+            raise T2TError(
+                f"another row of the folder has the label {one.label!r}",
+                where=f"{row.folder} ({one_line(row.facts['policy'])})",
+                next="give another label=",
+            )
+    return bench.folder / "rows" / row_name(one.text, one.sampling, one.label)
+
+
+def open_row(folder: SafePath, one: Planned, prompts_sha256: str) -> None:
+    """Make `row.json`, or check that it is the same row's; how it is asked this time is added where it differs."""
+    path, facts = folder / "row.json", one.facts(prompts_sha256)
+    now = Redactor().everywhere(one.policy.describe().get("transport", {}))
+    stored = folders.read_json(path) if path.exists() else {}
+    if stored:
+        folders.same_settings(one.lasting(stored), one.lasting(facts), path, "row")
+    sessions = stored.get("sessions", [])
+    if now and (not sessions or sessions[-1].get("transport") != now):
+        sessions = [*sessions, {"started": folders.now(), "transport": now}]
+    record = {**facts, "sessions": sessions} if sessions else facts
+    if record != stored:
+        folders.write_json(path, record)
