@@ -117,12 +117,13 @@ def t2t(*arguments):
 
 
 class Adder:
-    """Adds. `off` is added to each sum, `slow` seconds pass before each answer, `every` makes each n-th one an error."""
+    """Adds. `off` is added to each sum, `slow` seconds pass before each answer, `every` makes each n-th one an error, and the
+    `die`-th one ends it all."""
 
     def __init__(self, argument="", settings=None, *, batch_size=None):
         settings = settings or {}
         self.off, self.slow = int(settings.get("off", 0)), float(settings.get("slow", 0))
-        self.every = int(settings.get("every", 0))
+        self.every, self.die = int(settings.get("every", 0)), int(settings.get("die", 0))
         self.caveat = {"caveat": settings["caveat"]} if "caveat" in settings else {}
         self.batch_size = batch_size
         self.asked = []
@@ -134,6 +135,8 @@ class Adder:
         for position, task in enumerate(tasks):
             self.asked.append((task.instance_id, task.sample))
             time.sleep(self.slow)
+            if len(self.asked) == self.die:
+                raise T2TError("the key is no longer valid")
             if self.every and len(self.asked) % self.every == 0:
                 yield position, Response("", error="HTTP 500", finish_reason="error")
             else:

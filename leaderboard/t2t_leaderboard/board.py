@@ -75,7 +75,12 @@ def _columns(bench: Bench) -> dict[str, list[str]]:
 
 def _table(bench: Bench, title: str, columns: list[str], finished: list[dict[str, Any]]) -> dict[str, Any]:
     rows = [
-        {"kind": "measured", **{k: v for k, v in row.items() if k != "tables"}, "label": label, **row["tables"][title]}
+        {
+            "kind": "measured",
+            **{k: v for k, v in row.items() if k != "tables"},
+            "label": label + _how_far(row["tables"][title]),
+            **row["tables"][title],
+        }
         for row, label in zip(finished, _labels(finished), strict=True)
         if title in row["tables"]
     ]
@@ -89,6 +94,11 @@ def _table(bench: Bench, title: str, columns: list[str], finished: list[dict[str
 
 def _reported(testbed: AnyTestbed, set_name: str, columns: Sequence[str]) -> list[dict[str, Any]]:
     return [{"kind": "reported", **row} for row in testbed.reported(set_name, columns)]
+
+
+def _how_far(table: Mapping[str, Any]) -> str:
+    partial = table.get("partial")
+    return f" (partial: {partial['asked']:,} of {partial['of']:,} asked)" if partial else ""
 
 
 def _labels(rows: list[dict[str, Any]]) -> list[str]:
@@ -130,6 +140,8 @@ def _notes(testbed: AnyTestbed, tables: list[dict[str, Any]]) -> list[str]:
         "an error counts as not valid; means are over the answers they apply to; a total rate is the mean of its columns",
     ]
     rows = [row for table in tables for row in table["rows"]]
+    if any("partial" in row for row in rows):
+        notes.append("PARTIAL: a partial row's figures are of the questions asked so far; a total needs answers in every column")
     if lacking := defaults.missing(testbed, (row["policy"] for row in rows if row["kind"] == "measured")):
         notes.append(lacking)
     if any(row["kind"] == "reported" for row in rows):

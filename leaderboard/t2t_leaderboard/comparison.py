@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_core.evaluation.answers import ANSWERS
+from t2t_core.evaluation.answers import ANSWERS, NOT_ASKED
 from t2t_core.evaluation.evaluate import scored
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.stats import Difference, holm, paired_difference
@@ -71,6 +71,8 @@ def compare(a: Side, b: Side, seed: int = 0) -> list[Comparison]:
     one_each = a.evaluation.samples == b.evaluation.samples == 1
     pairs: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
     for (instance, ours), (_, theirs) in zip(_groups(a), _groups(b), strict=True):
+        if not ours or not theirs:
+            continue  # one of them was not asked about it
         place = a.evaluation.testbed.place(instance)
         for metric in metrics:
             x, y = _value(metric, ours), _value(metric, theirs)
@@ -101,11 +103,12 @@ def _refuse_different(a: Side, b: Side) -> None:
 
 
 def _groups(side: Side) -> Iterator[tuple[Any, list[Scored]]]:
+    """The answers to each instance, without what was not asked yet."""
     group: list[Scored] = []
     for one in scored(side.evaluation, side.answers):
         group.append(one)
         if len(group) == side.evaluation.samples:
-            yield one.instance, group
+            yield one.instance, [answer for answer in group if answer.response != NOT_ASKED]
             group = []
 
 

@@ -1,6 +1,7 @@
 """The layout of a bench folder, and reading one that may come from a stranger.
 
-run.json                     testbed, sets, limit, samples, seed, prompt format; versions and commit
+run.json                     testbed, sets, limit, samples, seed, prompt format; versions and commit. A folder grows: limit and
+                             samples are the most that was ever asked for, and a row that was asked for less is partial
 instances/<set>.jsonl        the instances asked, with labels, so that anybody can rescore without the suite's own sets
 rows/<row>/row.json          one policy: its spec and its label, its sampling, what it says of itself, the hash of the prompts;
                              under `sessions` how it was asked at each start (address, time-outs, prices)
@@ -40,7 +41,7 @@ _SET: dict[str, Any] = {
     "notes": list,
 }
 _ROW = {"policy": str, "sampling": dict, "describe": dict, "prompts_sha256": str}
-_ROW_MAY = {"label": str, "sessions": list}
+_ROW_MAY = {"label": str, "sessions": list, "limit": int | None}
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Chosen:
     twin_seed: int | None = None
 
     def lines(self) -> bytes:
-        return b"".join(jsonlines.dumps(i.to_dict()).encode() + b"\n" for i in self.instances)
+        return lines(self.instances)
 
     def record(self) -> dict[str, Any]:
         return {
@@ -70,16 +71,28 @@ class Chosen:
         }
 
 
+def lines(instances: Sequence[Any]) -> bytes:
+    """Instances as they stand in a file."""
+    return b"".join(jsonlines.dumps(i.to_dict()).encode() + b"\n" for i in instances)
+
+
 def choose(testbed: AnyTestbed, source: InstanceSet, limit: int | None, base: str = "", twin_seed: int | None = None) -> Chosen:
     """The first `limit` instances of each column; all of them without a limit."""
+    return Chosen(base or source.name, source, first(testbed, source.instances, limit), twin_seed)
+
+
+def first(testbed: AnyTestbed, instances: Sequence[Any], limit: int | None) -> Sequence[Any]:
+    """The first `limit` of each column, in their order; all of them without a limit."""
+    if limit is None:
+        return instances
     taken: Counter[tuple[str, str]] = Counter()
     chosen = []
-    for instance in source.instances:
+    for instance in instances:
         place = testbed.place(instance)
         taken[place.table, place.column] += 1
-        if limit is None or taken[place.table, place.column] <= limit:
+        if taken[place.table, place.column] <= limit:
             chosen.append(instance)
-    return Chosen(base or source.name, source, chosen, twin_seed)
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -103,6 +116,12 @@ class Row:
         return str(self.facts.get("label", ""))
 
     @property
+    def limit(self) -> int | None:
+        """Up to which limit the row was asked, and its prompts are identified by `prompts_sha256`."""
+        limit: int | None = self.facts["limit"]
+        return limit
+
+    @property
     def finished(self) -> bool:
         return (self.folder / ANSWERS).exists()
 
@@ -122,10 +141,15 @@ class Bench:
         sets: list[dict[str, Any]] = self.settings["sets"]
         return sets
 
-    def evaluation(self, sampling: Sampling) -> Evaluation:
+    def first(self, limit: int | None) -> list[Any]:
+        """The first `limit` instances of each column, all of them without one."""
+        return [i for instances in self.stored for i in first(self.testbed, instances, limit)]
+
+    def evaluation(self, sampling: Sampling, limit: int | None = None) -> Evaluation:
+        """Every question of the folder, or those about the first `limit` instances of each column."""
         return Evaluation(
             self.testbed,
-            [i for instances in self.stored for i in instances],
+            self.first(limit),
             self.settings["samples"],
             sampling,
             self.settings["prompt_format"],
@@ -144,7 +168,7 @@ class Bench:
             facts = folders.read_json(folder / "row.json")
             typed(facts, {"format": int, **_ROW}, folder / "row.json")
             typed(facts, {name: kind for name, kind in _ROW_MAY.items() if name in facts}, folder / "row.json")
-            rows.append(Row(folder, facts))
+            rows.append(Row(folder, {"limit": self.settings["limit"], **facts}))
         return rows
 
 
@@ -156,7 +180,9 @@ def read_bench(path: Path | SafePath) -> Bench:
     settings = folders.read_manifest(folder, KIND)["settings"]
     check_settings(settings, folder / folders.MANIFEST)
     testbed: AnyTestbed = installed().testbeds.make(settings["testbed"])
-    stored = [read_instances(testbed, folder / "instances" / f"{s['name']}.jsonl") for s in settings["sets"]]
+    # A process that was killed while the folder grew has written more instances than the settings speak of.
+    files = (read_instances(testbed, folder / "instances" / f"{one['name']}.jsonl") for one in settings["sets"])
+    stored = [first(testbed, instances, settings["limit"]) for instances in files]
     return Bench(folder, settings, testbed, stored)
 
 

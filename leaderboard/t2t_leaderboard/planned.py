@@ -23,6 +23,7 @@ from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
 from t2t_core.text import one_line
 from t2t_leaderboard.folder import Bench, Row, row_name
+from t2t_leaderboard.growth import larger
 
 _MOST = 60  # characters of a label
 # What a policy says of itself that may change between two sessions of one row, besides its transport.
@@ -45,8 +46,8 @@ class Planned:
     def shown(self) -> str:
         return self.label or self.text
 
-    def facts(self, prompts_sha256: str) -> dict[str, Any]:
-        """`row.json` without its sessions."""
+    def facts(self, bench: Bench, limit: int | None) -> dict[str, Any]:
+        """`row.json` without its sessions, of a row that is asked up to that limit."""
         said = {name: value for name, value in self.policy.describe().items() if name != "transport"}
         return {
             "format": folders.FORMAT,
@@ -54,7 +55,8 @@ class Planned:
             **({"label": self.label} if self.label else {}),
             "sampling": asdict(self.sampling),
             "describe": Redactor().everywhere(said),
-            "prompts_sha256": prompts_sha256,
+            "limit": limit,
+            "prompts_sha256": bench.evaluation(self.sampling, limit).prompts_sha256(),
         }
 
     def same(self, row: Row) -> bool:
@@ -72,7 +74,7 @@ class Planned:
     def lasting(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """A row's facts without those that may change from one session to the next."""
         said, left_out = facts.get("describe"), {*_PACE, *self.how}
-        kept = {name: value for name, value in facts.items() if name not in ("policy", "sessions", "describe")}
+        kept = {name: value for name, value in facts.items() if name not in ("policy", "sessions", "describe", "limit")}
         return {**kept, "describe": {k: v for k, v in said.items() if k not in left_out} if isinstance(said, dict) else said}
 
 
@@ -137,16 +139,17 @@ def row_folder(bench: Bench, one: Planned) -> SafePath:
     return bench.folder / "rows" / row_name(one.text, one.sampling, one.label)
 
 
-def open_row(folder: SafePath, one: Planned, prompts_sha256: str) -> None:
-    """Make `row.json`, or check that it is the same row's; how it is asked this time is added where it differs."""
-    path, facts = folder / "row.json", one.facts(prompts_sha256)
-    now = Redactor().everywhere(one.policy.describe().get("transport", {}))
+def open_row(bench: Bench, folder: SafePath, one: Planned, limit: int | None) -> None:
+    """Make `row.json`, or check that it is the same row's; how it is asked this time is added where it differs, and how far."""
+    path = folder / "row.json"
     stored = folders.read_json(path) if path.exists() else {}
     if stored:
-        folders.same_settings(one.lasting(stored), one.lasting(facts), path, "row")
-    sessions = stored.get("sessions", [])
-    if now and (not sessions or sessions[-1].get("transport") != now):
-        sessions = [*sessions, {"started": folders.now(), "transport": now}]
-    record = {**facts, "sessions": sessions} if sessions else facts
+        before = stored.get("limit", bench.settings["limit"])
+        folders.same_settings(one.lasting(stored), one.lasting(one.facts(bench, before)), path, "row")
+        limit = larger(before, limit)
+    sessions, how = stored.get("sessions", []), Redactor().everywhere(dict(one.policy.describe().get("transport", {})))
+    if how and (not sessions or sessions[-1].get("transport") != how):
+        sessions = [*sessions, {"started": folders.now(), "transport": how}]
+    record = {**one.facts(bench, limit), **({"sessions": sessions} if sessions else {})}
     if record != stored:
         folders.write_json(path, record)

@@ -5,21 +5,30 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from t2t_core._version import __version__
 from t2t_core.errors import T2TError
-from t2t_core.evaluation.answers import ANSWERS, LOG, AnswerIndex, read_response, read_turns, response_record, verdict_record
+from t2t_core.evaluation.answers import (
+    ANSWERS,
+    LOG,
+    NOT_ASKED,
+    AnswerIndex,
+    read_response,
+    read_turns,
+    response_record,
+    verdict_record,
+)
 from t2t_core.evaluation.evaluate import read_conversation
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import InstanceSet
-from t2t_core.store import folders, jsonlines
+from t2t_core.store import folders, jsonlines, locks
 from t2t_core.store.paths import SafePath
 from t2t_leaderboard import board, report
-from t2t_leaderboard.folder import Bench, Row, choose, read_bench
+from t2t_leaderboard.folder import Bench, Row, choose, lines, read_bench
 from t2t_leaderboard.pages import page_problems
 
 MOST = 20  # problems shown of one kind of check
@@ -27,18 +36,24 @@ MOST = 20  # problems shown of one kind of check
 
 @dataclass(frozen=True)
 class Verification:
-    """What a check of a folder found; no problems means verified. `board`: the recomputed leaderboard, where the answers hold;
-    `pages`: those that do not show it."""
+    """What a check of a folder found; nothing wrong and nothing unfinished means verified.
+
+    `unfinished`: what a process that works in the folder, or was killed while it did, has not written yet; it shows nothing false
+    of the answers. `partial`: rows that were not asked everything, which the board shows as such. `board`: the recomputed
+    leaderboard, where the answers hold; `pages`: those that do not show it.
+    """
 
     problems: Sequence[str]
     answers: int
     rows: int
     board: Mapping[str, Any] | None = None
     pages: Collection[str] = ()
+    unfinished: Sequence[str] = ()
+    partial: Sequence[str] = ()
 
     @property
     def verified(self) -> bool:
-        return not self.problems
+        return not self.problems and not self.unfinished
 
     def record(self) -> dict[str, Any]:
         return {
@@ -47,6 +62,8 @@ class Verification:
             "answers": self.answers,
             "rows": self.rows,
             "problems": list(self.problems),
+            **({"unfinished": list(self.unfinished)} if self.unfinished else {}),
+            **({"partial": list(self.partial)} if self.partial else {}),
         }
 
 
@@ -58,23 +75,62 @@ def verify(path: Path | SafePath, pages: bool = True) -> Verification:
     """
     folder = SafePath.of(path)
     bench = read_bench(folder)
-    problems = list(set_problems(bench))
-    rows = bench.rows()
-    answers = 0
-    for row in (r for r in rows if r.finished):
-        evaluation = bench.evaluation(row.sampling)
-        found = list(few(answer_problems(evaluation, row.folder / ANSWERS)))
-        found = found or list(few(_log_problems(evaluation, row)))
-        if evaluation.prompts_sha256() != row.facts["prompts_sha256"]:
-            found.append(f"{row.folder / 'row.json'}: the prompts are not those that this version asks")
-        problems += found
-        answers += len(evaluation)
-    if problems:
-        return Verification(problems, answers, len(rows))
+    rows, found = bench.rows(), _Found(locks.holder(folder))
+    found.problems += set_problems(bench)
+    for row in rows:
+        _check_row(bench, row, found)
+    if found.problems:
+        return found.verification(len(rows))
     made = board.build(bench, _with_reported(folder))
-    sound = Verification(list(_board_problems(bench, made)), answers, len(rows), made)
+    for problem in _board_problems(bench, made):
+        found.late(problem)
+    sound = replace(found.verification(len(rows)), board=made)
     wrong = page_problems(folder, made, board.empty(bench), sound.record()) if pages and sound.verified else {}
     return replace(sound, problems=[*sound.problems, *wrong.values()], pages=wrong)
+
+
+@dataclass
+class _Found:
+    """What has been found so far. `holder`: the process that works in the folder, or was killed while it did, if any: what such a
+    one has not written yet is unfinished, not wrong."""
+
+    holder: str | None
+    problems: list[str] = field(default_factory=list)
+    unfinished: list[str] = field(default_factory=list)
+    partial: list[str] = field(default_factory=list)
+    answers: int = 0
+
+    def late(self, problem: str) -> None:
+        """Something that is behind what was recorded before it."""
+        (self.unfinished if self.holder else self.problems).append(problem)
+
+    def verification(self, rows: int) -> Verification:
+        said = [f"not finished by {self.holder}: {text}" for text in self.unfinished]
+        return Verification(self.problems, self.answers, rows, unfinished=said, partial=self.partial)
+
+
+def _check_row(bench: Bench, row: Row, found: _Found) -> None:
+    """One row's answers: do they follow from their texts, and are they those of its log?"""
+    evaluation, path = bench.evaluation(row.sampling), row.folder / ANSWERS
+    if bench.evaluation(row.sampling, row.limit).prompts_sha256() != row.facts["prompts_sha256"]:
+        found.problems.append(f"{row.folder / 'row.json'}: the prompts are not those that this version asks")
+    if not row.finished:
+        if (row.folder / LOG).exists():
+            found.late(f"{path}: the answers of {LOG} are not in it yet")
+        return
+    missing: list[str] = []
+    late: list[str] = []
+    wrong = list(few(answer_problems(evaluation, path, missing)))
+    if not wrong and not missing:
+        wrong = list(few(_log_problems(evaluation, row, late)))
+    found.problems += wrong
+    for problem in few(iter(missing or late)):
+        found.late(problem)
+    if not wrong and not missing:
+        asked = sum(read_response(line.value, str(path)) != NOT_ASKED for line in jsonlines.read(path))
+        found.answers += asked
+        if asked < len(evaluation):
+            found.partial.append(f"{row.label or row.facts['policy']}: {asked:,} of {len(evaluation):,} questions were asked")
 
 
 def show(path: Path | SafePath, verification: Verification) -> None:
@@ -96,9 +152,11 @@ def few(problems: Iterator[str]) -> Iterator[str]:
 
 def set_problems(bench: Bench) -> Iterator[str]:
     """Are the instances in the folder those that it names?"""
-    for one in bench.sets:
+    for one, stored in zip(bench.sets, bench.stored, strict=True):
         path = bench.folder / "instances" / f"{one['name']}.jsonl"
         digest = folders.sha256(path)
+        if digest != one["file_sha256"]:  # more than asked for may be there, written by a process that was killed then
+            digest = hashlib.sha256(lines(stored)).hexdigest()
         if digest != one["file_sha256"]:
             yield f"{path}: SHA-256 {digest[:16]}..., recorded {one['file_sha256'][:16]}..."
         yield from named_set_problems(bench.testbed, one, bench.settings["limit"], str(path), digest)
@@ -129,13 +187,13 @@ def named_set(testbed: AnyTestbed, one: Mapping[str, Any]) -> InstanceSet | None
     return testbed.load_set(one["base"])
 
 
-def answer_problems(evaluation: Evaluation, path: SafePath) -> Iterator[str]:
-    """Every answer of an export: foreign, missing, doubled or out of order, and verdicts that do not follow from the text."""
+def answer_problems(evaluation: Evaluation, path: SafePath, missing: list[str]) -> Iterator[str]:
+    """Every answer of an export: foreign, doubled or out of order, and verdicts that do not follow from the text. Those that are
+    missing go into `missing`."""
     every = ((i.id, sample) for i in evaluation.instances for sample in range(evaluation.samples))
     asked = {name: index for index, name in enumerate(every)}
-    order = iter(asked)
     seen: set[tuple[Any, Any]] = set()
-    disordered = False
+    before, disordered = -1, False
     try:
         for line in jsonlines.read(path):
             where = f"{path}, line {line.number}"
@@ -148,7 +206,7 @@ def answer_problems(evaluation: Evaluation, path: SafePath) -> Iterator[str]:
                 yield f"{where}: a second answer to {shown}"
                 continue
             seen.add(name)
-            disordered = disordered or name != next(order)
+            disordered, before = disordered or asked[name] < before, asked[name]
             _, messages = read_conversation(evaluation, asked[name], line.value, where)
             verdict = verdict_record(evaluation.verdict(asked[name], messages))
             if line.value.get("verdict") != verdict:
@@ -156,10 +214,10 @@ def answer_problems(evaluation: Evaluation, path: SafePath) -> Iterator[str]:
     except T2TError as error:
         yield f"{error.where or path}: {error.what}{': ' * bool(error.cause)}{error.cause}"
         return
-    missing = [name for name in asked if name not in seen]
-    for instance, sample in missing[:MOST]:
-        yield f"{path}: no answer to {instance!r}, sample {sample} ({len(missing)} are missing)"
-    if disordered and not missing:
+    lacking = [name for name in asked if name not in seen]
+    for instance, sample in lacking[:MOST]:
+        missing.append(f"{path}: no answer to {instance!r}, sample {sample} ({len(lacking)} are missing)")
+    if disordered:
         yield f"{path}: the answers are not in the order of the instances"
 
 
@@ -170,8 +228,8 @@ def _differing(record: Mapping[str, Any], verdict: Mapping[str, Any]) -> str:
     return "; ".join(differences(stored, dict(verdict)))
 
 
-def _log_problems(evaluation: Evaluation, row: Row) -> Iterator[str]:
-    """Does the export say what the log says?"""
+def _log_problems(evaluation: Evaluation, row: Row, late: list[str]) -> Iterator[str]:
+    """Does the export say what the log says? What only lags behind it goes into `late`."""
     log_path, path = row.folder / LOG, row.folder / ANSWERS
     if not log_path.exists():
         yield f"{log_path}: the log is missing"
@@ -179,18 +237,30 @@ def _log_problems(evaluation: Evaluation, row: Row) -> Iterator[str]:
     try:
         ids = [instance.id for instance in evaluation.instances]
         with closing(AnswerIndex(log_path, ids, evaluation.samples, evaluation.testbed.turns)) as log:
-            yield from (f"{log_path}: {note}" for note in log.notes)
+            late += (f"{log_path}: {note}" for note in log.notes)
             for index, line in enumerate(jsonlines.read(path)):
-                logged = log.response(index)
-                exported = {name: line.value.get(name) for name in response_record(read_response(line.value, str(path)))}
-                if logged and response_record(logged) != exported:
-                    yield f"{path}, line {line.number}: the answer is not the one in {LOG}"
-                elif not logged and not line.value.get("error"):
-                    yield f"{path}, line {line.number}: an answer that {LOG} does not have"
-                elif logged and evaluation.testbed.turns > 1 and log.turns(index) != _turns(line.value, path):
-                    yield f"{path}, line {line.number}: the conversation is not the one in {LOG}"
+                if problem := _unlike(evaluation, log, index, line, path, late):
+                    yield problem
     except T2TError as error:
         yield f"{error.where or log_path}: {error.what}"
+
+
+def _unlike(
+    evaluation: Evaluation, log: AnswerIndex, index: int, line: jsonlines.Line, path: SafePath, late: list[str]
+) -> str | None:
+    """How an exported answer differs from the last one of the log, None where it does not. What was the last one once, and what
+    was not asked then, is only late."""
+    where, logged, response = f"{path}, line {line.number}", log.response(index), read_response(line.value, str(path))
+    if logged is None:
+        return None if response.error else f"{where}: an answer that {LOG} does not have"
+    if response_record(logged) != {name: line.value.get(name) for name in response_record(response)}:
+        once = map(response_record, (NOT_ASKED, *log.superseded(index)))
+        if response_record(replace(response, earlier=())) not in once:
+            return f"{where}: the answer is not the one in {LOG}"
+        late.append(f"{where}: {LOG} has a later answer")
+    elif evaluation.testbed.turns > 1 and log.turns(index) != _turns(line.value, path):
+        return f"{where}: the conversation is not the one in {LOG}"
+    return None
 
 
 def _turns(record: Mapping[str, Any], path: SafePath) -> list[Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,11 +16,12 @@ from t2t_core.evaluation.questions import Evaluation
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling
-from t2t_core.store import folders, jsonlines, locks
+from t2t_core.store import jsonlines, locks
 from t2t_core.store.instance_files import file_set
 from t2t_core.store.paths import SafePath
 from t2t_leaderboard import board, defaults, report, rescoring
-from t2t_leaderboard.folder import KIND, MAX_SAMPLES, Bench, Chosen, choose, read_bench
+from t2t_leaderboard.folder import MAX_SAMPLES, Bench, Chosen, choose, read_bench
+from t2t_leaderboard.growth import grow, level, question
 from t2t_leaderboard.planned import Planned, open_row, prepare, refuse_twice, row_folder
 
 
@@ -87,20 +89,31 @@ def run(request: Request, listener: Listener) -> Result:
     policies = request.policies or defaults.policies(testbed)
     planned = [prepare(text, request.sampling, request.shared) for text in policies]
     refuse_twice(planned)
-    chosen = _choose(testbed, request)
-    settings = _settings(testbed, request, chosen)
+    settings, _ = _plan(testbed, request, request.limit, request.samples)
     folder = SafePath(request.out or _folder(settings, planned if request.policies else [], request.sampling))
     with locks.locked(folder) as stale:
         if stale:
             listener.note(stale)
-        _store(folder, settings, chosen)
+        grow(folder, partial(_plan, testbed, request), request.limit, request.samples)
         bench = read_bench(folder)
-        ended = _ask(bench, planned, request, listener)
-        made = board.build(bench, request.reported)
-        board.write(folder, made)
-        verification = rescoring.verify(folder, pages=False)  # they are written next
-        report.write(folder, made, verification.record())
+        level(bench)
+        try:
+            ended = _ask(bench, planned, request, listener)
+        except KeyboardInterrupt:
+            _write(folder, request)  # what there is until now, marked as such
+            listener.note(f"a partial leaderboard is in {folder}")
+            raise
+        made, verification = _write(folder, request)
     return Result(folder, made, verification, ended)
+
+
+def _write(folder: SafePath, request: Request) -> tuple[dict[str, Any], rescoring.Verification]:
+    """The leaderboard of whatever the folder holds, checked, and its pages."""
+    made = board.build(read_bench(folder), request.reported)
+    board.write(folder, made)
+    verification = rescoring.verify(folder, pages=False)  # they are written next
+    report.write(folder, made, verification.record())
+    return made, verification
 
 
 def _choose(testbed: AnyTestbed, request: Request) -> list[Chosen]:
@@ -116,34 +129,31 @@ def _choose(testbed: AnyTestbed, request: Request) -> list[Chosen]:
     return [choose(testbed, testbed.load_set(n), request.limit, n) for n in names]
 
 
-def _settings(testbed: AnyTestbed, request: Request, chosen: Sequence[Chosen]) -> dict[str, Any]:
+def _plan(
+    testbed: AnyTestbed, request: Request, limit: int | None, samples: int
+) -> tuple[dict[str, Any], Sequence[Chosen]]:
+    """The bench's settings and instances for a limit and a number of samples."""
+    chosen = _choose(testbed, replace(request, limit=limit))
     every = [i for c in chosen for i in c.instances]
-    question = Evaluation(testbed, every, request.samples, request.sampling, request.prompt_format, request.seed)
-    return {
+    evaluation = Evaluation(testbed, every, samples, request.sampling, request.prompt_format, request.seed)
+    settings = {
         "testbed": request.testbed,
         "sets": [c.record() for c in chosen],
-        "limit": request.limit,
-        "samples": request.samples,
+        "limit": limit,
+        "samples": samples,
         "seed": request.seed,
-        "prompt_format": question.prompt_format,
+        "prompt_format": evaluation.prompt_format,
     }
+    return settings, chosen
 
 
 def _folder(settings: Mapping[str, Any], named: Sequence[Planned], sampling: Sampling) -> Path:
-    """The same command gives the same name, so that it finds what it left; without a policy it names no rows, which depend on
-    what is installed."""
+    """The same command gives the same name, so that it finds what it left, with another --limit or --samples too: a folder grows.
+    Without a policy it names no rows, which depend on what is installed."""
     rows = [[p.text, asdict(p.sampling), *([p.label] if p.label else [])] for p in named]
-    digest = hashlib.sha256(jsonlines.canonical([settings, rows, asdict(sampling)])).hexdigest()
+    digest = hashlib.sha256(jsonlines.canonical([question(settings), rows, asdict(sampling)])).hexdigest()
     sets = "-".join(one["name"] for one in settings["sets"])[:60]
     return Path("runs") / f"bench-{sets}-{digest[:8]}"
-
-
-def _store(folder: SafePath, settings: Mapping[str, Any], chosen: Sequence[Chosen]) -> None:
-    folders.open_manifest(folder, KIND, settings, "bench")
-    for one in chosen:
-        path = folder / "instances" / f"{one.source.name}.jsonl"
-        if not path.exists():
-            folders.write_atomic(path, one.lines())
 
 
 def _ask(bench: Bench, planned: Sequence[Planned], request: Request, listener: Listener) -> Ended:
@@ -154,7 +164,7 @@ def _ask(bench: Bench, planned: Sequence[Planned], request: Request, listener: L
         meter = _Meter(listener.progress)
         try:
             left = None if request.max_usd is None else max(0.0, request.max_usd - spent)
-            outcome = _row(bench, one, left, meter)
+            outcome = _row(bench, one, request, left, meter)
         except locks.FolderLost:
             raise
         except T2TError as error:
@@ -183,8 +193,16 @@ class _Meter:
         self.listener(progress)
 
 
-def _row(bench: Bench, one: Planned, max_usd: float | None, progress: Callable[[Progress], None]) -> Outcome:
+def _row(
+    bench: Bench, one: Planned, request: Request, max_usd: float | None, progress: Callable[[Progress], None]
+) -> Outcome:
+    """Ask one policy what the request is about and the folder has no answer to."""
     evaluation = bench.evaluation(one.sampling)
     folder = row_folder(bench, one)
-    open_row(folder, one, evaluation.prompts_sha256())
-    return evaluate(evaluation, one.policy, folder, max_usd=max_usd, progress=progress)
+    open_row(bench, folder, one, request.limit)
+    now = {instance.id for instance in bench.first(request.limit)}
+
+    def wanted(index: int) -> bool:
+        return index % evaluation.samples < request.samples and evaluation.instance(index).id in now
+
+    return evaluate(evaluation, one.policy, folder, max_usd=max_usd, progress=progress, wanted=wanted)

@@ -85,7 +85,8 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
         "kind": KIND,
         "name": name,
         "date": folder.name[:10],
-        **{key: row.facts[key] for key in ("policy", "sampling", "describe", "prompts_sha256")},
+        **{key: row.facts[key] for key in ("policy", "sampling", "describe")},
+        "prompts_sha256": bench.evaluation(row.sampling).prompts_sha256(),
         "settings": dict(bench.settings),
         "answers": {"lines": answers.count(b"\n"), "sha256": hashlib.sha256(answers).hexdigest()},
         "tables": tables,
@@ -148,7 +149,9 @@ def read(place: Path | SafePath) -> Submission:
 def verify(path: Path | SafePath) -> rescoring.Verification:
     """Recompute everything a submission claims, from its answers and the suite's own instances."""
     submission = read(path)
-    found = list(rescoring.few(rescoring.answer_problems(submission.evaluation, submission.folder / ANSWERS)))
+    missing: list[str] = []
+    found = list(rescoring.few(rescoring.answer_problems(submission.evaluation, submission.folder / ANSWERS, missing)))
+    found += rescoring.few(iter(missing))
     problems = [*_shape_problems(submission), *_set_problems(submission)]
     problems += found or _figure_problems(submission)
     return rescoring.Verification(problems, len(submission.evaluation), 1)

@@ -14,10 +14,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from t2t_core.evaluation.answers import NOT_ASKED
 from t2t_core.evaluation.stats import Estimate, Rate, stratified
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import Metric, Place, Scored
 
+_COUNTED = ("asked", "errors", "truncated", "refused", "tokens", "hidden_tokens", "priced", "unasked")
 INCOMPLETE = 0.01  # a row with a larger share of errors is marked incomplete
 
 
@@ -32,7 +34,7 @@ class _Cell:
     counts: Counter[str] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
-    answers: Counter[str] = field(default_factory=Counter)
+    answers: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_COUNTED, 0)))
     wrong: int = 0  # answers that show a fault of the instance itself; the first of them:
     first_wrong: str = ""
     cost_usd: float = 0.0
@@ -41,7 +43,11 @@ class _Cell:
         self.rates = {m.name: Rate(self.samples) for m in self.metrics if m.kind == "rate"}
 
     def add(self, group: Sequence[Scored]) -> None:
-        """All answers to one instance."""
+        """All answers to one instance. What was not asked yet is counted as that, and enters nothing else."""
+        group, all_of_them = [one for one in group if one.response != NOT_ASKED], len(group)
+        self.answers["unasked"] += all_of_them - len(group)
+        if not group:
+            return
         shares: dict[str, float] = defaultdict(float)
         for one in group:
             self._count(one)
@@ -86,6 +92,8 @@ def _figure(metric: Metric, cells: Sequence[_Cell]) -> dict[str, Any]:
         return {"value": _round(sum(c.sums[metric.name] for c in cells) / n) if n else None, "n": n}
     rates = [c.rates[metric.name] for c in cells]
     n = sum(r.instances for r in rates)
+    if not all(r.instances for r in rates):  # a total is of every column; one that nobody was asked about has no figure
+        return {"value": None, "low": None, "high": None, "n": n}
     unknown = sum(c.unknown[metric.name] for c in cells)
     if unknown:  # e.g. valid answers to instances without a stored optimum: any figure would be a guess
         return {"value": None, "low": None, "high": None, "n": n, "unknown": unknown}
@@ -103,9 +111,9 @@ def _round(value: float) -> float | None:
 
 def tabulate(testbed: AnyTestbed, scored: Iterable[Scored], samples: int) -> dict[str, dict[str, Any]]:
     """The row's figures by table: `cells` by column, `total`, `answers` (asked, errors, truncated, refused, tokens,
-    cost), `failures` under the first failed check, `incomplete`; where answers show that instances themselves are wrong (a
-    stored optimum that is none), `wrong_instances`: how many answers, and the first. Answers come in instance order,
-    `samples` each."""
+    cost), `failures` under the first failed check, `incomplete`; `partial` where questions were not asked yet; where answers
+    show that instances themselves are wrong (a stored optimum that is none), `wrong_instances`: how many answers, and the
+    first. Answers come in instance order, `samples` each."""
     cells: dict[Place, _Cell] = {}
     group: list[Scored] = []
     for one in scored:
@@ -126,14 +134,15 @@ def _table(testbed: AnyTestbed, cells: dict[str, _Cell]) -> dict[str, Any]:
         answers.update(cell.answers)
         failures.update(cell.failures)
     wrong = [cells[column] for column in natural(cells) if cells[column].wrong]
-    priced = answers.pop("priced")
+    priced, unasked = answers.pop("priced"), answers.pop("unasked")
     cost = round(sum(c.cost_usd for c in every), 6) if priced else None
     return {
         "cells": {column: cells[column].figures() for column in natural(cells)},
         "total": {m.name: _figure(m, every) for m in testbed.metrics},
         "answers": {**answers, "cost_usd": cost},
         "failures": dict(sorted(failures.items())),
-        "incomplete": answers["errors"] > INCOMPLETE * answers["asked"],
+        "incomplete": bool(unasked) or answers["errors"] > INCOMPLETE * answers["asked"],
+        **({"partial": {"asked": answers["asked"], "of": answers["asked"] + unasked}} if unasked else {}),
         **({"wrong_instances": {"answers": sum(c.wrong for c in wrong), "first": wrong[0].first_wrong}} if wrong else {}),
     }
 

@@ -46,6 +46,8 @@ def status(verification: Mapping[str, Any] | None) -> str:
             f"verified: {verification['answers']:,} answers of {verification['rows']} row(s) rescored from their raw text"
             f" (t2t-core {verification['version']})"
         )
+    if not verification["problems"]:
+        return f"incomplete: {visible(verification['unfinished'][0], 400)}"
     return f"NOT VERIFIED: {len(verification['problems'])} problem(s), the first: {visible(verification['problems'][0], 400)}"
 
 

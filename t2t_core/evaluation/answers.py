@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,6 +18,7 @@ from t2t_core.store import folders, jsonlines, paths
 from t2t_core.store.paths import SafePath
 
 LOG, ANSWERS = "log.jsonl", "answers.jsonl"
+NOT_ASKED = Response("", error="not asked yet", finish_reason="error")  # stands for a question that nobody was asked
 _FINISH = ("stop", "length", "refusal", "aborted", "error")
 _ALWAYS = ("text", "prompt_tokens", "completion_tokens", "reasoning_tokens", "finish_reason", "error", "cost_usd")
 _WHERE_KNOWN = ("model", "reasoning", "detail", "lasting")  # written where there is something to write
@@ -53,23 +54,32 @@ class AnswerIndex:
     T2TError names file and line of anything worse.
     """
 
-    def __init__(self, path: Path | SafePath, ids: Sequence[str], samples: int, turns: int = 1) -> None:
+    def __init__(
+        self,
+        path: Path | SafePath,
+        ids: Sequence[str],
+        samples: int,
+        turns: int = 1,
+        wanted: Callable[[int], bool] | None = None,
+    ) -> None:
+        """`wanted`: which questions are to be asked, by their index; None: all of them."""
         self.path, self._ids, self._samples, self._most = path, ids, samples, turns
         self._position = {id: i for i, id in enumerate(ids)}
         total = len(ids) * samples
         self._offsets = array("q", [-1]) * total
         self._failed = bytearray(total)
         self._tries = bytearray(total)  # that ended in an error, up to 255
-        self._billed: dict[int, list[int]] = {}  # where the failed replies to a question lie that cost something
+        self._errors: dict[int, list[int]] = {}  # where the failed attempts at a question lie
         self._turns: dict[int, list[int]] = {}  # where the turns of a conversation lie that came without an error
         self._open = bytearray(total)  # conversations that go on
-        self.progress = Progress(total)
+        self._wanted = bytearray(b"\1" * total) if wanted is None else bytearray(map(wanted, range(total)))
+        self.progress = Progress(sum(self._wanted))
         self.torn: list[jsonlines.Torn] = []
         if path.exists():
             for line in jsonlines.read(path, self.torn):
                 self._index(line)
         self.notes = [str(t) for t in self.torn]
-        self.progress.done = total - len(self.missing())
+        self.progress.done = self.progress.total - len(self.missing())
         self._reader: BinaryIO | None = None
 
     def _index(self, line: jsonlines.Line) -> None:
@@ -99,16 +109,25 @@ class AnswerIndex:
             self._open[index] = goes_on
         if response.error is not None:
             self._tries[index] = min(255, self._tries[index] + 1)
-            if response.completion_tokens is not None or response.cost_usd is not None:
-                self._billed.setdefault(index, []).append(offset)
+            self._errors.setdefault(index, []).append(offset)
         self.progress.tokens += response.completion_tokens or 0
         self.progress.cost_usd += response.cost_usd or 0.0
 
     def missing(self) -> array[int]:
-        """The questions without an answer, errors included: in order, but those that failed least often first, so that an
-        evaluation that some questions end does not end at the same ones again."""
-        missing = [i for i, offset in enumerate(self._offsets) if offset < 0 or self._failed[i] or self._open[i]]
+        """The questions wanted that have no answer, errors included: in order, but those that failed least often first, so that
+        an evaluation that some questions end does not end at the same ones again."""
+        wanted = (i for i, wanted in enumerate(self._wanted) if wanted)
+        missing = [i for i in wanted if self._offsets[i] < 0 or self._failed[i] or self._open[i]]
         return array("q", sorted(missing, key=self._tries.__getitem__))
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was ever asked."""
+        return max(self._offsets, default=-1) < 0
+
+    def superseded(self, index: int) -> list[Response]:
+        """The failed attempts at that question which later ones took the place of."""
+        return [self._read(offset) for offset in self._errors.get(index, ()) if offset != self._offsets[index]]
 
     def turns(self, index: int) -> list[tuple[Response, tuple[Message, ...]]]:
         """The policy's turns of that conversation so far, each with what the environment replied, read from disk."""
@@ -124,7 +143,8 @@ class AnswerIndex:
         offset = self._offsets[index]
         if offset < 0:
             return None
-        earlier = [replace(self._read(o), text="", reasoning=None) for o in self._billed.get(index, ()) if o != offset]
+        failed = (r for r in self.superseded(index) if r.completion_tokens is not None or r.cost_usd is not None)
+        earlier = [replace(reply, text="", reasoning=None) for reply in failed]
         last = self._read(offset)
         if self._most > 1:
             said = [self._read(o) for o in self._turns.get(index, ())]
@@ -151,8 +171,15 @@ class AnswerIndex:
 class AnswerLog(AnswerIndex):
     """The log of one row, open for appending; a torn last line is cut off."""
 
-    def __init__(self, path: Path | SafePath, ids: Sequence[str], samples: int, turns: int = 1) -> None:
-        super().__init__(path, ids, samples, turns)
+    def __init__(
+        self,
+        path: Path | SafePath,
+        ids: Sequence[str],
+        samples: int,
+        turns: int = 1,
+        wanted: Callable[[int], bool] | None = None,
+    ) -> None:
+        super().__init__(path, ids, samples, turns, wanted)
         self._redactor = Redactor()
         self._appender = jsonlines.Appender(path, self.torn[0] if self.torn else None)
 

@@ -20,6 +20,8 @@ from t2t_core.errors import BudgetSpent, T2TError
 from t2t_core.evaluation.answers import (
     ANSWERS,
     LOG,
+    NOT_ASKED,
+    AnswerIndex,
     AnswerLog,
     Progress,
     read_response,
@@ -92,6 +94,7 @@ def evaluate(
     *,
     max_usd: float | None = None,
     progress: Callable[[Progress], None] | None = None,
+    wanted: Callable[[int], bool] | None = None,
 ) -> Outcome:
     """Ask what `folder` has no answer to yet, then write the export.
 
@@ -102,16 +105,23 @@ def evaluate(
         max_usd: what this row's log may cost. A policy with `spend_at_most` sends nothing that would go beyond it; another one
             is stopped after the answer that reaches it.
         progress: called after each answer.
+        wanted: which questions are asked now, by their index; None: all of them.
 
     Raises:
-        T2TError: the policy failed or broke its contract, or the disk refused; every answer recorded before is kept.
+        T2TError: the policy failed or broke its contract, or the disk refused; every answer recorded before is kept and exported.
         KeyboardInterrupt: on Ctrl-C or SIGTERM; likewise.
     """
     folder = SafePath.of(folder)
     ids = [instance.id for instance in evaluation.instances]
-    log = AnswerLog(folder / LOG, ids, evaluation.samples, evaluation.testbed.turns)
+    log = AnswerLog(folder / LOG, ids, evaluation.samples, evaluation.testbed.turns, wanted)
     with closing(log), folders.Interrupts() as interrupts:
-        stopped = _ask_all(evaluation, policy, log, interrupts, max_usd, progress)
+        try:
+            stopped = _ask_all(evaluation, policy, log, interrupts, max_usd, progress)
+        except (KeyboardInterrupt, T2TError):
+            if not log.empty:
+                with suppress(T2TError):  # a full disk, say: what is told is why it ended
+                    export(evaluation, log, folder / ANSWERS)
+            raise
         export(evaluation, log, folder / ANSWERS)
         return Outcome(log.progress, stopped, log.notes)
 
@@ -226,17 +236,17 @@ def refuse_unpriced(response: Response, spends: bool = True) -> None:
         )
 
 
-def export(evaluation: Evaluation, log: AnswerLog, path: Path | SafePath) -> None:
-    """Write every answer in instance order, with its verdict; a question never asked is there as an error."""
+def export(evaluation: Evaluation, log: AnswerIndex, path: Path | SafePath) -> None:
+    """Write every answer in instance order, with its verdict; a question never asked is there as an error (NOT_ASKED)."""
     with folders.replacing(path) as file:
         for index in range(len(evaluation)):
             line = _exported(evaluation, log, index)
             file.write(jsonlines.dumps(line).encode() + b"\n")
 
 
-def _exported(evaluation: Evaluation, log: AnswerLog, index: int) -> dict[str, Any]:
+def _exported(evaluation: Evaluation, log: AnswerIndex, index: int) -> dict[str, Any]:
     asked = {"instance": evaluation.instance(index).id, "sample": index % evaluation.samples}
-    response = log.response(index) or Response("", error="not asked yet", finish_reason="error")
+    response = log.response(index) or NOT_ASKED
     if evaluation.testbed.turns == 1:
         return {**asked, **response_record(response), "verdict": verdict_record(evaluation.verdict(index, (said(response),)))}
     turns = log.turns(index)

@@ -235,15 +235,15 @@ def open_manifest(
     same_settings(asked(before), asked(settings), path, what)
     changed = [name for name in settings if _text(settings[name]) != _text(before.get(name))]
     if changed:
-        manifest["sessions"][-1]["transport"] = {
+        manifest["sessions"][-1]["changed"] = {
             **{name: before.get(name) for name in changed},
-            **manifest["sessions"][-1].get("transport", {}),
+            **manifest["sessions"][-1].get("changed", {}),
         }
         manifest["settings"] = dict(settings)
     here = environment()
     if changed or manifest["sessions"][-1].get("environment") != here:
         session = {"started": now(), "environment": here}
-        manifest["sessions"].append({**session, "transport": {n: settings[n] for n in changed}} if changed else session)
+        manifest["sessions"].append({**session, "changed": {n: settings[n] for n in changed}} if changed else session)
         write_json(path, manifest)
     return manifest
 

@@ -77,6 +77,18 @@ def _clean(folder: SafePath) -> None:
         raise unwritable(folder, error) from None
 
 
+def holder(path: Path | SafePath) -> str | None:
+    """Which other process works in the folder, or was killed while it did, in its own words; None where none has said so."""
+    folder = SafePath.of(path)
+    if folder in _held:
+        return None
+    try:
+        with paths.open_plain(folder / LOCK) as file:
+            return file.read(200).decode("ascii", "replace").strip() or None
+    except OSError:
+        return None
+
+
 def check() -> None:
     """FolderLost where a folder that this process holds is no longer the one it locked: somebody moved or removed it, or its
     lock. What was written until now is in it, wherever it is; a file made now would lie in another one."""

@@ -129,8 +129,8 @@ def test_same_command_resumes_in_the_same_folder(tmp_path, monkeypatch):
     again = bench(*command)
     assert "0 asked now" in again.stderr
     assert {p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
-    with pytest.raises(T2TError, match="limit differ"):
-        bench("--policy", "adder", "--limit", 4, "--out", folder)
+    with pytest.raises(T2TError, match="seed differ"):
+        bench("--policy", "adder", "--limit", 3, "--seed", 4, "--out", folder)
     bench("--policy", "adder:off=1", "--limit", 3, "--out", folder)
     assert len(load(folder)["tables"][0]["rows"]) == 2, "another policy joins the folder's leaderboard"
 
@@ -199,9 +199,9 @@ def test_failing_policy_does_not_stop_the_others(tmp_path):
 
 def test_budget_is_shared_by_all_policies(tmp_path):
     result = bench("--policy", "adder", "--policy", "adder:off=1", "--max-usd", 0.06, "--out", tmp_path / "out")
-    answers = {r["policy"]: r["answers"] for r in load(tmp_path / "out")["tables"][0]["rows"]}
-    assert answers["adder"]["errors"] == 0
-    assert answers["adder:off=1"]["errors"] == 20
+    rows = {r["policy"]: r for r in load(tmp_path / "out")["tables"][0]["rows"]}
+    assert rows["adder"]["answers"]["errors"] == rows["adder:off=1"]["answers"]["errors"] == 0
+    assert "partial" not in rows["adder"] and rows["adder:off=1"]["partial"] == {"asked": 20, "of": 40}
     assert "budget ended adder:off=1" in result.stdout
 
 

@@ -164,7 +164,7 @@ def test_a_run_goes_on_with_another_address_and_says_so(tmp_path):
     folders.open_manifest(tmp_path, "run", settings, asked=transport.asked)
     folders.open_manifest(tmp_path, "run", settings, asked=transport.asked)
     manifest = folders.open_manifest(tmp_path, "run", moved, asked=transport.asked)
-    assert [s.get("transport") for s in manifest["sessions"]] == [
+    assert [s.get("changed") for s in manifest["sessions"]] == [
         {"designer": settings["designer"]},
         {"designer": moved["designer"]},
     ]

@@ -17,8 +17,9 @@ def verify(folder: Path, write: bool) -> int:
     """Recompute every verdict, total and interval of a bench folder or a submission from its raw answers.
 
     Also checks the sets' hashes, duplicates, missing answers, answers to foreign instances, and whether a leaderboard's pages
-    show what its answers give. Prints `verified` or exactly what is wrong; the exit status is 1 on any difference. A page that
-    shows something else is left as it is: t2t bench writes it anew, or t2t verify once it is deleted.
+    show what its answers give. Prints `verified` or exactly what is wrong; the exit status is 1 on any difference, and where a
+    process that was killed left something unwritten. A page that shows something else is left as it is: t2t bench writes it anew,
+    or t2t verify once it is deleted.
     """
     from t2t_leaderboard import rescoring, submission
     from t2t_leaderboard.wording import visible
@@ -27,10 +28,14 @@ def verify(folder: Path, write: bool) -> int:
     found = submission.verify(folder) if is_submission else rescoring.verify(folder)
     if found.verified:
         click.echo(f"verified: {found.answers:,} answers of {found.rows} row(s), rescored from their raw text")
-    else:
+    elif found.problems:
         click.echo(f"NOT verified: {len(found.problems)} problem(s)")
         for problem in found.problems:
             click.echo(f"  {visible(problem, 1000)}")
+    else:
+        click.echo("incomplete, but nothing is damaged: the same t2t bench goes on and finishes it")
+    for text in (*found.unfinished, *found.partial):
+        click.echo(f"  incomplete: {visible(text, 1000)}")
     if write and not is_submission:
         try:
             rescoring.show(folder, found)

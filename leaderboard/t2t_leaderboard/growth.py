@@ -1,0 +1,85 @@
+"""How a bench folder grows: a pilot of two instances a column goes on as one of ten, one answer to each as four.
+
+Its `limit` and `samples` are the most that was ever asked for. What grows is written in an order in which a process may be
+killed: rows first remember up to which limit they were asked, then the instances are written, then the settings speak of them,
+then the rows get a line for each question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+from t2t_core.evaluation.answers import ANSWERS, LOG, AnswerIndex
+from t2t_core.evaluation.evaluate import export
+from t2t_core.store import folders, jsonlines
+from t2t_core.store.paths import SafePath
+from t2t_leaderboard.folder import KIND, Bench, Chosen, check_settings, read_bench
+
+Plan = Callable[[int | None, int], tuple[dict[str, Any], Sequence[Chosen]]]
+
+_GROWS = ("limit", "samples")
+_OF_A_SET = ("file_sha256", "instances")  # what a set's record says of the instances that were chosen
+
+
+def question(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without what may grow."""
+    sets = [{name: value for name, value in one.items() if name not in _OF_A_SET} for one in settings["sets"]]
+    return {**{name: value for name, value in settings.items() if name not in _GROWS}, "sets": sets}
+
+
+def larger(a: int | None, b: int | None) -> int | None:
+    """Of two limits; None is no limit."""
+    return None if a is None or b is None else max(a, b)
+
+
+def grow(folder: SafePath, plan: Plan, limit: int | None, samples: int) -> None:
+    """Make the folder of a bench, or let it grow to what is asked for.
+
+    Args:
+        folder: new, empty, or a bench folder.
+        plan: the bench's settings and instances for a limit and a number of samples.
+        limit, samples: what is asked for now.
+
+    Raises:
+        T2TError: the folder holds another bench.
+    """
+    manifest = folder / folders.MANIFEST
+    if not manifest.exists():
+        settings, chosen = plan(limit, samples)
+        folders.open_manifest(folder, KIND, settings, "bench", question)
+        _write_instances(folder, chosen)
+        return
+    there = folders.read_manifest(folder, KIND)["settings"]
+    check_settings(there, manifest)
+    settings, chosen = plan(larger(there["limit"], limit), max(there["samples"], samples))
+    folders.same_settings(question(there), question(settings), manifest, "bench")
+    if settings["limit"] != there["limit"]:
+        _remember(folder)
+    _write_instances(folder, chosen)
+    folders.open_manifest(folder, KIND, settings, "bench", question)
+
+
+def _write_instances(folder: SafePath, chosen: Sequence[Chosen]) -> None:
+    for one in chosen:
+        path = folder / "instances" / f"{one.source.name}.jsonl"
+        if not path.exists() or folders.sha256(path) != one.record()["file_sha256"]:
+            folders.write_atomic(path, one.lines())
+
+
+def _remember(folder: SafePath) -> None:
+    """Rows written by an earlier version do not say up to which limit they were asked."""
+    for row in read_bench(folder).rows() if (folder / "rows").exists() else ():
+        if "limit" not in folders.read_json(row.folder / "row.json"):
+            folders.write_json(row.folder / "row.json", dict(row.facts))
+
+
+def level(bench: Bench) -> None:
+    """Let every row's answers have a line for each question of the folder; those that it was not asked say so."""
+    for row in (r for r in bench.rows() if r.finished and (r.folder / LOG).exists()):
+        evaluation = bench.evaluation(row.sampling)
+        if sum(1 for _ in jsonlines.read(row.folder / ANSWERS)) != len(evaluation):
+            ids = [instance.id for instance in evaluation.instances]
+            with closing(AnswerIndex(row.folder / LOG, ids, evaluation.samples, evaluation.testbed.turns)) as log:
+                export(evaluation, log, row.folder / ANSWERS)
