@@ -30,7 +30,8 @@ from t2t_core.loop import context
 from t2t_core.reading import loose_json
 from t2t_core.reading.thoughts import set_aside_thoughts
 from t2t_core.run import experiment
-from t2t_core.store import folders, jsonlines
+from t2t_core.run.schemas import BenchTable, Design, Projected
+from t2t_core.store import folders, jsonlines, schema
 from t2t_envs.frozen_lake import testbed, verifier
 from t2t_envs.frozen_lake.generation.configuration import SIZES, Configuration
 from t2t_envs.frozen_lake.generation.projection import project
@@ -38,7 +39,8 @@ from t2t_envs.frozen_lake.generation.request import Request
 from t2t_envs.frozen_lake.instance import OBJECTIVES, Instance
 from t2t_envs.frozen_lake.jsonl import read_instances
 from t2t_envs.frozen_lake.parser import format_answer, parse_answer, read_answer
-from t2t_leaderboard.folder import check_settings, read_sampling_record
+from t2t_leaderboard.folder import recorded_sampling
+from t2t_leaderboard.schemas import BenchSettings, SubmissionRecord
 from t2t_plugins.designers import reader
 from t2t_plugins.policies import answers, kinds, reply
 from t2t_plugins.policies.client import HttpReply
@@ -232,15 +234,16 @@ def manifest(data: bytes) -> None:
     for kind in ("bench", "run"):
         with contextlib.suppress(T2TError):
             found = folders.read_manifest(folder, kind)
-            check_settings(found["settings"], folder / folders.MANIFEST)
+            schema.check(found["settings"], BenchSettings, folders.MANIFEST)
     base = {"format": 1, "kind": "bench", "settings": {}, "sessions": [{}], "samples": 1, "seed": 0, "sets": [], "testbed": "x",
             "prompt_format": "", "limit": None, "temperature": 0, "max_tokens": 1, "top_p": 1, "thinking": None}  # fmt: skip
     for value in _values(data, base):
         if isinstance(value, dict):
+            for kind in (BenchSettings, SubmissionRecord, Design, Projected, BenchTable):
+                with contextlib.suppress(T2TError):
+                    schema.check(value, kind, "a file")
             with contextlib.suppress(T2TError):
-                check_settings(value, folder)
-            with contextlib.suppress(T2TError):
-                read_sampling_record({name: value[name] for name in SAMPLING if name in value}, folder)
+                recorded_sampling({name: value[name] for name in SAMPLING if name in value}, folder)
 
 
 _KNOBS = ("data_ratio", "hole_ratio", "wait_ratio")

@@ -24,7 +24,7 @@ from t2t_core.loop.sweep import BASE, arm_name
 from t2t_core.plugins import installed
 from t2t_core.run.closing_bench import measured
 from t2t_core.run.round_files import finished_rounds, open_run
-from t2t_core.store import folders, jsonlines
+from t2t_core.store import folders, jsonlines, schema
 from t2t_core.store.paths import SafePath
 
 KEPT = ("run.json", "summary.json", "summary.md")
@@ -55,7 +55,7 @@ def _arm(arm: SafePath, folder: Path) -> None:
             lines = jsonlines.read(files.metrics) if files.metrics.exists() else ()
             metrics += [{"round": files.index, **line.value} for line in lines]
         if files.projection.exists():
-            parts = {"proposal": files.read_proposal(), "projection": files.read_projection()}
+            parts = {"proposal": schema.plain(files.read_proposal()), "projection": schema.plain(files.read_projection())}
             designs.append({"after_round": files.index, "saw": folders.read_text(files.context), **parts})
     for name, rows in (("metrics.jsonl", metrics), ("designs.jsonl", designs)):
         if rows:

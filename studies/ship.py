@@ -31,8 +31,8 @@ def recipe(folder: SafePath, designer: str) -> dict[str, Any]:
         f"--set evaluation.instances={experiment.evaluation['instances']}",
         "seed": experiment.seed,
         "commit": environment["git_commit"],
-        "updates": sum(r["updates"] for r in rounds),
-        "samples": sum(r["samples"] for r in rounds),
+        "updates": sum(r.updates for r in rounds),
+        "samples": sum(r.samples for r in rounds),
         "versions": environment["packages"],
         "measured": {
             one["name"]: {"instances": one["instances"]}

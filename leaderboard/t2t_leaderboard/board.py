@@ -7,13 +7,13 @@ from typing import Any
 
 from t2t_core.evaluation.answers import ANSWERS
 from t2t_core.evaluation.evaluate import scored
+from t2t_core.evaluation.tables import natural, tabulate
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
 from t2t_core.text import one_line
 from t2t_leaderboard import defaults
 from t2t_leaderboard.folder import Bench, Row
-from t2t_leaderboard.table import natural, tabulate
 
 FORMAT = 1
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,12 @@ from t2t_core.evaluation.answers import ANSWERS, NOT_ASKED
 from t2t_core.evaluation.evaluate import scored
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.stats import Difference, holm, paired_difference
+from t2t_core.evaluation.tables import natural, value
 from t2t_core.records import Metric, Scored
 from t2t_core.store import jsonlines
 from t2t_core.store.paths import SafePath
 from t2t_leaderboard import submission
 from t2t_leaderboard.folder import read_bench
-from t2t_leaderboard.table import natural
 
 ASSUMPTIONS = (
     "each difference is A minus B on the same instances; instances are taken as independent draws, columns weigh alike",
@@ -75,7 +75,7 @@ def compare(a: Side, b: Side, seed: int = 0) -> list[Comparison]:
             continue  # one of them was not asked about it
         place = a.evaluation.testbed.place(instance)
         for metric in metrics:
-            x, y = _value(metric, ours), _value(metric, theirs)
+            x, y = value(metric, ours), value(metric, theirs)
             if x is not None and y is not None:
                 pairs.setdefault((place.table, metric.name), {}).setdefault(place.column, []).append((x, y))
     found = []
@@ -110,21 +110,6 @@ def _groups(side: Side) -> Iterator[tuple[Any, list[Scored]]]:
         if len(group) == side.evaluation.samples:
             yield one.instance, [answer for answer in group if answer.response != NOT_ASKED]
             group = []
-
-
-def _value(metric: Metric, group: Sequence[Scored]) -> float | None:
-    """The metric's mean over the answers to one instance; an error is a failure in a rate and nothing in a mean."""
-    values: list[float] = []
-    for one in group:
-        failed = one.response.error is not None
-        value = None if failed else metric.value(one.verdict, one.response)
-        if value is not None:
-            values.append(value)
-        elif metric.kind == "rate":
-            if not failed:
-                return None  # e.g. no stored optimum
-            values.append(0.0)
-    return sum(values) / len(values) if values else None
 
 
 def _figures(

@@ -15,7 +15,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -25,23 +25,13 @@ from t2t_core.evaluation.questions import Evaluation
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import InstanceSet, Sampling
-from t2t_core.store import folders, jsonlines
+from t2t_core.store import folders, jsonlines, schema
 from t2t_core.store.instance_files import read_instances
 from t2t_core.store.paths import SafePath
+from t2t_leaderboard.schemas import BenchSettings, RowRecord
 
 KIND = "bench"
-MAX_SAMPLES = 1000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_SETTINGS = {"testbed": str, "sets": list, "limit": int | None, "samples": int, "seed": int, "prompt_format": str}
-_SET: dict[str, Any] = {
-    **dict.fromkeys(("name", "base", "kind", "sha256", "file_sha256"), str),
-    **dict.fromkeys(("instances", "of"), int),
-    "twin_seed": int | None,
-    "notes": list,
-}
-_ROW = {"policy": str, "sampling": dict, "describe": dict, "prompts_sha256": str}
-_ROW_MAY = {"label": str, "sessions": list, "limit": int | None}
 
 
 @dataclass(frozen=True)
@@ -108,7 +98,7 @@ class Row:
 
     @property
     def sampling(self) -> Sampling:
-        return read_sampling_record(self.facts["sampling"], self.folder / "row.json")
+        return recorded_sampling(self.facts["sampling"], self.folder / "row.json")
 
     @property
     def label(self) -> str:
@@ -166,8 +156,7 @@ class Bench:
             if not folder.entries():
                 continue  # a process was killed before it wrote anything
             facts = folders.read_json(folder / "row.json")
-            typed(facts, {"format": int, **_ROW}, folder / "row.json")
-            typed(facts, {name: kind for name, kind in _ROW_MAY.items() if name in facts}, folder / "row.json")
+            schema.check(facts, RowRecord, str(folder / "row.json"))
             rows.append(Row(folder, {"limit": self.settings["limit"], **facts}))
         return rows
 
@@ -178,7 +167,7 @@ def read_bench(path: Path | SafePath) -> Bench:
     if not folder.is_dir():
         raise T2TError("there is no such folder", where=str(folder))
     settings = folders.read_manifest(folder, KIND)["settings"]
-    check_settings(settings, folder / folders.MANIFEST)
+    schema.check(settings, BenchSettings, str(folder / folders.MANIFEST))
     testbed: AnyTestbed = installed().testbeds.make(settings["testbed"])
     # A process that was killed while the folder grew has written more instances than the settings speak of.
     files = (read_instances(testbed, folder / "instances" / f"{one['name']}.jsonl") for one in settings["sets"])
@@ -186,44 +175,11 @@ def read_bench(path: Path | SafePath) -> Bench:
     return Bench(folder, settings, testbed, stored)
 
 
-def check_settings(settings: Mapping[str, Any], where: SafePath) -> None:
-    """The types and bounds of what names the question: shared by bench folders and submissions."""
-    typed(settings, _SETTINGS, where)
-    for one in settings["sets"]:
-        if not isinstance(one, dict):
-            raise T2TError("a set is not described by an object", where=str(where))
-        typed(one, _SET, where)
-        for name in (one["name"], one["base"]):
-            if not _NAME.fullmatch(name):
-                raise T2TError(f"{ascii(name)[:80]} is no name of a set", where=str(where))
-        if not all(_SHA256.fullmatch(one[name]) for name in ("sha256", "file_sha256")):
-            raise T2TError("a set's SHA-256 is none", where=str(where))
-        if not all(isinstance(note, str) for note in one["notes"]):
-            raise T2TError("a set's notes are not all texts", where=str(where))
-    if not 1 <= settings["samples"] <= MAX_SAMPLES:
-        raise T2TError(f"samples must lie in 1..{MAX_SAMPLES}", where=str(where))
-
-
-def typed(record: Mapping[str, Any], fields: Mapping[str, Any], where: SafePath) -> None:
-    """Refuse a record that lacks a field or holds it with another type."""
-    for name, kind in fields.items():
-        value = record.get(name)
-        if name not in record or not isinstance(value, kind) or isinstance(value, bool):
-            raise T2TError(
-                f"the field {name!r} is missing or of another type: {ascii(value)[:60]}",
-                where=str(where),
-                cause="it was edited by hand, or written by another version of the suite",
-            )
-
-
-def read_sampling_record(record: Mapping[str, Any], where: SafePath) -> Sampling:
+def recorded_sampling(record: Mapping[str, Any], where: SafePath) -> Sampling:
     """The inverse of `asdict(sampling)`."""
-    fields = {"temperature": int | float, "max_tokens": int, "top_p": int | float}
-    typed(record, fields, where)
-    thinking = record.get("thinking")
-    if set(record) != {*fields, "thinking"} or not isinstance(thinking, bool | None):
+    if set(record) != {field.name for field in fields(Sampling)}:
         raise T2TError("the sampling is not one that this version knows", where=str(where))
-    return Sampling(**record)
+    return schema.check(record, Sampling, str(where))
 
 
 def row_name(policy: str, sampling: Sampling, label: str = "") -> str:

@@ -13,9 +13,10 @@ from typing import Any
 
 from t2t_core.evaluation.answers import ANSWERS, LOG, AnswerIndex
 from t2t_core.evaluation.evaluate import export
-from t2t_core.store import folders, jsonlines
+from t2t_core.store import folders, jsonlines, schema
 from t2t_core.store.paths import SafePath
-from t2t_leaderboard.folder import KIND, Bench, Chosen, check_settings, read_bench
+from t2t_leaderboard.folder import KIND, Bench, Chosen, read_bench
+from t2t_leaderboard.schemas import BenchSettings
 
 Plan = Callable[[int | None, int], tuple[dict[str, Any], Sequence[Chosen]]]
 
@@ -52,7 +53,7 @@ def grow(folder: SafePath, plan: Plan, limit: int | None, samples: int) -> None:
         _write_instances(folder, chosen)
         return
     there = folders.read_manifest(folder, KIND)["settings"]
-    check_settings(there, manifest)
+    schema.check(there, BenchSettings, str(manifest))
     settings, chosen = plan(larger(there["limit"], limit), max(there["samples"], samples))
     folders.same_settings(question(there), question(settings), manifest, "bench")
     if settings["limit"] != there["limit"]:

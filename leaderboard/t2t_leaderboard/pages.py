@@ -1,34 +1,49 @@
-"""Do a bench folder's Markdown and HTML show what its answers give? `t2t verify` asks; what does not, it leaves as it is."""
+"""A bench folder's Markdown and HTML: written here, and held against what the answers give when `t2t verify` asks. A page that
+shows something else is left as it is, but for one that an earlier version laid out in its own way: that is written anew."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_core.store import folders
+from t2t_core.report import html, markdown
+from t2t_core.store import folders, schema
 from t2t_core.store.paths import SafePath
-from t2t_leaderboard import html, markdown
+from t2t_leaderboard.board_document import board_document
+from t2t_leaderboard.schemas import VerificationRecord
 
 Json = Mapping[str, Any]
-PAGES: Mapping[str, Callable[[Json, Json | None], str]] = {"leaderboard.md": markdown.render, "leaderboard.html": html.render}
+PAGES: Mapping[str, Callable[[Json, Json | None], str]] = {
+    "leaderboard.md": lambda board, verification: markdown.render(board_document(board, verification)),
+    "leaderboard.html": lambda board, verification: html.render(board_document(board, verification)),
+}
+LAYOUT = 2  # raised whenever the pages of the same figures change; 1 were those without a number
 VERIFICATION = "verification.json"
-_VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+-]{0,39}")
 _AROUND = 20  # characters shown before the first that differs
 _SHOWN = 80
 _ANEW = "the same t2t bench writes it anew; so does t2t verify, once it is deleted"
 
 
-def page_problems(folder: SafePath, board: Json, empty: Json, fresh: Json) -> dict[str, str]:
-    """By file, what is wrong with each page that is there and is not `board` under a status that the suite can have written.
+def write(folder: SafePath, board: Json, verification: Json | None, keep: Collection[str] = ()) -> None:
+    """Write `leaderboard.md`, `leaderboard.html` (but those to `keep`) and, where there is one, `verification.json`."""
+    if verification is not None:
+        folders.write_json(folder / VERIFICATION, verification)
+    for name, render in PAGES.items():
+        if name not in keep:
+            folders.write_atomic(folder / name, render(board, verification))
+
+
+def page_problems(folder: SafePath, board: Json, empty: Json, fresh: Json) -> tuple[dict[str, str], list[str]]:
+    """By file, what is wrong with each page that is there and is not `board` under a status that the suite can have written; and
+    the pages that an earlier layout made, which nobody can compare: they are to be written anew.
 
     Such a status is `fresh` (what was found now), what was found before this (verification.json; where that was a fault, the page
     may be `empty`), or none yet. Another version of the suite may lay a page out its own way: its page is not called changed, and
     not vouched for either.
     """
     before = _before(folder, fresh) or fresh
-    problems = {}
+    problems, outdated = {}, []
     for name, render in PAGES.items():
         path = folder / name
         if not path.exists():
@@ -41,27 +56,27 @@ def page_problems(folder: SafePath, board: Json, empty: Json, fresh: Json) -> di
         wanted = [render(board, status) for status in (before, fresh, None)]
         if shown in wanted or (not before["verified"] and shown == render(empty, before)):
             continue
-        if before["version"] != fresh["version"]:
+        if before["layout"] < LAYOUT:
+            outdated.append(name)
+        elif before["version"] != fresh["version"]:
             problems[name] = (
                 f"{path}: written by t2t-core {before['version']}, says {VERIFICATION}, which may lay it out another way than "
                 f"this {fresh['version']}: whether it was changed since, only that version can tell; {_ANEW}"
             )
         else:
             problems[name] = f"{path}: {_difference(shown, wanted[0])}; changed, or left by a bench that was stopped; {_ANEW}"
-    return problems
+    return problems, outdated
 
 
 def _before(folder: SafePath, fresh: Json) -> Json | None:
     """The last outcome on record, where it can be one: verified as now (perhaps by another version), or not verified."""
     try:
-        record = folders.read_json(folder / VERIFICATION)
+        record = folders.read_record(folder / VERIFICATION, VerificationRecord)
     except T2TError:  # missing or damaged; t2t verify writes it anew
         return None
-    version, problems = record.get("version"), record.get("problems")
-    if not isinstance(version, str) or not _VERSION.fullmatch(version):
-        return None
-    failed = record.get("verified") is False and isinstance(problems, list) and problems and isinstance(problems[0], str)
-    return record if failed or record == {**fresh, "version": version} else None
+    said: Json = schema.plain(record)
+    failed = not record.verified and (record.problems or record.unfinished)
+    return said if failed or said == {**fresh, "version": record.version, "layout": record.layout} else None
 
 
 def _difference(shown: str, wanted: str) -> str:

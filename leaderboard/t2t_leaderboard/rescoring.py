@@ -27,9 +27,8 @@ from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import InstanceSet
 from t2t_core.store import folders, jsonlines, locks
 from t2t_core.store.paths import SafePath
-from t2t_leaderboard import board, report
+from t2t_leaderboard import board, pages
 from t2t_leaderboard.folder import Bench, Row, choose, lines, read_bench
-from t2t_leaderboard.pages import page_problems
 
 MOST = 20  # problems shown of one kind of check
 
@@ -40,7 +39,8 @@ class Verification:
 
     `unfinished`: what a process that works in the folder, or was killed while it did, has not written yet; it shows nothing false
     of the answers. `partial`: rows that were not asked everything, which the board shows as such. `board`: the recomputed
-    leaderboard, where the answers hold; `pages`: those that do not show it.
+    leaderboard, where the answers hold; `pages`: those that do not show it; `outdated`: those of an earlier layout, which were
+    not compared.
     """
 
     problems: Sequence[str]
@@ -50,6 +50,7 @@ class Verification:
     pages: Collection[str] = ()
     unfinished: Sequence[str] = ()
     partial: Sequence[str] = ()
+    outdated: Collection[str] = ()
 
     @property
     def verified(self) -> bool:
@@ -59,17 +60,18 @@ class Verification:
         return {
             "verified": self.verified,
             "version": __version__,
+            "layout": pages.LAYOUT,
             "answers": self.answers,
             "rows": self.rows,
             "problems": list(self.problems),
-            **({"unfinished": list(self.unfinished)} if self.unfinished else {}),
-            **({"partial": list(self.partial)} if self.partial else {}),
+            "unfinished": list(self.unfinished),
+            "partial": list(self.partial),
         }
 
 
-def verify(path: Path | SafePath, pages: bool = True) -> Verification:
+def verify(path: Path | SafePath, with_pages: bool = True) -> Verification:
     """Check a bench folder: its sets, every answer, every verdict, every figure of `leaderboard.json`, and, where all that
-    holds, its `pages` (Markdown and HTML; a missing one shows nothing false and is no problem).
+    holds, its pages (Markdown and HTML; a missing one shows nothing false and is no problem).
 
     T2TError only where the folder cannot be read as a bench at all.
     """
@@ -85,8 +87,10 @@ def verify(path: Path | SafePath, pages: bool = True) -> Verification:
     for problem in _board_problems(bench, made):
         found.late(problem)
     sound = replace(found.verification(len(rows)), board=made)
-    wrong = page_problems(folder, made, board.empty(bench), sound.record()) if pages and sound.verified else {}
-    return replace(sound, problems=[*sound.problems, *wrong.values()], pages=wrong)
+    if not with_pages or not sound.verified:
+        return sound
+    wrong, outdated = pages.page_problems(folder, made, board.empty(bench), sound.record())
+    return replace(sound, problems=list(wrong.values()), pages=wrong, outdated=outdated)
 
 
 @dataclass
@@ -138,7 +142,7 @@ def show(path: Path | SafePath, verification: Verification) -> None:
     A page that was found to show something else is left as it is."""
     folder = SafePath.of(path)
     made = verification.board or board.empty(read_bench(folder))
-    report.write(folder, made, verification.record(), keep=verification.pages)
+    pages.write(folder, made, verification.record(), keep=verification.pages)
 
 
 def few(problems: Iterator[str]) -> Iterator[str]:

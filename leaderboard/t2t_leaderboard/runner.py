@@ -19,10 +19,11 @@ from t2t_core.records import Sampling
 from t2t_core.store import jsonlines, locks
 from t2t_core.store.instance_files import file_set
 from t2t_core.store.paths import SafePath
-from t2t_leaderboard import board, defaults, report, rescoring
-from t2t_leaderboard.folder import MAX_SAMPLES, Bench, Chosen, choose, read_bench
+from t2t_leaderboard import board, defaults, pages, rescoring
+from t2t_leaderboard.folder import Bench, Chosen, choose, read_bench
 from t2t_leaderboard.growth import grow, level, question
 from t2t_leaderboard.planned import Planned, open_row, prepare, refuse_twice, row_folder
+from t2t_leaderboard.schemas import MAX_SAMPLES
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,8 @@ def _write(folder: SafePath, request: Request) -> tuple[dict[str, Any], rescorin
     """The leaderboard of whatever the folder holds, checked, and its pages."""
     made = board.build(read_bench(folder), request.reported)
     board.write(folder, made)
-    verification = rescoring.verify(folder, pages=False)  # they are written next
-    report.write(folder, made, verification.record())
+    verification = rescoring.verify(folder, with_pages=False)  # they are written next
+    pages.write(folder, made, verification.record())
     return made, verification
 
 

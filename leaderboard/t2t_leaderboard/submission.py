@@ -21,24 +21,19 @@ from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS
 from t2t_core.evaluation.evaluate import scored
 from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.tables import tabulate
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
-from t2t_core.store import folders, jsonlines, paths
+from t2t_core.store import folders, jsonlines, paths, schema
 from t2t_core.store.paths import SafePath
 from t2t_leaderboard import board, rescoring
-from t2t_leaderboard.folder import Row, check_settings, choose, read_bench, read_sampling_record, typed
-from t2t_leaderboard.table import tabulate
+from t2t_leaderboard.folder import Row, choose, read_bench, recorded_sampling
+from t2t_leaderboard.schemas import SubmissionRecord
 
 FORMAT = 1
 KIND = "submission"
 METADATA = "metadata.json"
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
-_FIELDS: dict[str, Any] = {
-    **dict.fromkeys(("kind", "name", "date", "policy", "prompts_sha256", "seal"), str),
-    **dict.fromkeys(("sampling", "describe", "settings", "answers", "tables"), dict),
-    "format": int,
-    "sessions": list,
-}
 
 
 @dataclass(frozen=True)
@@ -67,7 +62,12 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
         )
     checked = rescoring.verify(bench_folder)
     if not checked.verified:
-        raise T2TError("the bench folder does not verify", where=str(bench_folder), cause=checked.problems[0], next="t2t verify")
+        raise T2TError(
+            "the bench folder does not verify",
+            where=str(bench_folder),
+            cause=(*checked.problems, *checked.unfinished)[0],
+            next="t2t verify",
+        )
     row = pick(bench.rows(), row_name, bench_folder)
     tables = board.measured(bench, row)["tables"]
     if lacking := [title for title, table in tables.items() if table["incomplete"]]:
@@ -131,9 +131,8 @@ def read(place: Path | SafePath) -> Submission:
     metadata = folders.read_json(path)
     if metadata.get("format") != FORMAT or metadata.get("kind") != KIND:
         raise T2TError(f"not a submission of format {FORMAT}", where=str(path), cause="another version of the suite wrote it")
-    typed(metadata, _FIELDS, path)
+    schema.check(metadata, SubmissionRecord, str(path))
     settings = metadata["settings"]
-    check_settings(settings, path)
     testbed: AnyTestbed = installed().testbeds.make(settings["testbed"])
     instances: list[Any] = []
     for one in settings["sets"]:
@@ -141,7 +140,7 @@ def read(place: Path | SafePath) -> Submission:
         if source is None:
             raise T2TError(f"{ascii(one['name'])} is a set of somebody's own", where=str(path))
         instances += choose(testbed, source, settings["limit"]).instances
-    sampling = read_sampling_record(metadata["sampling"], path)
+    sampling = recorded_sampling(metadata["sampling"], path)
     asked = Evaluation(testbed, instances, settings["samples"], sampling, settings["prompt_format"], settings["seed"])
     return Submission(folder, metadata, asked)
 
@@ -170,10 +169,10 @@ def _shape_problems(submission: Submission) -> Iterator[str]:
     if metadata["seal"] != seal(metadata):
         yield f"{path}: something in it was changed after it was sealed (the model's name, a setting, a count, a figure)"
     answers = folder / ANSWERS
-    if folders.sha256(answers) != metadata["answers"].get("sha256"):
+    if folders.sha256(answers) != metadata["answers"]["sha256"]:
         yield f"{answers}: not the answers that were sealed"
-    if len(submission.evaluation) != metadata["answers"].get("lines"):
-        yield f"{path}: {ascii(metadata['answers'].get('lines'))[:40]} answers claimed, {len(submission.evaluation)} asked"
+    if len(submission.evaluation) != metadata["answers"]["lines"]:
+        yield f"{path}: {metadata['answers']['lines']} answers claimed, {len(submission.evaluation)} asked"
     if submission.evaluation.prompts_sha256() != metadata["prompts_sha256"]:
         yield f"{path}: the prompts are not those that this version asks"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,11 @@ import click
 
 from t2t_core.errors import T2TError
 from t2t_core.loop.sweep import runs_of
+from t2t_core.report import markdown, svg, terminal
 from t2t_core.report.behaviour import MEASURES, arms
 from t2t_core.report.behaviour import analyze as analyze_run
-from t2t_core.report.behaviour_plots import behaviour_plots
-from t2t_core.report.run_plots import run_plots
-from t2t_core.report.summary import markdown, printable
+from t2t_core.report.behaviour_document import behaviour_charts, behaviour_document
+from t2t_core.report.run_document import run_charts
 from t2t_core.store import folders
 
 
@@ -35,51 +34,23 @@ def analyze(places: tuple[Path, ...], as_json: bool, formulas: bool, out: Path |
     results = [analyze_run(folder) for folder in chosen]
     if not any(result["steps"] for result in results):
         raise T2TError("no design step is finished in these runs", where=", ".join(map(str, places)))
-    data = {"measures": described(), "runs": results, "arms": arms(results)}
-    table, explained = printable(_table(results)), _formulas()
-    click.echo(json.dumps(data, indent=2) if as_json else table + (f"\n\n{explained}" if formulas else ""))
+    data: dict[str, Any] = {"measures": described(), "runs": results, "arms": arms(results)}
+    if as_json:
+        click.echo(json.dumps(data, indent=2))
+    else:
+        terminal.show(behaviour_document(results, formulas), terminal.console())
     if out:
         folders.write_json(out / "analysis.json", data)
-        folders.write_atomic(out / "analysis.md", f"{table}\n\n{explained}\n")
-        plots = behaviour_plots(data["arms"])
+        folders.write_atomic(out / "analysis.md", markdown.render(behaviour_document(results, formulas=True)))
+        charts = behaviour_charts(data["arms"])
         for number, folder in enumerate(chosen):
             name = f"{number}_{''.join(c for c in folder.path.resolve().name if c.isalnum())[:60]}"
-            plots |= {f"{name}_{what}": svg for what, svg in run_plots(folder).items()}
-        for name, svg in plots.items():
-            folders.write_atomic(out / f"{name}.svg", svg)
+            charts |= {f"{name}_{what}": chart for what, chart in run_charts(folder).items()}
+        for name, chart in charts.items():
+            folders.write_atomic(out / f"{name}.svg", svg.standalone(chart.svg()))
         click.echo(f"written to {out}", err=as_json)
 
 
 def described() -> list[dict[str, str]]:
     """The measures as data."""
     return [{k: getattr(m, k) for k in ("name", "behaviour", "formula", "inputs", "paper")} for m in MEASURES]
-
-
-def _formulas() -> str:
-    rows = [[m.name, m.behaviour, m.formula, m.inputs, m.paper] for m in MEASURES]
-    return markdown(["number", "behaviour", "formula", "inputs", "the paper saw"], rows)
-
-
-def _table(results: Sequence[Mapping[str, Any]]) -> str:
-    """A row per number beside what the paper saw. Of one run a column per design step and their mean, of several a column per
-    arm: its mean over runs, with an interval."""
-    columns: dict[str, list[str]] = {}
-    if len(results) == 1:
-        for step in results[0]["steps"]:
-            columns[f"after round {step['after_round']}"] = [_number(step[m.name]) for m in MEASURES]
-    for arm in arms(results):
-        runs_said = f", {arm['runs']} runs" if arm["runs"] > 1 else ""
-        columns[f"{arm['arm']}: mean{runs_said}"] = [_interval(arm["mean"][m.name]) for m in MEASURES]
-    rows = [[m.name, m.behaviour, *(c[i] for c in columns.values()), m.paper] for i, m in enumerate(MEASURES)]
-    return markdown(["number", "behaviour", *columns, "the paper saw"], rows)
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
-
-
-def _interval(estimate: Mapping[str, Any] | None) -> str:
-    if estimate is None:
-        return "-"
-    ends = "" if estimate["low"] is None else f" [{estimate['low']:.3f}, {estimate['high']:.3f}]"
-    return _number(estimate["value"]) + ends

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,15 @@ from t2t_core.errors import T2TError
 from t2t_core.hookspecs import Brief
 from t2t_core.loop.design_step import READ, project, projection_record, propose, settled, step_record
 from t2t_core.loop.rounds import Loop
-from t2t_core.report.summary import changed_cells, markdown, printable
+from t2t_core.records import Knob
+from t2t_core.report import terminal
+from t2t_core.report.document import Column, Document, Items, Paragraph, Row, Section, Table
+from t2t_core.report.knobs import knob_figure
+from t2t_core.report.summary import changed_cells
+from t2t_core.report.words import printable, spaced
 from t2t_core.run.progress import Reporter
 from t2t_core.run.round_files import RoundFiles, finished_rounds, open_run
-from t2t_core.store import folders
+from t2t_core.store import folders, schema
 
 
 @click.command()
@@ -39,14 +45,17 @@ def design(
 
     With several designers, runs or rounds this is a board of designers: who would change what, from the same facts.
     """
-    steps = []
+    steps: list[dict[str, Any]] = []
+    knobs: dict[str, Knob] = {}
     for folder in folders:
         for spec in designers or (open_run(folder)[1].designer,):
             loop = _loop(folder, spec, context)
+            knobs |= {knob.name: knob for knob in loop.testbed.knobs(loop.request)}
             for files in _rounds(folder, round_index):
                 steps.append(_step(loop, files, spec, show_context))
                 _write(out, steps[-1])
-    click.echo(_board(steps), err=show_context)  # standard output then has what the designers see and nothing else
+    # Where the context is shown, standard output has what the designers see and nothing else.
+    terminal.show(_board(steps, knobs), terminal.console(error=show_context))
 
 
 def _loop(folder: Path, designer: str, context: str | None) -> Loop:
@@ -80,8 +89,8 @@ def _step(loop: Loop, files: RoundFiles, spec: str, show_context: bool) -> dict[
         "context": loop.experiment.context,
         "previous": brief.previous.to_dict(),
         "prompt": step.proposal.prompt,
-        **step_record(spec, step),
-        "projection": projection_record(projection, note),
+        **schema.plain(step_record(spec, step)),
+        "projection": schema.plain(projection_record(projection, note)),
     }
 
 
@@ -93,19 +102,29 @@ def _write(out: Path | None, step: dict[str, Any]) -> None:
     folders.write_json(out / f"{name[:150]}.json", step)
 
 
-def _board(steps: list[dict[str, Any]]) -> str:
-    """A row per step, and each proposal's knobs per group as data/hole/wait in percent."""
-    groups = list(steps[0]["previous"])
-    rows = []
+def _board(steps: list[dict[str, Any]], knobs: Mapping[str, Knob]) -> Document:
+    """A row per step, then each proposal after Project, a row per knob."""
+    facts, proposed = [], []
+    several = len({step["run"] for step in steps}) > 1
     for step in steps:
-        after = step["projection"]["configuration"]
-        changed = len(changed_cells(step["previous"], after))
-        corrections, tokens = len(step["projection"]["changes"]), step["cost"]["completion_tokens"]
-        knobs = ["/".join(f"{100 * v:.0f}" for v in numbers(after.get(g, {})).values()) for g in groups]
-        head = [step["designer"], Path(step["run"]).name, str(step["round"]), step["outcome"]]
-        rows.append([*head, str(changed), str(corrections), str(tokens), *knobs])
-    knobs_named = "/".join(name.replace("_ratio", "") for name in numbers(next(iter(steps[0]["previous"].values()), {})))
-    table = markdown(["designer", "run", "round", "outcome", "cells changed", "corrections", "tokens", *groups], rows)
-    why = [(s, " ".join(note.split())) for s in steps if s["outcome"] not in READ for note in s["notes"]]
-    notes = [f"{s['designer']} {s['outcome']} after round {s['round']}: {note}" for s, note in why]
-    return printable("\n".join([table, "", f"per group: {knobs_named}, in percent, after Project", *dict.fromkeys(notes)]))
+        before, after = step["previous"], step["projection"]["configuration"]
+        run = f"{Path(step['run']).name} " if several else ""
+        name = f"{step['designer']}, {run}round {step['round']}"
+        counts = (len(changed_cells(before, after)), len(step["projection"]["changes"]), step["cost"]["completion_tokens"])
+        facts.append(Row([name, step["outcome"], *map(str, counts)]))
+        for knob in next(iter(before.values())):
+            values = [
+                knob_figure(knobs.get(knob), row.get(knob), changed=row.get(knob) != before.get(group, {}).get(knob))
+                for group, row in after.items()
+            ]
+            proposed.append(Row([f"{name}: {spaced(knob)}", *values]))
+    columns = [Column("designer", words=True), Column("outcome", words=True)]
+    columns += [Column(name) for name in ("cells changed", "corrections", "tokens")]
+    groups = [Column("after Project", words=True), *(Column(group) for group in steps[0]["previous"])]
+    why = [(s, note) for s in steps if s["outcome"] not in READ for note in s["notes"]]
+    notes = dict.fromkeys(f"{s['designer']} {s['outcome']} after round {s['round']}: {note}" for s, note in why)
+    sections = [
+        Section("Designs", [Table(columns, facts), Items(list(notes))]),
+        Section("Configurations", [Table(groups, proposed), Paragraph("Marked: changed by the design.", "soft")]),
+    ]
+    return Document("Designs", [], sections)

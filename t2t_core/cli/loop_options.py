@@ -12,7 +12,8 @@ from t2t_core.errors import T2TError
 from t2t_core.loop import context
 from t2t_core.plugins import installed
 from t2t_core.registry import Spec
-from t2t_core.report.summary import markdown
+from t2t_core.report import terminal
+from t2t_core.report.document import Column, Row, Table
 from t2t_core.run.experiment import Experiment, read_published, resolve, resolved
 from t2t_core.run.forks import Fork
 from t2t_core.run.round_files import open_run
@@ -81,9 +82,10 @@ def print_dry_run(experiment: Experiment, published: Mapping[str, Any]) -> None:
     ours = resolved(experiment, plugins.testbeds.make(experiment.testbed), experiment.make_trainer(), designer, named)
     rows = []
     for key, value in flat(ours):
-        rows.append([key, str(value), str(theirs.pop(key, NOT_GIVEN))])
-    rows += [[key, "(no such setting here)", str(value)] for key, value in theirs.items()]
-    click.echo(markdown(["setting", "this run", "paper"], rows))
+        rows.append(Row([key, str(value), str(theirs.pop(key, NOT_GIVEN))]))
+    rows += [Row([key, "(no such setting here)", str(value)]) for key, value in theirs.items()]
+    table = Table([Column(name, words=True) for name in ("setting", "this run", "paper")], rows)
+    terminal.print_table(table, terminal.console())
 
 
 def flat(data: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:

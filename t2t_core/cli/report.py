@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from t2t_core.report.page import page
+from t2t_core.report import html
+from t2t_core.report.run_document import page_document
 from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
 
@@ -17,5 +18,5 @@ from t2t_core.store.paths import SafePath
 def report(folder: Path, out: Path | None) -> None:
     """A run as one self-contained HTML page: tables, plots, what each designer saw and said."""
     path = out or SafePath(folder) / "report.html"
-    folders.write_atomic(path, page(folder).encode("utf-8", "backslashreplace"))
+    folders.write_atomic(path, html.render(page_document(folder)))
     click.echo(f"written {path}")

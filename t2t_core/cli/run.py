@@ -10,7 +10,8 @@ import click
 from t2t_core.cli.loop_options import experiment_options, gather, print_dry_run
 from t2t_core.errors import T2TError
 from t2t_core.loop.whole_run import run_experiment
-from t2t_core.report.summary import printable, render
+from t2t_core.report import terminal
+from t2t_core.report.run_document import run_document
 from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter
 from t2t_core.store import folders
@@ -42,4 +43,5 @@ def run(fork_text: str | None, with_control: bool, out: Path | None, dry_run: bo
         raise T2TError("a fork cannot go into the run it starts from", where=str(folder), next="give another --out")
     click.echo(f"run folder {folder} ({'resumed' if (SafePath(folder) / folders.MANIFEST).exists() else 'new'})")
     summary = run_experiment(experiment, folder, Reporter(click.echo), fork, with_control)
-    click.echo("\n" + printable(render(summary)) + f"\nsummary: {folder / 'summary.md'}   page: t2t report {folder}")
+    terminal.show(run_document(folder, summary), terminal.console())
+    click.echo(f"\nsummary: {folder / 'summary.md'}   page: t2t report {folder}")

@@ -9,9 +9,10 @@ import click
 
 from t2t_core.cli.loop_options import experiment_options, gather
 from t2t_core.errors import T2TError
-from t2t_core.loop.sweep import Grid, render
+from t2t_core.loop.sweep import Grid
 from t2t_core.loop.sweep import sweep as sweep_grid
-from t2t_core.report.summary import printable
+from t2t_core.report import terminal
+from t2t_core.report.sweep_document import sweep_document
 from t2t_core.run.progress import Reporter
 
 
@@ -39,7 +40,8 @@ def sweep(designers: str | None, contexts: str | None, seeds: str | None, out: P
     experiment, _ = gather(given)
     chosen = [experiment.seed] if seeds is None else _seeds(seeds)
     grid = Grid(_words(designers) or [experiment.designer], _words(contexts) or [experiment.context], chosen)
-    click.echo(printable("\n" + render(sweep_grid(experiment, grid, out, Reporter(click.echo)))))
+    result = sweep_grid(experiment, grid, out, Reporter(click.echo))
+    terminal.show(sweep_document(result), terminal.console())
 
 
 def _words(text: str | None) -> list[str]:

@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from t2t_core.loop import context
 from t2t_core.records import Projection, Proposal, Response, Round, Scored
 from t2t_core.redaction import without_secrets
 from t2t_core.run.experiment import Experiment
+from t2t_core.run.schemas import Correction, Cost, Design, Projected
 from t2t_core.seeding import key
 
 MAX_TEXT = 2_000_000  # characters kept of a reply
@@ -204,33 +205,32 @@ def project(
         return Projection(previous), f"Project failed, the previous configuration stays: {reason}"
 
 
-def step_record(designer: str, step: Step) -> dict[str, Any]:
-    """`proposal.json`: the reply word for word, what was read from it, what was mended, and what it cost."""
+def step_record(designer: str, step: Step) -> Design:
+    """What `proposal.json` keeps of a step."""
     calls = [response_record(r) for r in step.proposal.responses]
-    return {
-        "designer": designer,
-        "outcome": step.outcome,
-        "parsed": step.proposal.parsed,
-        "summary": step.proposal.summary,
-        "notes": list(step.proposal.notes),
-        "raw": step.proposal.raw,
-        "cost": {
-            "calls": len(calls),
-            "prompt_tokens": sum(c["prompt_tokens"] or 0 for c in calls),
-            "completion_tokens": sum(c["completion_tokens"] or 0 for c in calls),
-            "usd": sum(c["cost_usd"] or 0.0 for c in calls),
-        },
-        "calls": calls,
-    }
+    return Design(
+        designer=designer,
+        outcome=step.outcome,
+        parsed=dict(step.proposal.parsed) if step.proposal.parsed is not None else None,
+        summary=step.proposal.summary,
+        notes=list(step.proposal.notes),
+        raw=step.proposal.raw,
+        cost=Cost(
+            calls=len(calls),
+            prompt_tokens=sum(c["prompt_tokens"] or 0 for c in calls),
+            completion_tokens=sum(c["completion_tokens"] or 0 for c in calls),
+            usd=sum(c["cost_usd"] or 0.0 for c in calls),
+        ),
+        calls=calls,
+    )
 
 
-def projection_record(projection: Projection, note: str | None) -> dict[str, Any]:
-    """`projection.json`: the next configuration and every correction."""
-    changes = [asdict(change) for change in projection.changes]
-    for change in changes:
-        change["proposed"] = _kept(change["proposed"])
-        change["used"] = _kept(change["used"])
-    return {"configuration": projection.configuration.to_dict(), "changes": changes, "note": note}
+def projection_record(projection: Projection, note: str | None) -> Projected:
+    """What `projection.json` keeps of a projection."""
+    changes = [
+        Correction(knob=c.knob, proposed=_kept(c.proposed), used=_kept(c.used), reason=c.reason) for c in projection.changes
+    ]
+    return Projected(configuration=projection.configuration.to_dict(), changes=changes, note=note)
 
 
 def _kept(value: Any) -> Any:

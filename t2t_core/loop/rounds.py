@@ -27,6 +27,7 @@ from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter
 from t2t_core.run.questions import failed, own_set, request, validation
 from t2t_core.run.round_files import KIND, RoundFiles, round_facts
+from t2t_core.run.schemas import Generation, Training
 from t2t_core.seeding import key
 from t2t_core.store import folders, jsonlines
 from t2t_core.store.paths import SafePath
@@ -128,7 +129,7 @@ class Loop:
         if files.index == 0:
             return self.testbed.random_configuration(self.request, key(self.experiment.seed, "configuration") >> 1)
         projected = RoundFiles(self.folder, files.index - 1).read_projection()
-        return self.testbed.read_configuration(projected["configuration"])
+        return self.testbed.read_configuration(projected.configuration)
 
     def _generate(self, files: RoundFiles) -> None:
         configuration = self.testbed.read_configuration(files.read_configuration())
@@ -136,7 +137,7 @@ class Loop:
         instances = self.testbed.generate(configuration, self.request, seed)
         report: Any = getattr(instances, "report", None)
         facts = report.to_dict() if hasattr(report, "to_dict") else {}
-        record = {"seed": seed, "instances": len(instances), "report": facts, "shared": self._shared(instances)}
+        record = Generation(seed=seed, instances=len(instances), report=facts, shared=self._shared(instances))
         folders.write_json(files.generation, record)
         files.write_instances(instances)
         self.reporter.figures(instances=len(instances))
@@ -179,17 +180,17 @@ class Loop:
                 where=self.experiment.trainer,
                 next="t2t_core.testing.check_trainer finds such faults",
             )
-        record = {
-            "checkpoint": files.relative(result.checkpoint),
-            "samples": result.samples,
-            "updates": result.updates,
-            "tokens": result.tokens,
-            "metrics": design_step.plain_json(result.metrics),
-        }
+        record = Training(
+            checkpoint=files.relative(result.checkpoint),
+            samples=result.samples,
+            updates=result.updates,
+            tokens=result.tokens,
+            metrics=design_step.plain_json(result.metrics),
+        )
         folders.sync_folder(files.checkpoint)  # before the file that says it is there
         folders.write_json(files.training, record)
         counts = {"samples": result.samples, "updates": result.updates, "tokens": result.tokens}
-        self.reporter.figures(**{**counts, **record["metrics"]})
+        self.reporter.figures(**{**counts, **record.metrics})
 
     def _validate(self, files: RoundFiles) -> None:
         if not files.validation.exists():
@@ -231,9 +232,9 @@ class Loop:
     def _project(self, files: RoundFiles) -> None:
         previous = self.testbed.read_configuration(files.read_configuration())
         record = files.read_proposal()
-        projection, note = design_step.project(self.testbed, record["parsed"], previous, self.request)
-        if record["outcome"] not in design_step.READ:
-            note = f"designer {record['outcome']}: {note}"
+        projection, note = design_step.project(self.testbed, record.parsed, previous, self.request)
+        if record.outcome not in design_step.READ:
+            note = f"designer {record.outcome}: {note}"
         folders.write_json(files.projection, projection_record(projection, note))
         for change in projection.changes:
             self.reporter.note(f"corrected {change.knob}: {change.reason}"[:200])

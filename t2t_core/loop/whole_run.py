@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from t2t_core.loop.rounds import Loop
-from t2t_core.report.summary import render, summarize
+from t2t_core.report import markdown
+from t2t_core.report.run_document import run_document
+from t2t_core.report.summary import Summary, summarize
 from t2t_core.run.closing_bench import Arm, bench, evaluation_sets
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.forks import Fork
@@ -27,7 +28,7 @@ def run_experiment(
     fork: Fork | None = None,
     with_control: bool = False,
     measured: Sequence[str] = ("base", "designed"),
-) -> dict[str, Any]:
+) -> Summary:
     """Do or go on with a run; the summary, which is also in `summary.json` and `summary.md`.
 
     Args:
@@ -57,7 +58,8 @@ def run_experiment(
                 bench(experiment, loop.testbed, folder / "bench", arms, reporter)
         summary = summarize(folder)
         folders.write_json(folder / "summary.json", summary)
-        folders.write_atomic(folder / "summary.md", render(summary).encode("utf-8", "backslashreplace"))
+        document = run_document(folder, summary)
+        folders.write_atomic(folder / "summary.md", markdown.render(document))
         return summary
 
 

@@ -258,12 +258,12 @@ def analyze(folder: Path | SafePath) -> dict[str, Any]:
     """Every measure of every design step of a run: {"run", "designer", "context", "steps": [{"after_round", "outcome",
     measure: value or None}], "mean"}. Steps whose designer failed count: their configuration stayed."""
     _, experiment = open_run(folder)
-    steps = []
+    steps: list[dict[str, Any]] = []
     for files in finished_rounds(folder):
         if files.projection.exists():
             edit = read_edit(files)
             values = {m.name: m.value(edit) for m in MEASURES}
-            steps.append({"after_round": files.index, "outcome": files.read_proposal()["outcome"], **values})
+            steps.append({"after_round": files.index, "outcome": files.read_proposal().outcome, **values})
     means = {m.name: _mean([step[m.name] for step in steps]) for m in MEASURES}
     named = {"run": str(folder), "designer": experiment.designer, "context": experiment.context}
     return {**named, "steps": steps, "mean": means}
@@ -297,7 +297,7 @@ def read_edit(files: RoundFiles) -> Edit:
     """The design step after a finished round."""
     facts = round_facts(files)
     start = RoundFiles(files.run, 0).read_configuration()
-    after = files.read_projection()["configuration"]
+    after = files.read_projection().configuration
     groups = list(facts.configuration)
     counts = [facts.breakdown["groups"].get(g, {"answers": 0, "valid": 0}) for g in groups]
     valid = [c["valid"] / c["answers"] if c["answers"] else np.nan for c in counts]

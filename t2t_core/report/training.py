@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from t2t_core.run.round_files import RoundFiles
@@ -20,32 +21,25 @@ def updates(files: RoundFiles) -> list[Mapping[str, Any]]:
     return list({line["update"]: line for line in lines if _is_number(line.get("update"))}.values())
 
 
-def training_summary(rounds: Sequence[RoundFiles]) -> Iterator[dict[str, Any]]:
-    """Of every round that was trained: {"round", "updates", "figures": {name: [at its beginning, at its end]}}."""
+@dataclass(frozen=True)
+class TrainingSummary:
+    """A round that was trained: how many updates, and every figure as the means of its first and of its last fifth of updates."""
+
+    round: int
+    updates: int
+    figures: Mapping[str, Sequence[float]]
+
+
+def training_summary(rounds: Sequence[RoundFiles]) -> Iterator[TrainingSummary]:
+    """Of every round that was trained."""
     for files in rounds:
         done = updates(files)
         part = max(1, round(END * len(done)))
         names = dict.fromkeys(name for line in done for name in line if name not in _COUNTERS)
         ends = {name: [_mean(lines, name) for lines in (done[:part], done[-part:])] for name in names}
-        figures = {name: pair for name, pair in ends.items() if None not in pair}
+        figures = {name: [end for end in pair if end is not None] for name, pair in ends.items() if None not in pair}
         if figures:
-            yield {"round": files.index, "updates": len(done), "figures": figures}
-
-
-def training_rows(arms: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows: a row per figure, a column per arm and round (round 0 is shared: once)."""
-    columns = {
-        f"{arm} round {one['round']}": one["figures"]
-        for number, (arm, rounds) in enumerate(arms.items())
-        for one in rounds
-        if not number or one["round"]
-    }
-    names = dict.fromkeys(name for figures in columns.values() for name in figures)
-    return ["figure", *columns], [[name, *(_shown(f.get(name)) for f in columns.values())] for name in names]
-
-
-def _shown(pair: Sequence[float] | None) -> str:
-    return "-" if pair is None else f"{pair[0]:.4g} -> {pair[1]:.4g}"
+            yield TrainingSummary(files.index, len(done), figures)
 
 
 def _mean(lines: Sequence[Mapping[str, Any]], name: str) -> float | None:

@@ -10,22 +10,21 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import NoneType
-from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS
 from t2t_core.evaluation.evaluate import evaluate, scored
 from t2t_core.evaluation.questions import Evaluation
-from t2t_core.evaluation.stats import Rate, paired_difference, stratified
+from t2t_core.evaluation.stats import paired_difference, stratified
+from t2t_core.evaluation.tables import Tally, together, value
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import InstanceSet, Scored
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.progress import Reporter
 from t2t_core.run.questions import limited, own_set, prompt_format
-from t2t_core.run.round_files import Types, checked
+from t2t_core.run.schemas import ArmRow, BenchSet, BenchTable, DifferenceRow, RateRow
 from t2t_core.seeding import key
-from t2t_core.store import folders
+from t2t_core.store import folders, schema
 from t2t_core.store.paths import SafePath
 
 Values = dict[str, dict[str, dict[str, float]]]  # metric -> column -> instance id -> value
@@ -33,11 +32,11 @@ Values = dict[str, dict[str, dict[str, float]]]  # metric -> column -> instance 
 
 @dataclass(frozen=True)
 class Measured:
-    """An arm's answers to one set: its rate metrics per instance, and the mean of every other metric over the answers that
-    have it (None where none has)."""
+    """An arm's answers to one set: what they add up to by column, and every rate that is known of all instances, instance by
+    instance."""
 
+    tallies: Mapping[str, Tally]
     rates: Values
-    means: Mapping[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -48,16 +47,22 @@ class Arm:
     checkpoint: Path | None
 
 
-def bench(
-    experiment: Experiment, testbed: AnyTestbed, folder: SafePath, arms: Sequence[Arm], reporter: Reporter
-) -> dict[str, Any]:
-    """Evaluate the arms on the sets that `[evaluation]` selects; the result is `bench/table.json`, a pure function of the
-    answers: {"sets": [{"name", "sha256", "instances", "rows": [...], "differences": [...]}]}, rates as shares."""
+def bench(experiment: Experiment, testbed: AnyTestbed, folder: SafePath, arms: Sequence[Arm], reporter: Reporter) -> BenchTable:
+    """Evaluate the arms on the sets that `[evaluation]` selects; the result is also in `bench/table.json`, a pure function of
+    the answers."""
     sets = []
     for chosen, evaluation in evaluations(experiment, testbed):
         found = _measure(experiment, evaluation, folder, chosen.name, arms, reporter)
-        sets.append({"name": chosen.name, "sha256": chosen.sha256, "instances": len(evaluation), **_table(found)})
-    table = {"sets": sets}
+        sets.append(
+            BenchSet(
+                name=chosen.name,
+                sha256=chosen.sha256,
+                instances=len(evaluation),
+                rows=_rows(found),
+                differences=list(_differences(found)),
+            )
+        )
+    table = BenchTable(sets=sets)
     folders.write_json(folder / "table.json", table)
     return table
 
@@ -82,9 +87,6 @@ def evaluation_sets(experiment: Experiment, testbed: AnyTestbed) -> list[Instanc
     if unknown:
         known = ", ".join(["limit", "instances", *options])
         raise T2TError(f"there is no setting {ascii(unknown)[:60]}", where="[evaluation]", cause=f"known: {known}")
-    limit = experiment.evaluation.get("limit", 0)
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
-        raise T2TError(f"limit must be a whole number, not {ascii(limit)[:60]}", where="[evaluation]")
     names: Sequence[str] = testbed.set_names({n: o.parse(str(settings.get(n, o.default))) for n, o in options.items()})
     own = own_set(experiment, testbed)
     return [*(testbed.load_set(name) for name in names), *([own] if own else [])]
@@ -126,67 +128,55 @@ def _answered(evaluation: Evaluation, path: SafePath) -> bool:
 
 
 def measure(testbed: AnyTestbed, answers: Iterable[Scored]) -> Measured:
-    """The testbed's metrics of these answers; in a rate, an answer that never came counts 0."""
+    """The testbed's metrics of these answers, one to an instance; in a rate, an answer that never came counts 0."""
+    tallies: dict[str, Tally] = {}
     rates: Values = {m.name: {} for m in testbed.metrics if m.kind == "rate"}
-    others: dict[str, list[float]] = {m.name: [] for m in testbed.metrics if m.kind != "rate"}
     for answer in answers:
         column = testbed.place(answer.instance).column
-        for metric in testbed.metrics:
-            value = None if answer.response.error else metric.value(answer.verdict, answer.response)
-            if metric.kind == "rate":
-                rates[metric.name].setdefault(column, {})[answer.instance.id] = float(value or 0.0)
-            elif value is not None:
-                others[metric.name].append(float(value))
-    return Measured(rates, {name: sum(values) / len(values) if values else None for name, values in others.items()})
+        tallies.setdefault(column, Tally(testbed.metrics, 1)).add([answer])
+        for metric in (m for m in testbed.metrics if m.name in rates):
+            share = value(metric, [answer])
+            if share is None:
+                del rates[metric.name]
+            else:
+                rates[metric.name].setdefault(column, {})[answer.instance.id] = share
+    return Measured(tallies, rates)
 
 
-def _table(found: Mapping[str, Measured]) -> dict[str, Any]:
-    rows = [
-        {"arm": arm, "rates": {metric: _rate(columns) for metric, columns in m.rates.items()}, "means": m.means}
+def _rows(found: Mapping[str, Measured]) -> list[ArmRow]:
+    return [
+        ArmRow(arm=arm, rates={name: _rate(name, m) for name in _rate_names(m)}, means=dict(together(m.tallies.values())))
         for arm, m in found.items()
     ]
-    pairs = [(a, b) for a, b in (("designed", "base"), ("designed", "control"), ("control", "base")) if {a, b} <= set(found)]
-    differences = []
-    for one, other in pairs:
-        for metric, columns in found[one].rates.items():
-            theirs = found[other].rates[metric]
-            strata = [[v - theirs[c][i] for i, v in by_id.items()] for c, by_id in columns.items()]
-            differences.append({"arms": [one, other], "metric": metric, **asdict(paired_difference(strata))})
-    return {"rows": rows, "differences": differences}
 
 
-def _rate(columns: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
-    strata = {}
-    for column, by_id in columns.items():
-        strata[column] = Rate()
-        for value in by_id.values():
-            strata[column].add(value)
-    return {**asdict(stratified(list(strata.values()))), "columns": {c: r.share for c, r in strata.items()}}
+def _rate_names(measured: Measured) -> list[str]:
+    return [name for tally in list(measured.tallies.values())[:1] for name in tally.rates]
 
 
-def read_table(path: SafePath) -> dict[str, Any]:
+def _rate(name: str, measured: Measured) -> RateRow:
+    if name not in measured.rates:  # e.g. valid answers to instances without a stored optimum: any figure would be a guess
+        return RateRow(value=None, low=None, high=None, columns=dict.fromkeys(measured.tallies))
+    columns = {column: tally.rates[name] for column, tally in measured.tallies.items()}
+    total = stratified(list(columns.values()))
+    shares = {column: rate.share for column, rate in columns.items()}
+    return RateRow(value=total.value, low=total.low, high=total.high, columns=shares)
+
+
+def _differences(found: Mapping[str, Measured]) -> Iterator[DifferenceRow]:
+    for one, other in (("designed", "base"), ("designed", "control"), ("control", "base")):
+        if {one, other} <= set(found):
+            for metric, columns in found[one].rates.items():
+                theirs = found[other].rates.get(metric)
+                if theirs is not None:
+                    strata = [[v - theirs[c][i] for i, v in by_id.items()] for c, by_id in columns.items()]
+                    yield DifferenceRow(arms=[one, other], metric=metric, **asdict(paired_difference(strata)))
+
+
+def read_table(path: SafePath) -> BenchTable:
     """`bench/table.json`, checked: a run folder may come from a stranger."""
-    table = checked(folders.read_json(path), {"sets": (list,)}, path)
-    for one in table["sets"]:
-        checked(one, {"name": (str,), "instances": (int,), "rows": (list,), "differences": (list,)}, path)
-        metrics: set[str] | None = None
-        for row in one["rows"]:
-            rates = checked(row, {"arm": (str,), "rates": (dict,), "means": (dict,)}, path)["rates"]
-            checked(row["means"], dict.fromkeys(row["means"], (int, float, NoneType)), path)
-            for rate in rates.values():
-                checked(rate, dict.fromkeys(("value", "low", "high"), (int, float)), path)
-            if metrics not in (None, {*rates, *row["means"]}):
-                raise T2TError("the rows have different metrics", where=str(path), cause="the file was edited by hand")
-            metrics = {*rates, *row["means"]}
-        for difference in one["differences"]:
-            _check_difference(difference, path)
+    table = folders.read_record(path, BenchTable)
+    for one in table.sets:
+        if len({(*row.rates, *row.means) for row in one.rows}) > 1:
+            raise T2TError("the rows have different metrics", where=str(path), cause=schema.EDITED)
     return table
-
-
-def _check_difference(difference: Any, path: SafePath) -> None:
-    wanted: Types = {"metric": (str,), "test": (str,), "p": (int, float), "arms": (list,)}
-    checked(difference, wanted, path, ("value", "low", "high"))
-    numbers = [difference[name] for name in ("value", "low", "high")]
-    names = difference["arms"]
-    if len(names) != 2 or not all(isinstance(n, str) for n in names) or not all(type(n) in (int, float) for n in numbers):
-        raise T2TError("a difference is not what was written", where=str(path), cause="the file was edited by hand")

@@ -21,7 +21,9 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Required, TypedDict
+
+from msgspec import Meta
 
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed
@@ -29,13 +31,41 @@ from t2t_core.plugins import installed
 from t2t_core.records import Sampling
 from t2t_core.registry import Spec
 from t2t_core.settings import refuse_secrets
-from t2t_core.store import folders
+from t2t_core.store import folders, schema
+from t2t_core.store.schema import Amount, Count
 
 _MAX_FILE = 1 << 20
 _MAX_DEPTH = 6  # of a configuration's tables
-_TABLES = ("generation", "training", "validation", "evaluation")
-_VALIDATION = {"set": str, "limit": int, "prompt_format": str, "temperature": float, "max_tokens": int}
-_LEAST = {"limit": 0, "temperature": 0, "max_tokens": 1}  # of the numbers under [validation]
+_AtLeast1 = Annotated[int, Meta(ge=1)]
+
+
+class Validation(TypedDict, total=False):
+    """What may stand under [validation]."""
+
+    set: str
+    limit: Count
+    prompt_format: str
+    temperature: Amount
+    max_tokens: _AtLeast1
+
+
+class Generation(TypedDict):
+    """What must stand under [generation]; the rest of it goes to the testbed."""
+
+    samples: _AtLeast1
+
+
+class Evaluation(TypedDict, total=False):
+    """What may stand under [evaluation] beside the testbed's options."""
+
+    limit: Count
+    instances: str
+
+
+class _Tables(TypedDict, total=False):
+    generation: Required[Generation]
+    validation: Validation
+    evaluation: Evaluation
 
 
 @dataclass(frozen=True)
@@ -48,9 +78,9 @@ class Experiment:
     trainer: str = "none"
     designer: str = "fixed"
     context: str = "V6"
-    rounds: int = 3
+    rounds: Annotated[int, Meta(ge=1, le=10_000)] = 3
     seed: int = 0
-    design_seconds: float = 3600.0
+    design_seconds: Annotated[float, Meta(gt=0)] = 3600.0
     generation: Mapping[str, Any] = field(default_factory=dict)
     training: Mapping[str, Any] = field(default_factory=dict)
     validation: Mapping[str, Any] = field(default_factory=dict)
@@ -62,41 +92,28 @@ class Experiment:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], where: str = "configuration") -> Experiment:
         """Check names and types; T2TError for an unknown, missing or nonsensical value, with the nearest name."""
-        known = {f.name: f for f in fields(cls)}
         _refuse_odd(data, where)
         specs = {name: vars(Spec.parse(str(data[name]))) for name in ("testbed", "policy", "trainer", "designer") if name in data}
         refuse_secrets({**data, **specs}, where)
-        _refuse_unknown(data, list(known), where)
+        _refuse_unknown(data, [f.name for f in fields(cls)], where)
         for name in ("testbed", "policy"):
             if not data.get(name):
                 raise T2TError(f"the configuration names no {name}", where=where, next=f'add {name} = "..."')
-        checked = {name: _checked(name, value, where) for name, value in data.items()}
-        _refuse_unknown(checked.get("validation", {}), list(_VALIDATION), f"{where}, [validation]")
-        for name, value in checked.get("validation", {}).items():
-            _typed(f"validation.{name}", value, _VALIDATION[name], where)
-        made = cls(**checked)
-        if not 1 <= made.rounds <= 10_000:
-            raise T2TError(f"rounds must lie in 1..10000, not {made.rounds}", where=where)
+        made = schema.check(data, cls, where, cause="")
+        _refuse_unknown(made.validation, list(Validation.__annotations__), f"{where}, [validation]")
+        schema.check(data, _Tables, where, cause="")
         if made.checkpoint and "{checkpoint}" not in made.policy:
             raise T2TError(
                 "the policy would never use the checkpoint that is trained",
                 where=f"{where}, policy {ascii(made.policy)[:80]}",
                 next='write {checkpoint} into it, for example policy = "hf:{checkpoint}", or set checkpoint = ""',
             )
-        if made.samples < 1:
-            raise T2TError("a round needs at least one sample", where=f"{where}, generation.samples")
-        if not 0 < made.design_seconds < float("inf"):
-            raise T2TError(f"design_seconds must be above zero, not {made.design_seconds:g}", where=where)
-        for name, least in _LEAST.items():
-            value = made.validation.get(name, least)
-            if not least <= value < float("inf"):
-                raise T2TError(f"validation.{name} must be at least {least}, not {value}", where=where)
         return made
 
     @property
     def samples(self) -> int:
         """Instances generated per round."""
-        samples: int = _typed("generation.samples", self.generation.get("samples", 0), int, "configuration")
+        samples: int = self.generation.get("samples", 0)
         return samples
 
     @property
@@ -239,21 +256,3 @@ def _refuse_unknown(data: Mapping[str, Any], known: Sequence[str], where: str) -
             near = difflib.get_close_matches(name, known, n=1)
             cause = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
             raise T2TError(f"there is no setting {ascii(name)[:60]}", where=where, cause=cause)
-
-
-def _checked(name: str, value: Any, where: str) -> Any:
-    if name in _TABLES:
-        return dict(_typed(name, value, dict, where))
-    wanted = int if name in ("rounds", "seed") else float if name == "design_seconds" else str
-    return _typed(name, value, wanted, where)
-
-
-def _typed(name: str, value: Any, wanted: type, where: str) -> Any:
-    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, wanted) or isinstance(value, bool):
-        raise T2TError(f"{name} must be {_KINDS[wanted]}, not {ascii(value)[:60]}", where=where)
-    return value
-
-
-_KINDS = {str: "a text", int: "a whole number", float: "a number", dict: "a table"}

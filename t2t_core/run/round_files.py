@@ -9,10 +9,9 @@ A stage is finished when its last file is there, and every file is there whole o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import NoneType
 from typing import Any
 
 from t2t_core.cells import CELLS, numbers
@@ -20,12 +19,12 @@ from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import Round
 from t2t_core.run.experiment import Experiment
-from t2t_core.store import folders, jsonlines
+from t2t_core.run.schemas import Breakdown, Configuration, Design, Generation, Projected, Training
+from t2t_core.store import folders, jsonlines, schema
 from t2t_core.store.instance_files import read_instances
 from t2t_core.store.paths import SafePath
 
 KIND = "closed loop"
-Types = Mapping[str, tuple[type, ...]]
 CONTEXT, PROPOSAL, PROJECTION = DESIGN_FILES = ("context.md", "proposal.json", "projection.json")
 
 
@@ -107,7 +106,7 @@ class RoundFiles:
 
     def trained_checkpoint(self) -> Path | None:
         """The checkpoint after this round's training; None where the policy has none. T2TError for a path that leaves the run."""
-        text = self.read_training()["checkpoint"]
+        text = self.read_training().checkpoint
         if text is None:
             return None
         if Path(text).is_absolute():
@@ -119,45 +118,28 @@ class RoundFiles:
 
     # --- what a stranger may have written: checked where it is read
 
-    def read_configuration(self) -> dict[str, dict[str, Any]]:
-        return checked_configuration(folders.read_json(self.configuration), self.configuration)
+    def read_configuration(self) -> Configuration:
+        return read_configuration(folders.read_json(self.configuration), self.configuration)
 
-    def read_training(self) -> dict[str, Any]:
-        wanted = {"checkpoint": (str, NoneType), "samples": (int,), "updates": (int,), "tokens": (int,)}
-        return checked(folders.read_json(self.training), wanted, self.training)
+    def read_generation(self) -> Generation:
+        return folders.read_record(self.generation, Generation)
+
+    def read_training(self) -> Training:
+        return folders.read_record(self.training, Training)
 
     def read_breakdown(self) -> dict[str, Any]:
-        breakdown = checked(folders.read_json(self.breakdown), {"groups": (dict,)}, self.breakdown)
-        for counts in breakdown["groups"].values():
-            checked(counts, dict.fromkeys(("answers", "valid", "optimal"), (int,)), self.breakdown)
+        """The whole breakdown, in the testbed's own terms beside those that every testbed has."""
+        breakdown = folders.read_json(self.breakdown)
+        schema.check(breakdown, Breakdown, str(self.breakdown))
         return breakdown
 
-    def read_proposal(self) -> dict[str, Any]:
-        wanted: Types = {"designer": (str,), "outcome": (str,), "parsed": (dict, NoneType), "summary": (str, NoneType)}
-        wanted = {**wanted, "notes": (list,), "raw": (str,), "cost": (dict,)}
-        record = checked(folders.read_json(self.proposal), wanted, self.proposal)
-        counted: Types = dict.fromkeys(("calls", "prompt_tokens", "completion_tokens"), (int,))
-        checked(record["cost"], {**counted, "usd": (int, float)}, self.proposal)
-        return record
+    def read_proposal(self) -> Design:
+        return folders.read_record(self.proposal, Design)
 
-    def read_projection(self) -> dict[str, Any]:
-        wanted = {"configuration": (dict,), "changes": (list,), "note": (str, NoneType)}
-        record = checked(folders.read_json(self.projection), wanted, self.projection)
-        checked_configuration(record["configuration"], self.projection)
-        for change in record["changes"]:
-            checked(change, {"knob": (str,), "reason": (str,)}, self.projection, ("proposed", "used"))
-        return record
-
-    def instances_drawn(self) -> int:
-        count: int = checked(folders.read_json(self.generation), {"instances": (int,)}, self.generation)["instances"]
-        return count
-
-    def shared(self) -> dict[str, dict[str, int]]:
-        """By set, what the round's instances share with it; nothing where the testbed, or an earlier version, did not count."""
-        found = checked({"shared": {}, **folders.read_json(self.generation)}, {"shared": (dict,)}, self.generation)["shared"]
-        for counts in found.values():
-            checked(counts, dict.fromkeys(counts if isinstance(counts, dict) else ("counts",), (int,)), self.generation)
-        return dict(found)
+    def read_projection(self) -> Projected:
+        projected = folders.read_record(self.projection, Projected)
+        read_configuration(projected.configuration, self.projection)
+        return projected
 
     def relative(self, checkpoint: Path | None) -> str | None:
         """A checkpoint as it is recorded: relative to the run where it lies inside, so that the folder can be moved."""
@@ -187,40 +169,14 @@ def finished_rounds(folder: Path | SafePath) -> Iterator[RoundFiles]:
 def round_facts(files: RoundFiles) -> Round:
     """A finished round as facts; its summary is what its designer said when it chose this round's configuration."""
     before = RoundFiles(files.run, files.index - 1)
-    summary = before.read_proposal()["summary"] if files.index and before.proposal.exists() else None
-    training = files.read_training().get("metrics", {})
-    return Round(files.index, files.read_configuration(), files.read_breakdown(), summary, training)
+    summary = before.read_proposal().summary if files.index and before.proposal.exists() else None
+    return Round(files.index, files.read_configuration(), files.read_breakdown(), summary, files.read_training().metrics)
 
 
-def checked(data: Any, wanted: Types, path: SafePath, present: Sequence[str] = ()) -> dict[str, Any]:
-    """`data` where it is an object whose fields have those types; T2TError otherwise. Numbers must not be negative."""
-    for name in (*wanted, *present):
-        fields = data if isinstance(data, dict) else {}
-        value, types = fields.get(name), wanted.get(name, (object,))
-        boolean = isinstance(value, bool) and bool not in types and object not in types
-        negative = isinstance(value, (int, float)) and value < 0
-        if name not in fields or not isinstance(value, types) or boolean or (negative and name in wanted):
-            raise T2TError(f"{name!r} is missing or not what was written", where=str(path), cause="the file was edited by hand")
-    found: dict[str, Any] = data
-    return found
-
-
-def checked_configuration(data: Any, path: SafePath) -> dict[str, dict[str, Any]]:
-    """A configuration's JSON as every reader here expects it: group -> knob -> number, the same knobs in every group, and
-    perhaps joint cells, each an object of numbers (`t2t_core.cells.numbers` leaves them out)."""
-    groups = list(data.values()) if isinstance(data, dict) else []
-    objects = all(isinstance(group, dict) for group in groups)
-    knobs = [numbers(group) for group in groups] if objects else []
-    cells = [cell for group in groups for cell in _listed(group.get(CELLS, []))] if objects else []
-    if not knobs or not knobs[0] or any(list(k) != list(knobs[0]) for k in knobs) or not all(map(_numeric, [*knobs, *cells])):
-        raise T2TError("this is no configuration", where=str(path), cause="the file was edited by hand")
-    found: dict[str, dict[str, Any]] = data
-    return found
-
-
-def _listed(cells: Any) -> list[Any]:
-    return cells if isinstance(cells, list) else [None]
-
-
-def _numeric(values: Any) -> bool:
-    return isinstance(values, dict) and all(isinstance(v, int | float) and not isinstance(v, bool) for v in values.values())
+def read_configuration(data: Any, path: SafePath) -> Configuration:
+    """A configuration's JSON as every reader here expects it: the same knobs, at least one, in every group, at least one."""
+    configuration = schema.check(data, Configuration, str(path))
+    knobs = [list(group) for group in configuration.values()]
+    if not knobs or not knobs[0] or any(names != knobs[0] for names in knobs):
+        raise T2TError("this is no configuration: its groups have different knobs, or none", where=str(path), cause=schema.EDITED)
+    return configuration

@@ -17,16 +17,20 @@ import stat
 import subprocess
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, TypeVar
+
+from msgspec import Meta
 
 from t2t_core._version import __version__
 from t2t_core.errors import T2TError
-from t2t_core.store import fresh, jsonlines, locks, paths
+from t2t_core.store import fresh, jsonlines, locks, paths, schema
 from t2t_core.store.paths import SafePath, unreadable, unwritable
 
+T = TypeVar("T")
 FORMAT = 1  # of run folders; raised when a reader of today could not read tomorrow's
 MANIFEST = "run.json"
 _PIECE = 1 << 20  # bytes read at a time
@@ -147,8 +151,8 @@ def sync_folder(folder: SafePath) -> None:
 
 
 def write_json(path: Path | SafePath, value: Any) -> None:
-    """Write a JSON document to read and to diff: two spaces, ASCII, a newline at the end."""
-    write_atomic(path, document(value))
+    """Write a JSON document, or a record, to read and to diff: two spaces, ASCII, a newline at the end."""
+    write_atomic(path, document(schema.plain(value)))
 
 
 def document(value: Any) -> str:
@@ -188,6 +192,11 @@ def read_json(path: Path | SafePath) -> dict[str, Any]:
     return value
 
 
+def read_record(path: Path | SafePath, kind: type[T]) -> T:
+    """Read a JSON object of that type; T2TError says what is wrong with it, and where."""
+    return schema.check(read_json(path), kind, str(path))
+
+
 def sha256(path: Path | SafePath) -> str:
     """The hash of a file's bytes, in hexadecimal; T2TError where it cannot be read."""
     try:
@@ -198,6 +207,16 @@ def sha256(path: Path | SafePath) -> str:
 
 
 # --- what the folder holds
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """`run.json`: what the folder holds, and the versions and machines of each session that worked in it."""
+
+    format: int
+    kind: str
+    settings: dict[str, Any]
+    sessions: Annotated[list[dict[str, Any]], Meta(min_length=1)]
 
 
 def open_manifest(
@@ -266,11 +285,7 @@ def read_manifest(folder: Path | SafePath, kind: str) -> dict[str, Any]:
         )
     if manifest.get("kind") != kind:
         raise T2TError(f"the folder holds a {ascii(manifest.get('kind'))[:40]}, not a {kind}", where=str(path))
-    sessions = manifest.get("sessions")
-    if not isinstance(manifest.get("settings"), dict) or not (
-        isinstance(sessions, list) and sessions and all(isinstance(s, dict) for s in sessions)
-    ):
-        raise T2TError("the manifest lacks its settings or its sessions", where=str(path), cause="it was edited by hand")
+    schema.check(manifest, Manifest, str(path))
     return manifest
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from t2t_core.report.behaviour import MEASURES, Edit, arms, named_groups
-from t2t_core.report.behaviour_plots import behaviour_plots
-from t2t_core.report.plots import lines
+from t2t_core.report.behaviour_document import behaviour_charts
 
 GROUPS = ("3", "4", "5", "6")
 
@@ -88,10 +87,10 @@ def test_runs_of_one_designer_and_context_are_averaged_with_an_interval_over_run
     estimate = found[0]["mean"]["cells_rewritten"]
     assert estimate["value"] == 0.75 and estimate["high"] - 0.75 == pytest.approx(12.706 * 0.25, rel=1e-3)
     assert found[0]["values"]["groups_kept"] == [0.0, 1.0, 1.0] and found[1]["mean"]["groups_kept"] is None
-    plots = behaviour_plots(found)
-    assert len(plots) == 5 == len({m.behaviour for m in MEASURES})
-    svg = plots["behaviour_edit_granularity"]
-    assert svg.count("<circle") == 3 * 3 and "cells_rewritten" in svg and "rule, V6" in svg
+    charts = behaviour_charts(found)
+    assert len(charts) == 5 == len({m.behaviour for m in MEASURES})
+    svg = charts["behaviour_edit_granularity"].svg()
+    assert svg.count("<circle") == 3 * 3 + 2 and "cells rewritten" in svg and "rule, V6" in svg  # two of them in the legend
 
 
 def test_the_summarys_sizes_are_set_against_the_breakdowns() -> None:
@@ -108,11 +107,6 @@ def test_nothing_answered_gives_no_number_instead_of_a_wrong_one() -> None:
     values = [m.value(step) for m in MEASURES]
     assert measure("share_near_boundary", step) is None and measure("share_to_informative", step) is None
     assert all(v is None or np.isfinite(v) for v in values)
-
-
-def test_a_plot_is_svg_without_script_and_shows_gaps() -> None:
-    svg = lines("<b>", ["3", "<i>"], {"a&b": [0.5, None], "c": [1.0, 0.0]})
-    assert svg.startswith("<svg") and "<b>" not in svg and svg.count("<polyline") == 2 and svg.count("<circle") == 3
 
 
 def test_the_documentation_has_every_number_and_its_formula() -> None:

@@ -198,8 +198,8 @@ MAY_OPEN = {
     "t2t_core/testing/parts.py": "looks at what a plugin under test left in a folder of the test's own",
     "envs/t2t_envs/frozen_lake/sets/__init__.py": "a resource of the package",
     "envs/t2t_envs/frozen_lake/generation/forms.py": "a resource of the package",
-    "leaderboard/t2t_leaderboard/html.py": "a resource of the package",
     "envs/t2t_envs/frozen_lake/reported.py": "a resource of the package",
+    "t2t_core/report/svg.py": "a resource of the package",
     "plugins/t2t_plugins/trainers/common.py": "looks for the states that transformers left, in a folder that was checked",
 }
 

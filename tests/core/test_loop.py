@@ -25,7 +25,7 @@ from t2t_core.run.experiment import Experiment
 from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter
 from t2t_core.seeding import Stream
-from t2t_core.store import locks
+from t2t_core.store import locks, schema
 
 pytestmark = pytest.mark.usefixtures("lake_plugins")
 EXPERIMENT = Experiment.from_dict(
@@ -153,7 +153,7 @@ def test_no_key_is_written_wherever_a_designer_puts_it(tmp_path: Path, monkeypat
 
     with_designer(blurts)
     summary = run_experiment(replace(EXPERIMENT, designer="unfair"), tmp_path, Reporter())
-    assert "[SOME_API_KEY]" in json.dumps(summary)
+    assert "[SOME_API_KEY]" in json.dumps(schema.plain(summary))
     assert not [p for p in tmp_path.rglob("*") if p.is_file() and key.encode() in p.read_bytes()]
 
 
@@ -323,13 +323,13 @@ def test_the_summary_compares_the_arms_at_equal_budgets(tmp_path: Path) -> None:
     installed().trainers.add("counting", lambda argument, settings: Counting(calls))
     experiment = replace(EXPERIMENT, trainer="counting", evaluation={"agents": "2,3", "limit": 4})
     summary = run_experiment(experiment, tmp_path / "run", Reporter(), with_control=True)
-    assert [r["round"] for r in summary["rounds"]] == [0, 1, 2]
-    assert summary["unequal"] == [] and set(summary["budgets"]) == {"designed", "control"}
-    assert summary["budgets"]["designed"]["samples"] == 60
-    tables = summary["bench"]["sets"]
-    assert [t["instances"] for t in tables] == [8, 8]
-    assert [row["arm"] for row in tables[0]["rows"]] == ["base", "designed", "control"]
-    assert {tuple(d["arms"]) for d in tables[0]["differences"]} == {
+    assert [r.round for r in summary.rounds] == [0, 1, 2]
+    assert summary.unequal == [] and set(summary.budgets) == {"designed", "control"}
+    assert summary.budgets["designed"].samples == 60
+    tables = summary.bench.sets
+    assert [t.instances for t in tables] == [8, 8]
+    assert [row.arm for row in tables[0].rows] == ["base", "designed", "control"]
+    assert {tuple(d.arms) for d in tables[0].differences} == {
         ("designed", "base"),
         ("designed", "control"),
         ("control", "base"),
@@ -337,7 +337,7 @@ def test_the_summary_compares_the_arms_at_equal_budgets(tmp_path: Path) -> None:
     configurations = [read(tmp_path / "run" / "control" / f"round_{i}" / "configuration.json") for i in range(3)]
     assert {g: pytest.approx(k) for g, k in configurations[0].items()} == configurations[2]
     text = (tmp_path / "run" / "summary.md").read_text()
-    assert "designed - control, valid" in text and "UNEQUAL" not in text
+    assert "| designed - control | valid " in text and "UNEQUAL" not in text
     again = run_experiment(experiment, tmp_path / "run", Reporter(), with_control=True)
     assert again == summary
 
@@ -352,20 +352,20 @@ def test_what_training_shares_with_a_set_is_counted_in_every_round_and_summed_up
     monkeypatch.setattr(installed().testbeds.make("lake").__class__, "shared", shared, raising=False)
     summary = run_experiment(EXPERIMENT, tmp_path, Reporter(), with_control=True)
     counted = [read(tmp_path / f"round_{index}" / "generation.json")["shared"] for index in range(3)]
-    assert summary["shared"]["designed"] == counted and set(counted[0]) == {"validation"}
-    assert len(summary["shared"]["control"]) == 3
+    assert summary.shared["designed"] == counted and set(counted[0]) == {"validation"}
+    assert len(summary.shared["control"]) == 3
     text = (tmp_path / "summary.md").read_text()
     assert "Shared by a round's instances and a set" in text and "same numbers" in text
     path = tmp_path / "round_1" / "generation.json"
     record = read(path)
     for edited in ({"validation": 3}, {"validation": {"same_numbers": -1}}, {"validation": {"same_numbers": "many"}}, []):
         path.write_text(json.dumps(record | {"shared": edited}))
-        with pytest.raises(T2TError, match="not what was written"):
+        with pytest.raises(T2TError, match="generation.json"):
             run_experiment(EXPERIMENT, tmp_path, Reporter(), with_control=True)
     del record["shared"]  # as an earlier version left it
     path.write_text(json.dumps(record))
     again = run_experiment(EXPERIMENT, tmp_path, Reporter(), with_control=True)
-    assert again["shared"]["designed"] == [counted[0], {}, counted[2]]
+    assert again.shared["designed"] == [counted[0], {}, counted[2]]
 
 
 def test_a_second_process_on_one_folder_is_refused(tmp_path: Path) -> None:

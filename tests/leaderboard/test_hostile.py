@@ -15,8 +15,9 @@ import addition
 from addition import t2t
 from t2t_core.errors import T2TError
 from t2t_core.seeding import Stream
-from t2t_leaderboard import board, html, markdown, rescoring, submission
+from t2t_leaderboard import board, rescoring, submission
 from t2t_leaderboard.folder import read_bench
+from t2t_leaderboard.pages import PAGES
 
 EVIL = '<script>alert(1)</script><img src=x onerror="alert(2)">\x1b]0;owned\x07\u202e'
 BOMBS = {
@@ -151,7 +152,7 @@ def test_an_edited_field_is_found_or_refused_but_never_crashes(out: Path, submit
             if found.verified and json.loads(original) != json.loads(lines[place]):
                 missed.append(path.name)
             made = board.build(read_bench(folder)) if kind == "bench" else None
-            shown = html.render(made, found.record()) + markdown.render(made, found.record()) if made else ""
+            shown = "".join(render(made, found.record()) for render in PAGES.values()) if made else ""
             assert "\x1b" not in shown and "<script" not in shown
         except T2TError as error:
             assert "\x1b" not in str(error)

@@ -102,18 +102,36 @@ def test_a_page_of_another_version_is_not_called_changed_but_not_vouched_for(out
     assert "NOT verified: 1 problem" in shown and "t2t bench writes it anew" in shown and "changed, or left" not in shown
 
 
+def test_a_page_of_an_earlier_layout_is_written_anew_and_no_cover_for_a_forged_one(benched: Path, out: Path) -> None:
+    """Folders from before the pages were laid out as now: their answers verify, and their pages show the figures again."""
+    record = json.loads((out / "verification.json").read_text())
+    del record["layout"]
+    for forged in ("<p>another layout</p>", "100.01"):
+        (out / "verification.json").write_text(json.dumps(record))
+        (out / "leaderboard.html").write_text(forged)
+        shown = t2t("verify", out, "--no-write")
+        assert shown.return_value == 0 and "leaderboard.html: laid out by an earlier version, not compared" in shown.stdout
+        assert (out / "leaderboard.html").read_text() == forged
+        shown = t2t("verify", out)
+        assert shown.return_value == 0 and "written anew" in shown.stdout
+        assert {n: (out / n).read_bytes() for n in PAGES} == {n: (benched / n).read_bytes() for n in PAGES}
+    restamp(out, layout=99)
+    edit(out / "leaderboard.html", lambda text: text + " ")
+    assert t2t("verify", out).return_value == 1, "a later version's page is not ours to write over"
+
+
 def test_a_forged_status_does_not_make_a_page_true(out: Path) -> None:
     """Whoever writes verification.json too gains nothing: only what would be found now, or a fault, is believed of it."""
-    from t2t_leaderboard import board, report
+    from t2t_leaderboard import board, pages
     from t2t_leaderboard.folder import read_bench
 
     made = board.build(read_bench(out))
     record = json.loads((out / "verification.json").read_text())
     for forged in ({"answers": 10**9}, {"version": "1) the best of all ("}, {"rows": 7}, {"problems": ["none"]}):
-        report.write(out, made, record | forged)
+        pages.write(out, made, record | forged)
         assert rescoring.verify(out).problems, forged
     made["tables"][0]["rows"][0]["total"]["valid"]["value"] = 12.3
-    report.write(out, made, record | {"verified": False, "problems": ["a figure"]})
+    pages.write(out, made, record | {"verified": False, "problems": ["a figure"]})
     assert len(rescoring.verify(out).problems) == 2
 
 

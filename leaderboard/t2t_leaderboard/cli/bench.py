@@ -94,7 +94,9 @@ def bench(**given: Any) -> int:
     leaderboard.json, .md and .html into the folder. Settings of one policy go into its SPEC, e.g.
     `endpoint:my-model,base_url=http://localhost:8000/v1,temperature=0.6`. Keys come from the environment only.
     """
-    from t2t_leaderboard import runner, terminal
+    from t2t_core.report import terminal
+    from t2t_leaderboard import runner
+    from t2t_leaderboard.board_document import board_document
 
     console = terminal.console()
     listener = Display(Console(stderr=True))
@@ -103,7 +105,7 @@ def bench(**given: Any) -> int:
             result = runner.run(_request(given), listener)
         finally:
             listener.close()
-    terminal.show(result.board, result.verification.record(), console)
+    terminal.show(board_document(result.board, result.verification.record()), console)
     console.print(f"\n{result.folder}/leaderboard.html", soft_wrap=True, highlight=False, markup=False)
     for policy in result.ended.stopped:
         console.print(f"the budget ended {policy} early; the same command with a larger --max-usd goes on", markup=False)

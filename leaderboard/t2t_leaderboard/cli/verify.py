@@ -21,8 +21,8 @@ def verify(folder: Path, write: bool) -> int:
     process that was killed left something unwritten. A page that shows something else is left as it is: t2t bench writes it anew,
     or t2t verify once it is deleted.
     """
+    from t2t_core.report.words import visible
     from t2t_leaderboard import rescoring, submission
-    from t2t_leaderboard.wording import visible
 
     is_submission = (SafePath(folder) / submission.METADATA).exists()
     found = submission.verify(folder) if is_submission else rescoring.verify(folder)
@@ -36,6 +36,8 @@ def verify(folder: Path, write: bool) -> int:
         click.echo("incomplete, but nothing is damaged: the same t2t bench goes on and finishes it")
     for text in (*found.unfinished, *found.partial):
         click.echo(f"  incomplete: {visible(text, 1000)}")
+    for name in found.outdated:
+        click.echo(f"{name}: laid out by an earlier version, {'written anew' if write else 'not compared'}")
     if write and not is_submission:
         try:
             rescoring.show(folder, found)

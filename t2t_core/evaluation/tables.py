@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,8 +24,8 @@ INCOMPLETE = 0.01  # a row with a larger share of errors is marked incomplete
 
 
 @dataclass
-class _Cell:
-    """What one column of one table adds up to."""
+class Tally:
+    """What the answers of one policy to the instances of one column add up to; `samples` answers each."""
 
     metrics: Sequence[Metric]
     samples: int
@@ -85,7 +85,7 @@ class _Cell:
         return {m.name: _figure(m, [self]) for m in self.metrics}
 
 
-def _figure(metric: Metric, cells: Sequence[_Cell]) -> dict[str, Any]:
+def _figure(metric: Metric, cells: Sequence[Tally]) -> dict[str, Any]:
     """One metric over one cell, or over all cells of a row."""
     if metric.kind == "mean":
         n = sum(c.counts[metric.name] for c in cells)
@@ -114,19 +114,19 @@ def tabulate(testbed: AnyTestbed, scored: Iterable[Scored], samples: int) -> dic
     cost), `failures` under the first failed check, `incomplete`; `partial` where questions were not asked yet; where answers
     show that instances themselves are wrong (a stored optimum that is none), `wrong_instances`: how many answers, and the
     first. Answers come in instance order, `samples` each."""
-    cells: dict[Place, _Cell] = {}
+    cells: dict[Place, Tally] = {}
     group: list[Scored] = []
     for one in scored:
         group.append(one)
         if len(group) == samples:
             place = testbed.place(one.instance)
-            cells.setdefault(Place(place.table, place.column), _Cell(testbed.metrics, samples)).add(group)
+            cells.setdefault(Place(place.table, place.column), Tally(testbed.metrics, samples)).add(group)
             group = []
     tables = natural(dict.fromkeys(place.table for place in cells))
     return {table: _table(testbed, {p.column: c for p, c in cells.items() if p.table == table}) for table in tables}
 
 
-def _table(testbed: AnyTestbed, cells: dict[str, _Cell]) -> dict[str, Any]:
+def _table(testbed: AnyTestbed, cells: dict[str, Tally]) -> dict[str, Any]:
     every = list(cells.values())
     answers: Counter[str] = Counter()
     failures: Counter[str] = Counter()
@@ -145,6 +145,33 @@ def _table(testbed: AnyTestbed, cells: dict[str, _Cell]) -> dict[str, Any]:
         **({"partial": {"asked": answers["asked"], "of": answers["asked"] + unasked}} if unasked else {}),
         **({"wrong_instances": {"answers": sum(c.wrong for c in wrong), "first": wrong[0].first_wrong}} if wrong else {}),
     }
+
+
+def together(tallies: Iterable[Tally]) -> Mapping[str, float | None]:
+    """The mean of every metric that is no rate, over all the answers it applies to."""
+    every = list(tallies)
+    metrics = every[0].metrics if every else ()
+    means: dict[str, float | None] = {}
+    for name in (m.name for m in metrics if m.kind != "rate"):
+        count = sum(tally.counts[name] for tally in every)
+        means[name] = sum(tally.sums[name] for tally in every) / count if count else None
+    return means
+
+
+def value(metric: Metric, group: Sequence[Scored]) -> float | None:
+    """A metric of one instance: the mean over the answers to it. An error is a failure in a rate and nothing in a mean; None
+    where the metric does not apply, e.g. where no optimum is stored that a valid answer could be held against."""
+    values: list[float] = []
+    for one in group:
+        failed = one.response.error is not None
+        found = None if failed else metric.value(one.verdict, one.response)
+        if found is not None:
+            values.append(found)
+        elif metric.kind == "rate":
+            if not failed:
+                return None
+            values.append(0.0)
+    return sum(values) / len(values) if values else None
 
 
 def natural(names: Iterable[str]) -> list[str]:

@@ -1,0 +1,257 @@
+"""The charts of every report, as data that draws itself: lines, dots with intervals, a scatter, a bar."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from t2t_core.report import svg
+from t2t_core.report.figures import Figure
+from t2t_core.report.words import visible
+
+_LABEL = 23  # characters of a name beside a mark
+_MANY = 40  # points on a line beyond which their dots are small
+Place = Callable[[float], float]  # from a value to where it is drawn
+
+
+class Chart(Protocol):
+    """Anything with a title that draws itself, without colours of its own (`svg.standalone` gives it some)."""
+
+    @property
+    def title(self) -> str: ...
+
+    def svg(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What an axis spans, in the unit in which its figures are shown. An end that is None fits the figures, zero included."""
+
+    low: float | None = 0.0
+    high: float | None = None
+    unit: str = ""
+    signed: bool = False
+
+    def span(self, figures: Sequence[Figure]) -> tuple[float, float]:
+        """The ends, always apart from each other; a little beyond the figures where an end fits them."""
+        values = [v for f in figures for v in (f.value, f.low, f.high) if v is not None]
+        low = min([0.0, *values]) if self.low is None else self.low
+        high = max([0.0, *values]) if self.high is None else self.high
+        margin = 0.05 * (high - low) or 0.5
+        return (low - margin if self.low is None else low), (high + margin if self.high is None or high <= low else high)
+
+    def label(self, value: float) -> str:
+        text = f"{value:+g}" if self.signed and value else f"{value:g}"
+        return f"${text}" if self.unit == "$" else f"{text}{self.unit}"
+
+
+PERCENT = Axis(0.0, 100.0, " %")
+POINTS = Axis(None, None, signed=True)
+
+
+@dataclass(frozen=True)
+class Series:
+    """A named line: a figure per position, None where there is none. `colour` None: figures that others measured, in grey."""
+
+    name: str
+    points: Sequence[Figure | None]
+    colour: int | None
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A line per series over named positions, with the intervals that the figures have."""
+
+    title: str
+    positions: Sequence[str]
+    series: Sequence[Series]
+    axis: Axis = PERCENT
+
+    def svg(self) -> str:
+        left, right, top, bottom = 46.0, 424.0, 14.0, 270.0
+        low, high = self.axis.span([f for s in self.series for f in s.points if f is not None])
+        step = (right - left) / max(1, len(self.positions) - 1)
+
+        def height(value: float) -> float:
+            return bottom - (min(max(value, low), high) - low) * (bottom - top) / (high - low)
+
+        marks = []
+        for tick in svg.ticks(low, high, 5):
+            y = height(tick)
+            marks += [svg.line(left, y, right, y, "grid"), svg.text(left - 6, y + 4, self.axis.label(tick), "end", "axis")]
+        every = max(1, math.ceil(len(self.positions) / 12))
+        for i, name in enumerate(self.positions[::every]):
+            marks.append(svg.text(left + i * every * step, bottom + 18, visible(name, 8), "middle", "axis"))
+        ends: list[tuple[float, Series]] = []
+        order = sorted(self.series, key=lambda s: s.colour is not None)
+        for number, series in enumerate(order):
+            points = [(left + i * step, f) for i, f in enumerate(series.points) if f is not None and f.value is not None]
+            covering = min(len(order) - 1 - number, 3)  # an equal line drawn later leaves the edges of this one to see
+            marks += _line(series, points, height, 2 + 1.2 * covering)
+            if points:
+                ends.append((height(points[-1][1].value or 0.0), series))
+        for y, (_, series) in zip(svg.apart([y for y, _ in ends], 14.0, top, bottom), ends, strict=True):
+            marks.append(svg.text(right + 10, y + 4, visible(series.name, _LABEL), "start", svg.tone(series.colour)))
+        return svg.drawing(616, 296, self.title, marks)
+
+
+def _line(series: Series, points: Sequence[tuple[float, Figure]], height: Place, width: float) -> Iterator[str]:
+    name, quoted = svg.tone(series.colour), series.colour is None
+    yield svg.path([(x, height(f.value or 0.0)) for x, f in points], name, 1 if quoted else width, quoted)
+    for x, figure in points if not quoted else ():
+        if figure.low is not None and figure.high is not None:
+            yield svg.line(x, height(figure.low), x, height(figure.high), name, 1.2)
+        hover = f"{series.name[:60]}: {figure.full()}"
+        yield svg.dot(x, height(figure.value or 0.0), name, hover, 3 if len(points) < _MANY else 1.5)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A figure in a lane; `hollow` tells a second kind of figures from the first, `says` what it is."""
+
+    figure: Figure
+    hollow: bool = False
+    says: str = ""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A row of dots: its name ("" where it goes with the one above it), its points, and a bar at their mean, if any."""
+
+    name: str
+    points: Sequence[Point]
+    colour: int | None
+    mean: float | None = None
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Figures as dots with their intervals, a lane for each thing: panels side by side on one axis, with the same lanes."""
+
+    title: str
+    panels: Mapping[str, Sequence[Lane]]
+    axis: Axis = PERCENT
+    legend: Sequence[tuple[str, int]] = field(default=())
+
+    def svg(self) -> str:
+        lanes = next(iter(self.panels.values()), ())
+        label, width, gap = 186.0, 380.0 if len(self.panels) < 2 else 150.0, 30.0
+        step = 22.0 if all(lane.name for lane in lanes) else 13.0
+        top = 30.0 if any(self.panels) else 10.0
+        bottom = top + step * len(lanes) + 4
+        low, high = self.axis.span([p.figure for lanes in self.panels.values() for lane in lanes for p in lane.points])
+        heights = [top + 2 + step * (i + 0.5) for i in range(len(lanes))]
+        marks = [_name(lane, label - 10, y) for lane, y in zip(lanes, heights, strict=True) if lane.name]
+        for number, (heading, own) in enumerate(self.panels.items()):
+            left = label + number * (width + gap)
+
+            def across(value: float, left: float = left) -> float:
+                return left + (value - low) * width / (high - low)
+
+            for tick in svg.ticks(low, high, 5 if len(self.panels) < 2 else 3):
+                x, grid = across(tick), "grid zero" if tick == 0 and low < 0 else "grid"
+                marks += [svg.line(x, top, x, bottom, grid), svg.text(x, bottom + 14, self.axis.label(tick), "middle", "axis")]
+            marks.append(svg.text(left, 16, visible(heading, 28)))
+            for lane, y in zip(own, heights, strict=True):
+                marks += _lane(lane, y, across)
+        for number, (name, colour) in enumerate(self.legend):
+            x, y = label - 90 + (number % 2) * 240, bottom + 36 + 16 * (number // 2)
+            marks += [svg.dot(x, y - 4, svg.tone(colour), name), svg.text(x + 10, y, visible(name, 40))]
+        height = bottom + 22 + (16 * math.ceil(len(self.legend) / 2) + 8 if self.legend else 0)
+        return svg.drawing(label + len(self.panels) * (width + gap), height, self.title, marks)
+
+
+def _name(lane: Lane, x: float, y: float) -> str:
+    return svg.text(x, y + 4, visible(lane.name, _LABEL), "end", "faint" if lane.colour is None else "")
+
+
+def _lane(lane: Lane, y: float, across: Place) -> Iterator[str]:
+    name = svg.tone(lane.colour)
+    crowded = len(lane.points) > 2
+    for point in lane.points:
+        figure = point.figure
+        if figure.value is None:
+            continue
+        if figure.low is not None and figure.high is not None:
+            yield svg.line(across(figure.low), y, across(figure.high), y, name, 2)
+        says = ": ".join(filter(None, [lane.name[:60], point.says, figure.full()]))
+        kind = " hollow" if point.hollow else " many" if crowded else ""
+        yield svg.dot(across(figure.value), y, name + kind, says, 2.6 if crowded else 4.5)
+    if lane.mean is not None:
+        yield svg.line(across(lane.mean), y - 5, across(lane.mean), y + 5, name, 2.5)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A thing in a scatter: where it lies across (above zero), and its figure."""
+
+    name: str
+    across: float
+    figure: Figure
+    colour: int | None
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Figures against what they cost, the latter in USD on a logarithmic axis."""
+
+    title: str
+    spots: Sequence[Spot]
+    axis: Axis = PERCENT
+
+    def svg(self) -> str:
+        left, right, top, bottom = 46.0, 560.0, 14.0, 250.0
+        low, high = self.axis.span([spot.figure for spot in self.spots])
+        powers = [math.log10(spot.across) for spot in self.spots]
+        first = math.floor(min(powers, default=0.0) - 0.1)
+        last = max(first + 1, math.ceil(max(powers, default=0.0) + 0.1))
+
+        def height(value: float) -> float:
+            return bottom - (value - low) * (bottom - top) / (high - low)
+
+        marks = []
+        for tick in svg.ticks(low, high, 5):
+            y = height(tick)
+            marks += [svg.line(left, y, right, y, "grid"), svg.text(left - 6, y + 4, self.axis.label(tick), "end", "axis")]
+        for power in range(first, last + 1):
+            x = left + (power - first) / (last - first) * (right - left)
+            price = f"${10.0**power:.{max(0, -power)}f}"
+            marks += [svg.line(x, top, x, bottom, "grid"), svg.text(x, bottom + 18, price, "middle", "axis")]
+        for spot, exponent in zip(self.spots, powers, strict=True):
+            marks += _spot(spot, left + (exponent - first) / (last - first) * (right - left), height, (left + right) / 2)
+        return svg.drawing(590, 290, self.title, marks)
+
+
+def _spot(spot: Spot, x: float, height: Place, middle: float) -> Iterator[str]:
+    name, figure, label = svg.tone(spot.colour), spot.figure, visible(spot.name, _LABEL)
+    if figure.value is None:
+        return
+    if figure.low is not None and figure.high is not None:
+        yield svg.line(x, height(figure.low), x, height(figure.high), name, 1.5)
+    yield svg.dot(x, height(figure.value), name, f"{label}: {figure.full()} at ${spot.across:.5f} an answer")
+    side = -1 if x > middle else 1
+    yield svg.text(x + 10 * side, height(figure.value) + 4, label, "start" if side > 0 else "end", name)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What became of `whole` things: `empty` of them fine, the others by name; `order` gives every name its shade."""
+
+    title: str
+    whole: int
+    empty: int
+    parts: Mapping[str, int]
+    order: Sequence[str]
+
+    def svg(self) -> str:
+        x: float = 100.0 * self.empty / max(1, self.whole)
+        marks: list[str] = []
+        for name in self.order:
+            share = 100.0 * self.parts.get(name, 0) / max(1, self.whole)
+            if share:
+                shade = f"f{self.order.index(name) % svg.COLOURS}"
+                marks.append(svg.box(x, share, 10, shade, f"{name[:40]}: {self.parts[name]} of {self.whole}"))
+                x += share
+        return svg.drawing(100, 10, self.title, marks, "bar")

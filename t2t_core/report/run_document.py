@@ -1,0 +1,241 @@
+"""A run as a document: what `t2t run` prints at its end, `summary.md`, and the page of `t2t report`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from t2t_core.records import Knob
+from t2t_core.report.behaviour import MEASURES, analyze
+from t2t_core.report.charts import Axis, Chart, Lines, Series
+from t2t_core.report.document import (
+    Block,
+    Cell,
+    Charts,
+    Column,
+    Document,
+    Folded,
+    Items,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+)
+from t2t_core.report.figures import DASH, Figure, percent, points, share
+from t2t_core.report.knobs import declared, knob_axis, knob_figure
+from t2t_core.report.summary import Budget, DesignSummary, RoundSummary, Summary, round_summary, summarize
+from t2t_core.report.training import END, TrainingSummary, updates
+from t2t_core.report.words import spaced
+from t2t_core.run.experiment import Experiment
+from t2t_core.run.round_files import RoundFiles, finished_rounds, open_run
+from t2t_core.run.schemas import BenchSet, DifferenceRow
+from t2t_core.store import folders
+from t2t_core.store.paths import SafePath
+
+POINTS = "Percentage points: the first minus the second on the same instances."
+
+
+def run_document(path: Path | SafePath, summary: Summary | None = None) -> Document:
+    """The document of a run folder; a pure function of what the folder holds."""
+    folder = SafePath.of(path)
+    summary = summarize(folder) if summary is None else summary
+    _, experiment = open_run(folder)
+    group, knobs = declared(experiment)
+    sections = [
+        Section("Validation per round", list(_validation(summary.rounds, group))),
+        Section("Configurations", list(_configurations(summary.rounds, knobs, group))),
+        *(_bench(one) for one in (summary.bench.sets if summary.bench else ())),
+        Section("What each arm was given", [_budgets(summary.budgets)]),
+        *(_design(folder, design) for design in summary.designs),
+        *_training(folder, summary.training),
+        *_shared(summary.shared),
+    ]
+    return Document(_title(experiment), list(_lead(summary, experiment)), sections)
+
+
+def page_document(path: Path | SafePath) -> Document:
+    """The same, and how the designer behaved, and what the folder says of versions and seeds."""
+    folder = SafePath.of(path)
+    made = run_document(folder)
+    manifest = Folded("run.json", folders.document(folders.read_json(folder / folders.MANIFEST)))
+    rest = [*_behaviour(folder), Section("Configuration, versions, seeds", [manifest])]
+    return Document(made.title, made.lead, [*made.sections, *rest])
+
+
+def _title(experiment: Experiment) -> str:
+    return f"{experiment.designer} designs {experiment.testbed}"
+
+
+def _lead(summary: Summary, experiment: Experiment) -> Iterator[Block]:
+    names = ("context", "trainer", "policy", "seed")
+    facts = ", ".join(f"{name} {getattr(experiment, name)}" for name in names)
+    yield Paragraph(f"{facts}; {len(summary.rounds)} of {experiment.rounds} rounds are finished", "soft")
+    for line in summary.unequal:
+        yield Paragraph(f"UNEQUAL BUDGETS, the arms do not compare: {line}", "bad")
+
+
+def _validation(rounds: Sequence[RoundSummary], group: str) -> Iterator[Block]:
+    names = list(rounds[0].groups) if rounds else []
+    columns = [Column("round", words=True), Column("valid, %", total=True), Column("optimal, %", total=True)]
+    columns += [Column(f"valid {name}") for name in names]
+    rows = [
+        Row([str(r.round), share(r.valid), share(r.optimal), *(percent(r.groups.get(n, {}).get("valid"), 0) for n in names)])
+        for r in rounds
+    ]
+    yield Table(columns, rows)
+    if rounds:
+        yield Charts([_rounds_chart(metric, rounds, group) for metric in ("valid", "optimal")])
+
+
+def _rounds_chart(metric: str, rounds: Sequence[RoundSummary], group: str) -> Chart:
+    groups = list(rounds[0].groups)
+    series = [
+        Series(f"round {r.round}", [percent(r.groups.get(name, {}).get(metric)) for name in groups], number)
+        for number, r in enumerate(rounds)
+    ]
+    return Lines(f"validation: {metric}, by {group}", groups, series)
+
+
+def _configurations(rounds: Sequence[RoundSummary], knobs: Mapping[str, Knob], group: str) -> Iterator[Block]:
+    if not rounds:
+        return
+    rows = []
+    for name, values in rounds[0].configuration.items():
+        for knob in values:
+            before = values[knob]
+            cells: list[Cell] = [f"{name} {spaced(knob)}"]
+            for r in rounds:
+                now = r.configuration.get(name, {}).get(knob)
+                cells.append(knob_figure(knobs.get(knob), now, changed=now != before))
+                before = now if now is not None else before
+            rows.append(Row(cells))
+    yield Paragraph("Marked: changed by the design.", "soft")
+    yield Table([Column("knob", words=True), *(Column(f"round {r.round}") for r in rounds)], rows)
+    groups = list(rounds[0].configuration)
+    yield Charts([_knob_chart(name, knobs.get(name), rounds, group) for name in rounds[0].configuration[groups[0]]])
+
+
+def _knob_chart(name: str, knob: Knob | None, rounds: Sequence[RoundSummary], group: str) -> Chart:
+    """A knob's value per group, a line per round."""
+    groups = list(rounds[0].configuration)
+    figures = [[knob_figure(knob, r.configuration.get(g, {}).get(name)) for g in groups] for r in rounds]
+    series = [Series(f"round {r.round}", values, number) for number, (r, values) in enumerate(zip(rounds, figures, strict=True))]
+    axis = knob_axis(knob, [figure for values in figures for figure in values])
+    return Lines(f"configuration: {spaced(name)}, by {group}", groups, series, axis)
+
+
+def run_charts(folder: Path | SafePath) -> dict[str, Chart]:
+    """By file name: valid and optimal rate per group with a line per round, then each knob."""
+    rounds = [round_summary(files) for files in finished_rounds(folder)]
+    if not rounds:
+        return {}
+    group, knobs = declared(open_run(folder)[1])
+    names = next(iter(rounds[0].configuration.values()))
+    rates = {metric: _rounds_chart(metric, rounds, group) for metric in ("valid", "optimal")}
+    return rates | {name: _knob_chart(name, knobs.get(name), rounds, group) for name in names}
+
+
+def _bench(table: BenchSet) -> Section:
+    rates, means = (list(table.rows[0].rates), list(table.rows[0].means)) if table.rows else ([], [])
+    columns = [Column("arm", words=True), *(Column(f"{m}, %") for m in rates), *(Column(f"mean {spaced(m)}") for m in means)]
+    rows = [Row([row.arm, *(share(row.rates[m]) for m in rates), *(Figure(row.means[m]) for m in means)]) for row in table.rows]
+    blocks: list[Block] = [Table(columns, rows)]
+    if table.differences:
+        blocks += [_differences(table.differences), Paragraph(POINTS, "soft")]
+    return Section(f"Bench: {table.name}, {table.instances} instances", blocks)
+
+
+def _differences(differences: Sequence[DifferenceRow]) -> Table:
+    columns = [Column("difference", words=True), Column("metric", words=True), Column("points", total=True)]
+    columns += [Column("p"), Column("test", words=True)]
+    rows = [
+        Row([f"{d.arms[0]} - {d.arms[1]}", d.metric, points(d.value, d.low, d.high), Figure(d.p, digits=3), d.test])
+        for d in differences
+    ]
+    return Table(columns, rows)
+
+
+def _budgets(budgets: Mapping[str, Budget]) -> Table:
+    names = [f.name for f in fields(Budget)]
+    rows = [Row([arm, *(f"{value:,g}" if value < 1e6 else f"{value:,.0f}" for value in asdict(given).values())])
+            for arm, given in budgets.items()]  # fmt: skip
+    return Table([Column("arm", words=True), *(Column(spaced(name)) for name in names)], rows)
+
+
+def _design(folder: SafePath, design: DesignSummary) -> Section:
+    """What a designer did, and, folded, what it saw and replied."""
+    cells, tokens = len(design.changed), design.cost.completion_tokens
+    blocks: list[Block] = [Paragraph(f"{design.designer} {design.outcome}, {cells} cells changed; {tokens} tokens written")]
+    notes = [f"note: {note}" for note in design.notes]
+    notes += [f"corrected {c.knob}: {c.proposed} -> {c.used} ({c.reason})" for c in design.corrections]
+    if notes:
+        blocks.append(Items(notes))
+    files = RoundFiles(folder, design.after_round)
+    blocks.append(Folded("What the designer saw", folders.read_text(files.context)))
+    if reply := files.read_proposal().raw:
+        blocks.append(Folded("Its reply", reply))
+    return Section(f"Design after round {design.after_round}", blocks)
+
+
+def _training(folder: SafePath, arms: Mapping[str, Sequence[TrainingSummary]]) -> Iterator[Section]:
+    """A row per figure, a column per arm and round (round 0 is shared: once), and the reward as curves."""
+    columns = {
+        f"{arm} round {one.round}": one.figures
+        for number, (arm, rounds) in enumerate(arms.items())
+        for one in rounds
+        if not number or one.round
+    }
+    names = dict.fromkeys(name for figures in columns.values() for name in figures)
+    if names:
+        rows = [Row([spaced(name), *(_ends(figures.get(name)) for figures in columns.values())]) for name in names]
+        part = Paragraph(f"Means of the first and of the last {END:.0%} of a round's updates.", "soft")
+        table = Table([Column("figure", words=True), *(Column(name) for name in columns)], rows)
+        yield Section("Training", [part, table, *_curves(folder)])
+
+
+def _ends(pair: Sequence[float] | None) -> str:
+    return DASH if pair is None else f"{pair[0]:.4g} → {pair[1]:.4g}"
+
+
+def _curves(folder: SafePath) -> Iterator[Charts]:
+    """The mean reward of every update, a line per round."""
+    series, longest = [], 0
+    for files in finished_rounds(folder):
+        rewards = [figures.get("reward") for figures in updates(files)]
+        if any(_is_number(value) for value in rewards):
+            shown = [Figure(value, digits=3) if _is_number(value) else None for value in rewards]
+            series.append(Series(f"round {files.index}", shown, files.index))
+            longest = max(longest, len(rewards))
+    if series:
+        yield Charts([Lines("mean reward per update", [str(i + 1) for i in range(longest)], series, Axis(None, None))])
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _shared(arms: Mapping[str, Sequence[Mapping[str, Mapping[str, int]]]]) -> Iterator[Section]:
+    """What a round's training instances share with each set, from the round with least to that with most."""
+    names = list(dict.fromkeys(n for rounds in arms.values() for shared in rounds for counts in shared.values() for n in counts))
+    rows = []
+    for arm, rounds in arms.items():
+        for kept in dict.fromkeys(name for shared in rounds for name in shared):
+            counts = [[shared[kept].get(n, 0) for shared in rounds if kept in shared] for n in names]
+            rows.append(Row([f"{arm}: {kept}", *(f"{min(c)}{DASH}{max(c)}" if min(c) < max(c) else f"{c[0]}" for c in counts)]))
+    if rows:
+        title = "Shared by a round's instances and a set, short of the same instances"
+        yield Section(title, [Table([Column("arm and set", words=True), *(Column(spaced(n)) for n in names)], rows)])
+
+
+def _behaviour(folder: SafePath) -> Iterator[Section]:
+    result = analyze(folder)
+    if result["steps"]:
+        columns = [Column("number", words=True), *(Column(f"after {step['after_round']}") for step in result["steps"])]
+        columns += [Column("formula", words=True), Column("the paper saw", words=True)]
+        rows = [
+            Row([spaced(m.name), *(Figure(step[m.name], digits=3) for step in result["steps"]), m.formula, m.paper])
+            for m in MEASURES
+        ]
+        yield Section("Behaviour", [Table(columns, rows)])

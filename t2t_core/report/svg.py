@@ -1,0 +1,96 @@
+"""The marks that every chart is drawn with: SVG as text, no script, no inline style, every name escaped.
+
+Colours and fonts come from classes (`templates/chart.css`), so that one chart suits a light page, a dark one and a file of its
+own: `c0` to `c7` are the colours of rows, `quoted` those of figures that others measured.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from html import escape
+from importlib import resources
+
+from t2t_core.report.words import visible
+
+COLOURS = 8
+
+
+def tone(colour: int | None) -> str:
+    """The class of a colour; None: of figures that others measured."""
+    return "quoted" if colour is None else f"c{colour % COLOURS}"
+
+
+def _said(words: str) -> str:
+    """A text from anybody, visible and harmless."""
+    return escape(visible(words))
+
+
+def drawing(width: float, height: float, title: str, marks: Sequence[str], name: str = "") -> str:
+    """A whole picture; `title` is what a screen reader says."""
+    said, size = _said(title), f'viewBox="0 0 {width:g} {height:g}"'
+    size += f' class="{name}" preserveAspectRatio="none"' if name else f' width="{width:g}" height="{height:g}"'
+    return f'<svg {size} role="img" aria-label="{said}"><title>{said}</title>{"".join(marks)}</svg>'
+
+
+def standalone(svg: str) -> str:
+    """The picture as a file of its own, with its colours in it."""
+    return svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(
+        "</title>", f"</title><style>{sheet('chart.css')}</style>", 1
+    )
+
+
+@functools.cache
+def sheet(name: str) -> str:
+    """A style sheet that comes with the package."""
+    return resources.files("t2t_core.report").joinpath(f"templates/{name}").read_text("utf-8")
+
+
+def text(x: float, y: float, words: str, anchor: str = "start", name: str = "") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{name}">{_said(words)}</text>'
+
+
+def line(x1: float, y1: float, x2: float, y2: float, name: str, width: float = 1) -> str:
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{name}" stroke-width="{width:g}"/>'
+
+
+def dot(x: float, y: float, name: str, hover: str, radius: float = 4.5) -> str:
+    mark = f'cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" class="{name}" stroke-width="2"'
+    return f"<circle {mark}><title>{_said(hover)}</title></circle>"
+
+
+def path(points: Sequence[tuple[float, float]], name: str, width: float = 2, dashed: bool = False) -> str:
+    where = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    dashes = ' stroke-dasharray="4 3"' if dashed else ""
+    return f'<polyline points="{where}" class="line {name}" stroke-width="{width:g}"{dashes}/>'
+
+
+def box(x: float, width: float, height: float, name: str, hover: str) -> str:
+    mark = f'x="{x:.2f}" y="0" width="{width:.2f}" height="{height:g}" class="{name}"'
+    return f"<rect {mark}><title>{_said(hover)}</title></rect>"
+
+
+def ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """Round numbers from `low` to `high`, at most `most` + 1 of them, zero among them where it lies between."""
+    span = high - low
+    if not span > 0 or not math.isfinite(span):
+        return [low]
+    power = 10.0 ** math.floor(math.log10(span / most))
+    step = next(s * power for s in (1, 2, 5, 10, 20) if span / (s * power) <= most)
+    return [round(i * step, 10) for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+
+def apart(ends: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """The same heights in the same order, moved so that none lies within `gap` of another, and none beyond low..high unless
+    there are too many."""
+    gap = min(gap, (high - low) / max(1, len(ends)))
+    order = sorted(range(len(ends)), key=lambda i: ends[i])
+    placed: list[float] = []
+    for i in order:
+        placed.append(max(ends[i], placed[-1] + gap) if placed else ends[i])
+    limit = high
+    for place in range(len(placed) - 1, -1, -1):  # push back up what ran off the bottom
+        placed[place] = min(placed[place], limit)
+        limit = placed[place] - gap
+    return [placed[order.index(i)] for i in range(len(ends))]

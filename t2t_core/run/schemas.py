@@ -1,0 +1,150 @@
+"""What the JSON files of a run hold; `round_files` says where those of a round lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from t2t_core.store.schema import Amount, Count
+
+Configuration = dict[str, dict[str, float]]  # group -> knob -> number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generation:
+    """`generation.json`: how the round's instances were drawn. `shared`: by set kept for measuring, what they share with it
+    (absent where the testbed, or an earlier version, did not count)."""
+
+    seed: int = 0
+    instances: Count
+    report: dict[str, Any] = field(default_factory=dict)
+    shared: dict[str, dict[str, Count]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """`training.json`: the new checkpoint, relative to the run where it lies inside, and what training consumed."""
+
+    checkpoint: str | None
+    samples: Count
+    updates: Count
+    tokens: Count
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """What became of a group's answers, as far as every testbed says it."""
+
+    answers: Count
+    valid: Count
+    optimal: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Breakdown:
+    """`breakdown.json`, as far as the core reads it; testbeds say more."""
+
+    groups: dict[str, Counts]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What the calls of a design took."""
+
+    calls: Count
+    prompt_tokens: Count
+    completion_tokens: Count
+    usd: Amount
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """`proposal.json`: the designer's reply word for word, what was read from it, what was mended, and what it cost.
+
+    `outcome` is "proposed", "unreadable" (no configuration in the reply), "failed" or "timed out".
+    """
+
+    designer: str
+    outcome: str
+    parsed: dict[str, Any] | None
+    summary: str | None
+    notes: list[str]
+    raw: str
+    cost: Cost
+    calls: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Correction:
+    """What Project changed in a proposal, and why."""
+
+    knob: str
+    proposed: Any
+    used: Any
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Projected:
+    """`projection.json`: the next configuration and every correction; `note` says why the previous one stays."""
+
+    configuration: Configuration
+    changes: list[Correction]
+    note: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateRow:
+    """A rate as shares, with its 95 % interval and the share of every column; None where it is not known."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    columns: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmRow:
+    """An arm on one set: its rates, and the mean of every other metric over the answers that have it."""
+
+    arm: str
+    rates: dict[str, RateRow]
+    means: dict[str, float | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DifferenceRow:
+    """The first arm minus the second, paired on the instances, as shares."""
+
+    arms: Annotated[list[str], Meta(min_length=2, max_length=2)]
+    metric: str
+    value: float
+    low: float
+    high: float
+    instances: Count
+    higher: Count
+    lower: Count
+    p: Amount
+    test: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchSet:
+    """One evaluation set of a closing bench."""
+
+    name: str
+    sha256: str
+    instances: Count
+    rows: list[ArmRow]
+    differences: list[DifferenceRow]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchTable:
+    """`bench/table.json`."""
+
+    sets: list[BenchSet]

@@ -1,0 +1,57 @@
+"""What a JSON document must hold before anything of it is used: one declared type per file that is read back::
+
+    @dataclass(frozen=True, kw_only=True)
+    class Training:
+        checkpoint: str | None
+        samples: schema.Count
+
+    training = folders.read_record(path, Training)      # T2TError names the file and the field
+
+The same type writes the file, so what is read is what was written. JSON is read with suspicion first (`jsonlines.loads`: bombs,
+doubled keys, NaN, nesting); only then is its shape looked at, by msgspec. Fields that a type does not know are let through:
+a later version may say more.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, is_dataclass
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from t2t_core.errors import T2TError
+
+T = TypeVar("T")
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
+Amount = Annotated[float, msgspec.Meta(ge=0)]
+Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+EDITED = "it was edited by hand, or written by another version of the suite"
+_AT = re.compile(r" - at `(?:key in )?\$(.*)`$")
+_MISSING = re.compile(r"Object missing required field `(.*)`")
+
+
+def check(data: Any, kind: type[T], where: str, cause: str = EDITED) -> T:
+    """JSON data as that type; T2TError names the field that is missing, of another type or out of bounds."""
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        raise T2TError(fault(error), where=where, cause=cause) from None
+
+
+def fault(error: msgspec.ValidationError) -> str:
+    """msgspec's complaint in our words: which field, and what is wrong with it."""
+    text = str(error)
+    at = _AT.search(text)
+    reason, place = (text[: at.start()], at[1].strip(".")) if at else (text, "")
+    if missing := _MISSING.fullmatch(reason):
+        field, reason = ".".join(filter(None, [place, missing[1]])), "is missing"
+    else:
+        field, reason = place or "the document", reason[:1].lower() + reason[1:]
+    return f"{ascii(field)[1:-1][:80]}: {ascii(reason)[1:-1][:200]}"
+
+
+def plain(record: Any) -> Any:
+    """A record as JSON data: dictionaries, lists, texts and numbers; anything else as it is. (msgspec's own way back leaves out
+    the defaults of what it read.)"""
+    return asdict(record) if is_dataclass(record) and not isinstance(record, type) else record
