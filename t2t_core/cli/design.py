@@ -112,7 +112,7 @@ def _board(steps: list[dict[str, Any]], knobs: Mapping[str, Knob]) -> Document:
         name = f"{step['designer']}, {run}round {step['round']}"
         counts = (len(changed_cells(before, after)), len(step["projection"]["changes"]), step["cost"]["completion_tokens"])
         facts.append(Row([name, step["outcome"], *map(str, counts)]))
-        for knob in next(iter(before.values())):
+        for knob in numbers(next(iter(before.values()))):
             values = [
                 knob_figure(knobs.get(knob), row.get(knob), changed=row.get(knob) != before.get(group, {}).get(knob))
                 for group, row in after.items()

@@ -7,12 +7,12 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from t2t_core.cells import CELLS
 from t2t_core.records import Knob
 from t2t_core.report.behaviour import MEASURES, analyze
 from t2t_core.report.charts import Axis, Chart, Lines, Series
 from t2t_core.report.document import (
     Block,
-    Cell,
     Charts,
     Column,
     Document,
@@ -102,25 +102,26 @@ def _configurations(rounds: Sequence[RoundSummary], knobs: Mapping[str, Knob], g
     if not rounds:
         return
     rows = []
-    for name, values in rounds[0].configuration.items():
-        for knob in values:
-            before = values[knob]
-            cells: list[Cell] = [f"{name} {spaced(knob)}"]
-            for r in rounds:
-                now = r.configuration.get(name, {}).get(knob)
-                cells.append(knob_figure(knobs.get(knob), now, changed=now != before))
-                before = now if now is not None else before
-            rows.append(Row(cells))
+    for name, values in rounds[0].knobs.items():
+        for knob, first in values.items():
+            row, before = [], first
+            for now in (r.knobs.get(name, {}).get(knob) for r in rounds):
+                row.append(knob_figure(knobs.get(knob), now, changed=now != before))
+                before = first if now is None else now
+            rows.append(Row([f"{name} {spaced(knob)}", *row]))
+        joint = [r.configuration.get(name, {}).get(CELLS, ()) for r in rounds]
+        if any(joint):
+            rows.append(Row([f"{name} joint cells", *(str(len(c)) if isinstance(c, list) else DASH for c in joint)]))
     yield Paragraph("Marked: changed by the design.", "soft")
     yield Table([Column("knob", words=True), *(Column(f"round {r.round}") for r in rounds)], rows)
-    groups = list(rounds[0].configuration)
-    yield Charts([_knob_chart(name, knobs.get(name), rounds, group) for name in rounds[0].configuration[groups[0]]])
+    names = next(iter(rounds[0].knobs.values()))
+    yield Charts([_knob_chart(name, knobs.get(name), rounds, group) for name in names])
 
 
 def _knob_chart(name: str, knob: Knob | None, rounds: Sequence[RoundSummary], group: str) -> Chart:
     """A knob's value per group, a line per round."""
-    groups = list(rounds[0].configuration)
-    figures = [[knob_figure(knob, r.configuration.get(g, {}).get(name)) for g in groups] for r in rounds]
+    groups = list(rounds[0].knobs)
+    figures = [[knob_figure(knob, r.knobs.get(g, {}).get(name)) for g in groups] for r in rounds]
     series = [Series(f"round {r.round}", values, number) for number, (r, values) in enumerate(zip(rounds, figures, strict=True))]
     axis = knob_axis(knob, [figure for values in figures for figure in values])
     return Lines(f"configuration: {spaced(name)}, by {group}", groups, series, axis)
@@ -132,7 +133,7 @@ def run_charts(folder: Path | SafePath) -> dict[str, Chart]:
     if not rounds:
         return {}
     group, knobs = declared(open_run(folder)[1])
-    names = next(iter(rounds[0].configuration.values()))
+    names = next(iter(rounds[0].knobs.values()))
     rates = {metric: _rounds_chart(metric, rounds, group) for metric in ("valid", "optimal")}
     return rates | {name: _knob_chart(name, knobs.get(name), rounds, group) for name in names}
 

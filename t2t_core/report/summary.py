@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from t2t_core.cells import numbers
 from t2t_core.evaluation.stats import Estimate, Rate, stratified
 from t2t_core.report.training import TrainingSummary, training_summary
 from t2t_core.run.closing_bench import read_table
@@ -42,15 +43,20 @@ class RoundSummary:
     groups: Mapping[str, Mapping[str, float | None]]
     configuration: Configuration
 
+    @property
+    def knobs(self) -> dict[str, dict[str, float]]:
+        """The configuration's numbers: group -> knob -> value."""
+        return {group: numbers(values) for group, values in self.configuration.items()}
+
 
 @dataclass(frozen=True)
 class Changed:
-    """A knob that differs between two configurations."""
+    """A knob, or the joint cells, of a group that differ between two configurations; None where there was, or is, none."""
 
     group: str
     knob: str
-    before: float | None
-    after: float
+    before: Any
+    after: Any
 
 
 @dataclass(frozen=True)
@@ -149,7 +155,7 @@ def designs(folder: SafePath) -> Iterator[DesignSummary]:
 
 
 def changed_cells(before: Configuration, after: Configuration) -> list[Changed]:
-    """The knobs that differ between two configurations, group by group."""
+    """What differs between two configurations, group by group."""
     return [
         Changed(group, knob, before.get(group, {}).get(knob), value)
         for group, knobs in after.items()

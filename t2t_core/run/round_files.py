@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from t2t_core.cells import CELLS, numbers
+from t2t_core.cells import numbers
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import Round
@@ -176,7 +176,8 @@ def round_facts(files: RoundFiles) -> Round:
 def read_configuration(data: Any, path: SafePath) -> Configuration:
     """A configuration's JSON as every reader here expects it: the same knobs, at least one, in every group, at least one."""
     configuration = schema.check(data, Configuration, str(path))
-    knobs = [list(group) for group in configuration.values()]
-    if not knobs or not knobs[0] or any(names != knobs[0] for names in knobs):
+    knobs = [numbers(group) for group in configuration.values()]
+    listed = any(isinstance(value, list) for group in knobs for value in group.values())
+    if not knobs or not knobs[0] or listed or any(list(group) != list(knobs[0]) for group in knobs):
         raise T2TError("this is no configuration: its groups have different knobs, or none", where=str(path), cause=schema.EDITED)
     return configuration

@@ -10,7 +10,8 @@ from msgspec import Meta
 
 from t2t_core.store.schema import Amount, Count
 
-Configuration = dict[str, dict[str, float]]  # group -> knob -> number
+# group -> knob -> number, and perhaps, under "cells", joint cells (`t2t_core.cells.numbers` leaves them out)
+Configuration = dict[str, dict[str, float | list[dict[str, float]]]]
 
 
 @dataclass(frozen=True, kw_only=True)
