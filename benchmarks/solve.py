@@ -106,7 +106,7 @@ def ours(instance: Instance, wait: bool) -> Found:
         raise SystemExit("the native core is not built")
     call = (*flat_arrays([instance]), np.array([SUM_OF_COSTS], dtype=np.uint8), DEFAULT_MAX_NODES, wait)
     begin = time.thread_time_ns()
-    status, cost, answer, _ = core.solve_many(*call)
+    status, cost, answer, *_ = core.solve_many(*call)
     taken = (time.thread_time_ns() - begin) / 1e6
     decided = status[0] != UNDECIDED and not (wait and status[0] == 0 and answer[0] == UNDECIDED)
     return Found(taken, int(cost[0]) if status[0] == 0 else None, bool(decided))

@@ -11,10 +11,12 @@ import click
 from t2t_core.cli import answer_options
 from t2t_core.errors import T2TError
 from t2t_core.store import folders, jsonlines
+from t2t_envs.cli.display import Display
 
 if TYPE_CHECKING:
     from t2t_envs.frozen_lake.generation.configuration import Configuration
     from t2t_envs.frozen_lake.generation.generator import Report
+    from t2t_envs.frozen_lake.generation.progress import Progress
     from t2t_envs.frozen_lake.generation.request import Request
     from t2t_envs.frozen_lake.instance import Instance
 
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 @click.option("--exclude", type=click.Path(path_type=Path), multiple=True, help="Instances never to draw again (repeatable).")
 @click.option("--out", type=click.Path(path_type=Path, allow_dash=True), help="The file to write, - for standard output.")
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, help="The result does not depend on it.")
+@click.option("--max-nodes", type=click.IntRange(1), help="Of each search; undecided candidates are left out.")
+@click.option("--max-work", type=click.IntRange(1), help="Give up what will hardly be filled in so many steps of about 10 ns.  "
+              "[default: 10^12, some hours]")  # fmt: skip
 @click.option("--sets", type=click.Path(path_type=Path, file_okay=False), help="Instead: make the frozen sets here.")
 @answer_options.answer_options
 def generate(
@@ -44,6 +49,8 @@ def generate(
     exclude: tuple[Path, ...],
     out: Path | None,
     threads: int,
+    max_nodes: int | None,
+    max_work: int | None,
     sets: Path | None,
     **answers: Any,
 ) -> None:
@@ -52,6 +59,8 @@ def generate(
     With --answers-from POLICY that policy is asked about them, and --out gets the answers that the verifier passed, as chat
     messages to learn from (the trainer trl-sft takes the file). No instance of an evaluation or validation set is drawn then.
     Every answer is kept in OUT.asked as it comes; the same command goes on after a kill.
+
+    How far it is shows on standard error. Ctrl-C ends it, and leaves no half file.
     """
     if sets is not None:
         _make_sets(sets)
@@ -69,12 +78,35 @@ def generate(
         if asking:
             forms |= lake.request(count, agents=agents).exclude
         chosen = _configuration(str(configuration), Request(count, agents, objective, forms, repeats), seed)
-        given = draw(chosen, count, agents, seed, objective, forms, repeats, labels, threads=threads)
+        limits = {name: value for name, value in (("max_nodes", max_nodes), ("max_work", max_work)) if value is not None}
+        with Display() as display, display.interruptible("nothing was written"):
+            display.begin("looking at what each size can hold")
+            given = draw(
+                chosen, count, agents, seed, objective, forms, repeats, labels, threads=threads,
+                progress=lambda progress: _show(progress, display), **limits,
+            )  # fmt: skip
         if not asking:
             _write(given, out)
         click.echo(_table(given.report, "drawn" if asking else f"in {'standard output' if str(out) == '-' else out}"), err=True)
     if asking:
         answer_options.ask(lake, given, answers, seed, out)
+
+
+def _show(progress: Progress, display: Display) -> None:
+    """How far the order is; once, early, that it will take long."""
+    from t2t_envs.frozen_lake.generation.progress import duration
+
+    p = progress
+    rate = f"{p.found} of {p.ordered} instances from {p.drawn} candidates, {p.rate:.3g}/s"
+    undecided = f", {p.undecided} undecided" if p.undecided else ""
+    where = f"now {p.size}x{p.size} with {p.holes} holes"
+    display.show(lambda: f"{rate}{undecided}, {duration(p.to_go)} to go; {where}")
+    long = f"this order will take about {duration(p.to_go)} more at the rate so far" if p.found else "no instance yet"
+    display.warn(
+        p.to_go,
+        lambda: f"{long} ({rate}{undecided}; {where}).\nNothing is written before it is filled. Ctrl-C ends it; "
+        "with fewer agents or instances it is quicker.",
+    )
 
 
 def _checked(configuration: str | None, out: Path | None, given: bool, asking: bool) -> Path:

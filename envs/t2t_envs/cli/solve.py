@@ -11,21 +11,25 @@ import click
 
 from t2t_core.errors import T2TError
 from t2t_core.store import jsonlines
+from t2t_envs.cli.display import Display
 
 if TYPE_CHECKING:
     from t2t_envs.frozen_lake.instance import Instance
     from t2t_envs.frozen_lake.solver import Label
 
-BATCH = 500  # instances a call of the solver; only the progress depends on it
+BATCH = 64  # instances a call of the solver; the work limit is looked at in between
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="Write the instances with their exact labels here.")
 @click.option("--max-nodes", type=click.IntRange(1), help="The limit of each search, in nodes; what it does not decide is said.")
+@click.option("--max-work", type=click.IntRange(1), help="Leave the rest once so many steps of about 10 ns are spent on all.")
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, help="The result does not depend on it.")
 @click.option("--quiet", is_flag=True, help="Print the summary only.")
-def solve(file: Path, out: Path | None, max_nodes: int | None, threads: int, quiet: bool) -> int:
+def solve(
+    file: Path, out: Path | None, max_nodes: int | None, max_work: int | None, threads: int, quiet: bool
+) -> int:
     """Solve every instance of a JSON Lines FILE exactly, for both objectives.
 
     Stored labels that differ are flagged, and the status is then 1. The paths are shown by `t2t show FILE#ID --solution`.
@@ -37,23 +41,43 @@ def solve(file: Path, out: Path | None, max_nodes: int | None, threads: int, qui
     if not instances:
         raise T2TError("the file holds no instance", where=str(file))
     rows: list[Row] = []
-    for begin in range(0, len(instances), BATCH):
-        batch = _solve(instances[begin : begin + BATCH], max_nodes or DEFAULT_MAX_NODES, threads)
-        rows += batch
-        for row in batch:
-            if not quiet or row.wrong:
-                click.echo(row.text())
+    spent = 0
+    note = "what is printed above is right" + (", nothing was written" if out else "")
+    with Display() as display, display.interruptible(note):
+        for begin in range(0, len(instances), BATCH):
+            if max_work is not None and spent >= max_work:
+                rows += [Row(instance, LEFT, LEFT) for instance in instances[begin:]]
+                break
+            progress = _Progress(display, len(instances), begin)
+            batch = _solve(instances[begin : begin + BATCH], max_nodes or DEFAULT_MAX_NODES, threads, progress)
+            spent += sum(row.work for row in batch)
+            rows += batch
+            display.erase()
+            for row in batch:
+                if not quiet or row.wrong:
+                    click.echo(row.text())
     if out is not None:
         write_instances(out, (row.labelled() for row in rows))
     click.echo(_summary(rows))
     return 1 if any(row.wrong for row in rows) else 0
 
 
+class _Left:
+    """Instead of a label, where the work limit came first."""
+
+    status, cost, requires_wait, work = "left", None, None, 0
+
+
+LEFT = _Left()
+
+
 class Row:
     """One instance with what the solver says of it."""
 
-    def __init__(self, instance: Instance, makespan: Label, sum_of_costs: Label) -> None:
+    def __init__(self, instance: Instance, makespan: Label | _Left, sum_of_costs: Label | _Left) -> None:
         self.instance = instance
+        self.looked_at = makespan is not LEFT
+        self.work = makespan.work + sum_of_costs.work
         own = makespan if instance.objective == "makespan" else sum_of_costs
         self.statuses = {makespan.status, sum_of_costs.status}
         self.found: dict[str, Any] = {
@@ -61,7 +85,7 @@ class Row:
             "optimal_sum_of_costs": sum_of_costs.cost,
             "requires_wait": own.requires_wait,
         }
-        self.undecided = "undecided" in self.statuses or (own.cost is not None and own.requires_wait is None)
+        self.undecided = self.looked_at and "undecided" in self.statuses or (own.cost is not None and own.requires_wait is None)
         self.infeasible = "infeasible" in self.statuses
         stored = {name: getattr(instance, name) for name in self.found}
         self.wrong = [
@@ -81,24 +105,50 @@ class Row:
 
     def labelled(self) -> Instance:
         """With the labels found; those that were not decided are left empty, never guessed."""
-        return replace(self.instance, **self.found)
+        return replace(self.instance, **self.found) if self.looked_at else self.instance
 
 
-def _solve(instances: Sequence[Instance], max_nodes: int, threads: int) -> list[Row]:
-    from t2t_envs.frozen_lake.solver import solve_many
+class _Progress:
+    """Shows how far the file is. Each instance is solved twice, for either objective."""
 
-    makespan, total = (_labels(solve_many, instances, name, max_nodes, threads) for name in ("makespan", "sum_of_costs"))
+    def __init__(self, display: Display, total: int, begin: int) -> None:
+        self.display, self.total, self.begin = display, total, begin
+        self.calls = 0.0  # of this batch, finished
+
+    def __call__(self, done: int) -> None:
+        from t2t_envs.frozen_lake.generation.progress import duration
+
+        solved, seconds = self.begin + (self.calls + done) / 2, self.display.seconds
+        rate = solved / seconds if seconds > 0 else 0.0
+        to_go = (self.total - solved) / rate if rate else float("inf")
+        text = f"{solved:.0f} of {self.total} instances, {rate:.3g}/s"
+        self.display.show(lambda: f"{text}, {duration(to_go)} to go")
+        self.display.warn(to_go, lambda: f"this file will take about {duration(to_go)} more at the rate so far ({text}); "
+                          "--max-work ends it sooner, a lower --max-nodes leaves hard instances sooner")  # fmt: skip
+
+    def add(self, done: int) -> None:
+        self.calls += done
+
+
+def _solve(instances: Sequence[Instance], max_nodes: int, threads: int, progress: _Progress) -> list[Row]:
+    makespan, total = (_labels(instances, name, max_nodes, threads, progress) for name in ("makespan", "sum_of_costs"))
     return [Row(*parts) for parts in zip(instances, makespan, total, strict=True)]
 
 
-def _labels(solve_many: Any, instances: Sequence[Instance], objective: str, max_nodes: int, threads: int) -> list[Label]:
+def _labels(
+    instances: Sequence[Instance], objective: str, max_nodes: int, threads: int, progress: _Progress
+) -> list[Label]:
     """Labels for one objective; the wait question is asked only of instances whose own objective it is."""
+    from t2t_envs.frozen_lake.solver import solve_many
+
     own = [i for i, instance in enumerate(instances) if instance.objective == objective]
     other = [i for i, instance in enumerate(instances) if instance.objective != objective]
     labels: dict[int, Label] = {}
-    for chosen, wait in ((own, True), (other, False)):
-        found = solve_many([instances[i] for i in chosen], objective, max_nodes, wait=wait, threads=threads) if chosen else []
-        labels.update(zip(chosen, found, strict=True))
+    for places, wait in ((own, True), (other, False)):
+        batch = [instances[i] for i in places]
+        solved = solve_many(batch, objective, max_nodes, wait=wait, threads=threads, progress=progress) if batch else []
+        labels.update(zip(places, solved, strict=True))
+        progress.add(len(batch))
     return [labels[i] for i in range(len(instances))]
 
 
@@ -108,4 +158,6 @@ def _summary(rows: Sequence[Row]) -> str:
         "undecided": sum(row.undecided for row in rows),
         "without a solution": sum(row.infeasible for row in rows),
     }
+    if left := sum(not row.looked_at for row in rows):
+        counts["not looked at: the work limit came first"] = left
     return f"{len(rows)} instances; " + ", ".join(f"{count} {name}" for name, count in counts.items())

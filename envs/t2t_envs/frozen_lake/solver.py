@@ -7,8 +7,8 @@ seconds, so a label does not depend on the machine or the number of threads.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -58,13 +58,15 @@ class Label:
         status: "solved", "infeasible" (proven) or "undecided" (the node limit came first).
         cost: the optimum in steps, None unless solved.
         requires_wait: whether every optimal solution waits; None where not asked for or not decided.
-        nodes: search nodes expanded.
+        nodes: search nodes stored and expanded, the unit of `max_nodes`.
+        work: everything done, in steps of some ten nanoseconds; 0 without the native core.
     """
 
     status: str
     cost: int | None
     requires_wait: bool | None
     nodes: int
+    work: int = field(default=0, compare=False)
 
 
 @cache
@@ -119,6 +121,7 @@ def solve_many(
     max_nodes: int = DEFAULT_MAX_NODES,
     wait: bool = False,
     threads: int = 1,
+    progress: Callable[[int], None] | None = None,
 ) -> list[Label]:
     """Labels of many instances of any mix of sizes and agent counts, by one call into the native core.
 
@@ -127,6 +130,7 @@ def solve_many(
         max_nodes: the limit of each single search, in nodes.
         wait: also decide `requires_wait`.
         threads: worker threads; the labels do not depend on it.
+        progress: called about ten times a second with the number of instances done; what it raises ends the work.
 
     Raises:
         T2TError: unknown objective, or a limit or thread count that is not a positive integer.
@@ -135,12 +139,17 @@ def solve_many(
     objectives = [_objective_of(instance, objective) for instance in instances]
     core = native_core()
     if core is None:
-        return [_reference_label(*pair, max_nodes, wait) for pair in zip(instances, objectives, strict=True)]
+        labels = []
+        for pair in zip(instances, objectives, strict=True):
+            labels.append(_reference_label(*pair, max_nodes, wait))
+            if progress is not None:
+                progress(len(labels))
+        return labels
     codes = np.array([OBJECTIVES.index(name) for name in objectives], dtype=np.uint8)
-    columns = core.solve_many(*flat_arrays(instances), codes, max_nodes, wait, threads)
+    columns = core.solve_many(*flat_arrays(instances), codes, max_nodes, wait, threads, progress=progress)
     return [
-        Label(_STATUS[status], cost if status == 0 else None, _ANSWER[answer] if wait else None, nodes)
-        for status, cost, answer, nodes in zip(*(column.tolist() for column in columns), strict=True)
+        Label(_STATUS[status], cost if status == 0 else None, _ANSWER[answer] if wait else None, nodes, work)
+        for status, cost, answer, nodes, work in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
 

@@ -65,12 +65,15 @@ class Wanted:
 
 @dataclass
 class Draws:
-    """Labelled instances in candidate order, the candidates looked at, those left out as undecided, and whether it gave up."""
+    """Labelled instances in candidate order, the candidates looked at, those left out as undecided, whether it gave up, the
+    steps of work that they took, and whether it gave up because the order would take too many."""
 
     instances: list[Instance] = field(default_factory=list)
     drawn: int = 0
     undecided: int = 0
     stalled: bool = False
+    work: int = 0
+    hopeless: bool = False
 
 
 @dataclass(frozen=True)

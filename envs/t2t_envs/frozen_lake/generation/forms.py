@@ -69,7 +69,7 @@ def capacity(size: int, num_agents: int) -> int:
 @lru_cache(maxsize=4096)
 def _holds(cell: GridCell) -> bool:
     """Whether the cell has any instance, of either kind."""
-    if _row(cell) is not None or cell.candidates <= ALWAYS_LIST:
+    if counted_at_once(cell):
         return count_forms(cell).total > 0
     return bool(_draw(cell, Wanted(wait_free=1, wait=1, total=1)).instances)
 
@@ -80,6 +80,11 @@ def count_forms(cell: GridCell) -> Count:
         return Count(0, 0, True)
     row = _row(cell)
     return measure(cell) if row is None else Count(row[0], row[1], bool(row[2]))
+
+
+def counted_at_once(cell: GridCell) -> bool:
+    """Whether the forms of a cell are known, or counted in no time."""
+    return _row(cell) is not None or cell.candidates <= ALWAYS_LIST
 
 
 def available(cell: GridCell, exclude: Collection[bytes] = frozenset()) -> Count:

@@ -26,6 +26,7 @@ from ..solver import DEFAULT_MAX_NODES
 from .cells import GridCell
 from .forms import capacity, count_forms
 from .generator import CellJob
+from .progress import Watcher
 from .request import Request
 
 VERSION = 1
@@ -98,7 +99,7 @@ def _draw(part: Part, count: int, seed: int, exclude: frozenset[bytes] = frozens
         return []
     request = Request(count, part.cell.num_agents, part.cell.objective, exclude, "forbid")
     wanted = (0, count) if part.wait else (count, 0)
-    job = CellJob(part.cell, *wanted, request, both=True, seed=seed, threads=1, max_nodes=DEFAULT_MAX_NODES)
+    job = CellJob(part.cell, *wanted, request, True, seed, threads=1, max_nodes=DEFAULT_MAX_NODES, watcher=Watcher(count))
     instances, report = job.run()
     if report.undecided:
         # A better solver would decide them, and so change the set.

@@ -9,6 +9,7 @@ instances of a size are then shuffled, so that neither kind and no hole count co
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import cycle, islice
@@ -21,7 +22,8 @@ from .. import solver
 from ..instance import OBJECTIVES, Instance, _integer, _show
 from .cells import Draws, GridCell, Wanted
 from .configuration import Configuration, cell_counts, hole_count
-from .forms import TABLE_AGENTS, available, capacity, count_forms
+from .forms import TABLE_AGENTS, available, capacity, count_forms, counted_at_once
+from .progress import DEFAULT_MAX_WORK, Tell, Watcher, too_slow
 from .projection import project
 from .reference_sampler import variant
 from .request import Request, check_choice
@@ -92,6 +94,8 @@ def generate(
     *,
     threads: int = 1,
     max_nodes: int = solver.DEFAULT_MAX_NODES,
+    max_work: int = DEFAULT_MAX_WORK,
+    progress: Tell | None = None,
 ) -> Instances:
     """Draw `count` labelled instances; the same arguments give the same instances on every machine.
 
@@ -104,12 +108,16 @@ def generate(
         labels: "own": the optimum of the objective; "both": of the other one too.
         threads: worker threads; the result does not depend on it.
         max_nodes: the solver's limit per search; candidates it leaves undecided are left out and counted.
+        max_work: the limit of the whole order, in steps of some ten nanoseconds; it is given up as soon as what was seen says
+            that it will hardly be filled within it, or else when it is reached.
+        progress: called about ten times a second with a `Progress`; what it raises ends the work.
 
     Returns:
         A list of Instance, by size and then id (`2agents_3x3_0236`), with a `.report`.
 
     Raises:
-        T2TError: nonsense, or what the rule cannot fill, with the reason and the nearest feasible request.
+        T2TError: nonsense; what the rule cannot fill, with the reason and the nearest feasible request; or what takes more
+            than `max_work`, with the rate that was seen.
     """
     request = Request(count, num_agents, objective, frozenset(_iterable(exclude)), repeats)
     if not isinstance(configuration, Configuration):
@@ -118,8 +126,9 @@ def generate(
     seed = _integer(seed, "seed", 0, 2**128, "generate")
     threads = _integer(threads, "threads", 1, 1024, "generate")
     max_nodes = _integer(max_nodes, "max_nodes", 1, 2**62, "generate")
+    watcher = Watcher(request.count, _integer(max_work, "max_work", 1, 2**62, "generate"), progress)
     jobs = [
-        CellJob(cell, wait_free, wait, request, labels == "both", seed, threads, max_nodes)
+        CellJob(cell, wait_free, wait, request, labels == "both", seed, threads, max_nodes, watcher)
         for cell, wait_free, wait in cells_of(configuration, request)
     ]
     try:
@@ -169,6 +178,7 @@ class CellJob:
     seed: int
     threads: int
     max_nodes: int
+    watcher: Watcher
 
     def check(self) -> None:
         """Refuse at once what is known to be impossible."""
@@ -176,7 +186,7 @@ class CellJob:
             raise CannotFill(self.cell, f"{self.cell.num_agents} agents do not fit or cannot move on it")
         if self.wait and self.cell.num_agents == 1:
             raise CannotFill(self.cell, "one agent never has to wait: nobody is in its way")
-        if not (self.cell.enumerable and count_forms(self.cell).exact):
+        if not (self.cell.enumerable and counted_at_once(self.cell) and count_forms(self.cell).exact):
             return
         there = available(self.cell, self.request.exclude)
         for wait, need, have in ((False, self.wait_free, there.wait_free), (True, self.wait, there.wait)):
@@ -186,7 +196,7 @@ class CellJob:
     def run(self) -> tuple[list[Instance], SizeReport]:
         cell, forbid = self.cell, self.request.repeats == "forbid"
         wanted = Wanted(self.wait_free, self.wait, None, self.both, forbid, True, self.request.exclude)
-        draws = draw_cell(cell, self._key("generate"), wanted, max_nodes=self.max_nodes, threads=self.threads)
+        draws = self._draw(wanted)
         found = draws.instances
         waits = sum(bool(x.requires_wait) for x in found)
         repeats = 0
@@ -196,8 +206,29 @@ class CellJob:
                 found += rest
                 repeats += again
         seeding.Stream(self._key("order")).shuffle(found)
+        self.watcher.filled(cell.size, cell.holes, len(found), draws.drawn, draws.undecided, draws.work)
         report = SizeReport(cell.size, cell.holes, len(found), self.wait, repeats, draws.drawn, draws.undecided)
         return found, report
+
+    def _draw(self, wanted: Wanted) -> Draws:
+        """As many as sampling finds. T2TError where that takes too much work."""
+        cell, begun = self.cell, time.monotonic()
+        draws = draw_cell(
+            cell,
+            self._key("generate"),
+            wanted,
+            max_nodes=self.max_nodes,
+            threads=self.threads,
+            max_work=self.watcher.left,
+            progress=self.watcher.of_cell(cell.size, cell.holes),
+        )
+        if draws.hopeless:
+            waits = sum(bool(x.requires_wait) for x in draws.instances)
+            found, ordered = {True: waits, False: len(draws.instances) - waits}, {True: wanted.wait, False: wanted.wait_free}
+            error = too_slow(found, ordered, draws.drawn, draws.undecided, time.monotonic() - begun)
+            error.where = f"{cell.size}x{cell.size} with {cell.holes} holes and {cell.num_agents} agents, {cell.objective}"
+            raise error
+        return draws
 
     def _key(self, purpose: str) -> int:
         cell = self.cell

@@ -5,7 +5,7 @@ Short and slow: every candidate that survives the flood fill goes through the so
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations, permutations
 
 from t2t_core.seeding import Stream
@@ -15,7 +15,14 @@ from ..instance import OBJECTIVES, Cell, Instance
 from .cells import Draws, Forms, GridCell, Wanted
 
 
-def draw_cell(cell: GridCell, key: int, wanted: Wanted, stall: int, max_nodes: int) -> Draws:
+def draw_cell(
+    cell: GridCell,
+    key: int,
+    wanted: Wanted,
+    stall: int,
+    max_nodes: int,
+    progress: Callable[[int, int, int, int], None] | None = None,
+) -> Draws:
     """`sampling.draw_cell` without the native core."""
     left = {False: wanted.wait_free, True: wanted.wait}
     total = sum(left.values()) if wanted.total is None else wanted.total
@@ -27,6 +34,8 @@ def draw_cell(cell: GridCell, key: int, wanted: Wanted, stall: int, max_nodes: i
             return Draws(found, drawn, undecided, stalled=True)
         candidate = _draw(cell, stream.fork(drawn))
         drawn += 1
+        if progress is not None:
+            progress(drawn, wanted.wait_free - left[False], wanted.wait - left[True], undecided)
         if candidate is None:
             continue
         instance, decided = _label(candidate, max_nodes, left, wanted.both)

@@ -9,7 +9,7 @@ labelled instances of that kind. The native core does this; `reference_sampler` 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any
 
@@ -29,19 +29,26 @@ def draw_cell(
     stall: int | None = None,
     max_nodes: int = solver.DEFAULT_MAX_NODES,
     threads: int = 1,
+    max_work: int = 0,
+    progress: Callable[[int, int, int, int], None] | None = None,
 ) -> Draws:
-    """Draw labelled instances (without ids); the result does not depend on `threads`."""
+    """Draw labelled instances (without ids); the result does not depend on `threads`.
+
+    It is given up as soon as it will hardly be done within `max_work` steps of work (0: never). `progress(drawn, wait_free,
+    wait, undecided)` is called now and then; what it raises ends the drawing.
+    """
     stall = cell.stall if stall is None else stall
     core = solver.native_core()
     if core is None:
-        return reference_sampler.draw_cell(cell, key, wanted, stall, max_nodes)
+        return reference_sampler.draw_cell(cell, key, wanted, stall, max_nodes, progress)
     result = core.sample_cell(
         cell.size, cell.holes, cell.num_agents, OBJECTIVES.index(cell.objective), key, wanted.wait_free, wanted.wait,
         wanted.wait_free + wanted.wait if wanted.total is None else wanted.total, stall, max_nodes,
         both=wanted.both, one_per_form=wanted.one_per_form, distinct=wanted.distinct, threads=threads,
-        exclude=list(of_cell(wanted.exclude, cell)),
+        exclude=list(of_cell(wanted.exclude, cell)), max_steps=max_work, progress=progress,
     )  # fmt: skip
-    return Draws(_instances(cell, result), result["drawn"], result["undecided"], result["stalled"])
+    counts = (result[name] for name in ("drawn", "undecided", "stalled", "steps", "hopeless"))
+    return Draws(_instances(cell, result), *counts)
 
 
 def list_forms(cell: GridCell, wait: bool | None = None, max_nodes: int = solver.DEFAULT_MAX_NODES) -> Forms:

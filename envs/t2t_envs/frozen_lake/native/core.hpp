@@ -22,13 +22,13 @@ public:
             return label;
         }
         if (!one_team() && fits(lower_)) {
-            label = {Status::solved, lower_, Answer::no, 0};
+            label = {Status::solved, lower_, Answer::no};
         } else if (count_ == 2) {
             label_pair(label, want_wait);
         } else {
             label_teams(label, want_wait);
         }
-        label.nodes = effort_.nodes;
+        note_effort(label);
         if (!want_wait) label.requires_wait = Answer::undecided;
         if (label.status != Status::solved) label.cost = -1;
         return label;
@@ -42,11 +42,11 @@ public:
             return solution;
         }
         if (!one_team() && fits(lower_)) {
-            label = {Status::solved, lower_, Answer::no, 0};
+            label = {Status::solved, lower_, Answer::no};
         } else {
             find_optimum(label);
         }
-        label.nodes = effort_.nodes;
+        note_effort(label);
         label.requires_wait = Answer::undecided;
         if (label.status != Status::solved) {
             label.cost = -1;
@@ -70,7 +70,7 @@ private:
     bool begin(const Problem& problem, Objective objective, std::uint64_t max_nodes) {
         grid_.emplace(problem);
         objective_ = objective;
-        effort_ = {0, max_nodes};
+        effort_ = Effort(max_nodes);
         count_ = problem.num_agents();
         if (static_cast<int>(agents_.size()) < count_) agents_.resize(count_), paths_.resize(count_);
         lower_ = 0;
@@ -86,6 +86,7 @@ private:
         searching_ = false;
         return true;
     }
+    void note_effort(Label& label) const { label.nodes = effort_.nodes, label.steps = effort_.steps(); }
     bool one_team() const { return method_ != Method::fast && count_ >= 3; }
     TeamSearch<W>& search() {
         if (!searching_) search_.reset(*grid_, agents_, count_, objective_, effort_);
@@ -121,13 +122,13 @@ private:
     bool place_single(int i, int budget, bool waits) {
         Agent<W>& agent = agents_[i];
         if (objective_ == Objective::sum_of_costs) {
-            return single_.plan(*grid_, agent, agent.distance, false, others_, paths_[i]);
+            return single_.plan(*grid_, agent, agent.distance, false, others_, paths_[i], effort_);
         }
-        if (waits) return single_.plan(*grid_, agent, budget, true, others_, paths_[i]);
+        if (waits) return single_.plan(*grid_, agent, budget, true, others_, paths_[i], effort_);
         int arrival = agent.distance;
         while (arrival <= SingleSearch<W>::last_visit(agent.goal, others_)) arrival += 2;
         for (; arrival <= budget; arrival += 2) {
-            if (single_.plan(*grid_, agent, arrival, false, others_, paths_[i])) return true;
+            if (single_.plan(*grid_, agent, arrival, false, others_, paths_[i], effort_)) return true;
         }
         return false;
     }
@@ -136,12 +137,12 @@ private:
         const bool sum = objective_ == Objective::sum_of_costs;
         TeamSearch<W>& search = this->search();
         if (search.within(0, 1, lower_, false)) {
-            label = {Status::solved, lower_, Answer::no, 0};
+            label = {Status::solved, lower_, Answer::no};
             return;
         }
         // Both agents at their distance never wait; otherwise the budget grows until a solution with waits fits.
         if (!sum && search.within(0, 1, lower_, true)) {
-            label = {Status::solved, lower_, Answer::yes, 0};
+            label = {Status::solved, lower_, Answer::yes};
             return;
         }
         const JointResult optimum = search.pair(0, 1, nullptr, nullptr);
@@ -292,7 +293,7 @@ private:
     int blocker_of(int stuck) {
         Path path;
         const std::vector<const Path*> met = others_;
-        single_.plan(*grid_, agents_[stuck], agents_[stuck].distance, false, {}, path);
+        single_.plan(*grid_, agents_[stuck], agents_[stuck].distance, false, {}, path, effort_);
         int first = -1, blocker = -1;
         for (int i = 0; i < count_; ++i) {
             if (i == stuck || std::find(met.begin(), met.end(), &paths_[i]) == met.end()) continue;

@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "solver/effort.hpp"
 #include "solver/solver.hpp"
 
 namespace t2t {
@@ -84,6 +85,7 @@ private:
         if (taken(goal, length)) return false;
         reached_[static_cast<std::size_t>(length) * cells_ + goal] = 1;
         for (int t = length - 1; t >= 0; --t) {
+            effort_.step(2 * cells_);
             for (Cell cell = 0; cell < cells_; ++cell) {
                 if (problem_.hole[cell] || taken(cell, t)) continue;
                 for (const Cell to : next_[cell]) {
@@ -98,6 +100,7 @@ private:
     bool reached(int step, Cell cell) const { return reached_[static_cast<std::size_t>(step) * cells_ + cell] != 0; }
 
     const Problem& problem_;
+    Effort effort_;
     int cells_;
     std::vector<std::array<Cell, 5>> next_;
     std::vector<const std::vector<Cell>*> done_;

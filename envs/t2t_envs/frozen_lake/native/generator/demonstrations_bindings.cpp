@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "generator/demonstrations.hpp"
+#include "python_watch.hpp"
 
 namespace py = pybind11;
 
@@ -47,7 +48,9 @@ py::tuple demonstrate_many(int size, const Table& holes, const Table& starts, co
     const std::int32_t* optimum = optima.data();
     {
         const py::gil_scoped_release release;
-        for (std::size_t i = 0; i < found.size(); ++i) found[i] = demonstrate(problems[i], optimum[i], max_nodes);
+        Watch(check_signals).run(1, [&](int) {
+            for (std::size_t i = 0; i < found.size(); ++i) found[i] = demonstrate(problems[i], optimum[i], max_nodes);
+        });
     }
     py::list origins, paths;
     for (auto& one : found) {

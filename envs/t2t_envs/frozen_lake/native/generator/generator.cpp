@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
-#include <exception>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "solver/canonical.hpp"
@@ -23,31 +22,12 @@ std::unique_ptr<Evaluator> make_evaluator(const GridCell& cell) {
 
 namespace {
 
-// Calls `beat` about ten times a second; looks at the clock only after every 64 pieces of work.
-class Pulse {
-public:
-    explicit Pulse(const std::function<void()>& beat) : beat_(beat) {}
-    void operator()(std::uint64_t pieces) {
-        pieces_ += pieces;
-        if (pieces_ < 64) return;
-        pieces_ = 0;
-        const auto now = std::chrono::steady_clock::now();
-        if (now - last_ < std::chrono::milliseconds(100)) return;
-        last_ = now;
-        beat_();
-    }
-
-private:
-    const std::function<void()>& beat_;
-    std::uint64_t pieces_ = 0;
-    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
-
 // What one candidate came to. The instance is there, and `complete` (the other objective is decided too, where asked for)
 // means something, only if its kind was still wanted when its chunk began.
 struct Candidate {
     Kind kind = Kind::rejected;
     bool complete = true;
+    std::uint64_t steps = 0;
     LabelledInstance instance;
 };
 
@@ -81,13 +61,12 @@ public:
     }
     bool is_ready(std::uint64_t number) {
         const std::lock_guard lock(mutex_);
-        if (error_) std::rethrow_exception(error_);
         return ready_[number % ready_.size()];
     }
     // Not for long, so that the caller can look after other things.
     void wait_for_ready(std::uint64_t number) {
         std::unique_lock lock(mutex_);
-        done_.wait_for(lock, std::chrono::milliseconds(50), [&] { return error_ || ready_[number % ready_.size()]; });
+        done_.wait_for(lock, std::chrono::milliseconds(50), [&] { return ready_[number % ready_.size()]; });
     }
     // The oldest chunk has been accepted; its place is free.
     void release(std::uint64_t number) {
@@ -95,11 +74,6 @@ public:
         ready_[number % ready_.size()] = false;
         released_ = number + 1;
         room_.notify_one();
-    }
-    void fail(std::exception_ptr error) {
-        const std::lock_guard lock(mutex_);
-        error_ = error;
-        done_.notify_one();
     }
     void stop() {
         const std::lock_guard lock(mutex_);
@@ -117,7 +91,6 @@ private:
     std::uint64_t next_ = 0, released_ = 0;
     std::atomic<bool> open_[2] = {true, true};
     std::atomic<bool> over_ = false;
-    std::exception_ptr error_;
     std::mutex mutex_;
     std::condition_variable room_, done_;
 };
@@ -129,22 +102,17 @@ struct Stopper {
 
 class Sampling {
 public:
-    Sampling(const SampleRequest& request, const std::function<void()>& heartbeat)
-        : request_(request), pulse_(heartbeat), stream_(request.key), symmetries_(request.cell.size) {
+    explicit Sampling(const SampleRequest& request) : request_(request), stream_(request.key), symmetries_(request.cell.size) {
         for (int i = 0; i < request.threads; ++i) evaluators_.push_back(make_evaluator(request.cell));
     }
 
-    Sample run() {
+    Sample run(const Heartbeat& heartbeat) {
+        Watch watch([&] { heartbeat(progress()); });
         if (request_.threads == 1) {
-            Chunk one(1);
-            while (!finished()) {
-                const bool open[2] = {wanted(0), wanted(1)};
-                evaluate(*evaluators_[0], sample_.drawn, one, open);
-                accept(one);
-                pulse_(1);
-            }
+            watch.run(1, [this](int) { draw_alone(); });
         } else {
-            run_in_threads();
+            ChunkQueue queue(std::min<std::size_t>(64 * request_.threads, 1024));
+            watch.run(request_.threads, [&](int thread) { thread == 0 ? accept_all(queue) : work_on(queue, *evaluators_[thread]); });
         }
         sample_.stalled = wanted(0) || wanted(1);
         return std::move(sample_);
@@ -155,7 +123,24 @@ private:
         return taken_[kind] < request_.quota[kind] && taken_[0] + taken_[1] < request_.total;
     }
 
-    bool finished() const { return (!wanted(0) && !wanted(1)) || sample_.drawn - last_ >= request_.stall; }
+    bool finished() const {
+        return (!wanted(0) && !wanted(1)) || sample_.drawn - last_ >= request_.stall || sample_.hopeless;
+    }
+    Progress progress() const { return {sample_.drawn, {taken_[0], taken_[1]}, sample_.undecided, sample_.steps}; }
+
+    // Whether the order would take more work than is allowed even if its instances came as fast as the number seen lets one
+    // believe: one that is seen n times is hardly ever expected more than n + 2 sqrt(n) + 3 times.
+    bool is_hopeless() const {
+        if (request_.max_steps == 0) return false;
+        const auto work = static_cast<double>(sample_.steps), allowed = static_cast<double>(request_.max_steps);
+        const auto too_slow = [&](std::int64_t seen, std::int64_t order) {
+            const auto n = static_cast<double>(seen);
+            return work * static_cast<double>(order) > allowed * (n + 2 * std::sqrt(n) + 3);
+        };
+        if (work > allowed) return true;
+        if (request_.total < request_.quota[0] + request_.quota[1]) return too_slow(taken_[0] + taken_[1], request_.total);
+        return (wanted(0) && too_slow(taken_[0], request_.quota[0])) || (wanted(1) && too_slow(taken_[1], request_.quota[1]));
+    }
 
     using Chunk = std::vector<Candidate>;
 
@@ -168,13 +153,13 @@ private:
             candidate.complete = true;
             const int kind = static_cast<int>(candidate.kind);
             if (kind < 2 && open[kind]) candidate.complete = evaluator.read(candidate.instance, request_.both);
+            candidate.steps = evaluator.steps();
         }
     }
     void accept(Chunk& chunk) {
         for (Candidate& candidate : chunk) {
             if (finished()) return;
-            ++sample_.drawn;
-            if (candidate.kind == Kind::undecided) ++sample_.undecided;
+            count(candidate);
             const int kind = static_cast<int>(candidate.kind);
             if (kind >= 2 || !wanted(kind)) continue;
             if (!candidate.complete) ++sample_.undecided;
@@ -185,26 +170,27 @@ private:
         }
     }
 
+    void count(const Candidate& candidate) {
+        ++sample_.drawn;
+        sample_.steps += candidate.steps;
+        if (candidate.kind == Kind::undecided) ++sample_.undecided;
+        if (sample_.steps < next_check_) return;
+        next_check_ = sample_.steps + between_checks;
+        sample_.hopeless = is_hopeless();
+    }
+
+    void draw_alone() {
+        Chunk one(1);
+        while (!finished()) {
+            const bool open[2] = {wanted(0), wanted(1)};
+            evaluate(*evaluators_[0], sample_.drawn, one, open);
+            accept(one);
+        }
+    }
     // Candidates are independent of each other, so any thread may evaluate the next chunk of them, up to so many ahead of the
-    // one to be accepted next; this thread accepts them in their order, and helps where that one is not ready.
-    void run_in_threads() {
-        ChunkQueue queue(std::min<std::size_t>(64 * request_.threads, 1024));
-        const auto work = [&](Evaluator& evaluator, std::uint64_t number) {
-            bool open[2];
-            queue.read_open(open);
-            evaluate(evaluator, number * ChunkQueue::length, queue.chunk(number), open, &queue);
-            queue.finish(number);
-        };
-        const auto work_on = [&](Evaluator& evaluator) {
-            try {
-                for (std::uint64_t number; queue.wait_and_take(number);) work(evaluator, number);
-            } catch (...) {
-                queue.fail(std::current_exception());
-            }
-        };
-        std::vector<std::jthread> others;
-        const Stopper stopper{queue};  // before the threads are joined, whatever happens
-        for (std::size_t i = 1; i < evaluators_.size(); ++i) others.emplace_back([&, i] { work_on(*evaluators_[i]); });
+    // one to be accepted next; one thread accepts them in their order, and helps where that one is not ready.
+    void accept_all(ChunkQueue& queue) {
+        const Stopper stopper{queue};  // so that nobody waits for more, whatever happens
         for (std::uint64_t number = 0; !finished();) {
             queue.set_open(wanted(0), wanted(1));
             std::uint64_t mine;
@@ -212,12 +198,21 @@ private:
                 accept(queue.chunk(number));
                 queue.release(number++);
             } else if (queue.take(mine)) {
-                work(*evaluators_[0], mine);
+                work_on_chunk(queue, *evaluators_[0], mine);
             } else {
                 queue.wait_for_ready(number);
+                Watch::look();
             }
-            pulse_(ChunkQueue::length);
         }
+    }
+    void work_on(ChunkQueue& queue, Evaluator& evaluator) {
+        for (std::uint64_t number; queue.wait_and_take(number);) work_on_chunk(queue, evaluator, number);
+    }
+    void work_on_chunk(ChunkQueue& queue, Evaluator& evaluator, std::uint64_t number) {
+        bool open[2];
+        queue.read_open(open);
+        evaluate(evaluator, number * ChunkQueue::length, queue.chunk(number), open, &queue);
+        queue.finish(number);
     }
 
     bool is_new(const LabelledInstance& instance) {
@@ -231,14 +226,14 @@ private:
         return seen_.insert(std::move(form)).second;
     }
 
+    static constexpr std::uint64_t between_checks = 1 << 24;
     const SampleRequest& request_;
-    Pulse pulse_;
     Stream stream_;
     Symmetries symmetries_;
     std::vector<std::unique_ptr<Evaluator>> evaluators_;
     std::unordered_set<std::string> seen_;
     std::int64_t taken_[2] = {0, 0};
-    std::uint64_t last_ = 0;
+    std::uint64_t last_ = 0, next_check_ = between_checks;
     Sample sample_;
 };
 
@@ -246,12 +241,12 @@ private:
 // the agents that are the least under the symmetries that leave the holes alone.
 class Enumeration {
 public:
-    Enumeration(const GridCell& cell, int list_kind, const std::function<void()>& heartbeat)
-        : cell_(cell), list_kind_(list_kind), pulse_(heartbeat), symmetries_(cell.size),
+    Enumeration(const GridCell& cell, int list_kind)
+        : cell_(cell), list_kind_(list_kind), symmetries_(cell.size),
           evaluator_(make_evaluator(cell)), used_as_goal_(static_cast<std::size_t>(cell.size) * cell.size) {}
 
-    Forms run() {
-        choose_holes(0);
+    Forms run(const std::function<void()>& heartbeat) {
+        Watch(heartbeat).run(1, [this](int) { choose_holes(0); });
         return std::move(forms_);
     }
 
@@ -269,6 +264,7 @@ private:
     }
 
     void on_holes() {
+        pace_.step(100);
         stabilizer_.clear();
         std::vector<Cell> moved;
         for (int s = 1; s < 8; ++s) {
@@ -283,6 +279,7 @@ private:
     void choose_agents(int from) {
         if (static_cast<int>(starts_.size()) == cell_.agents) return on_agents();
         for (int start = from; start < cells(); ++start) {
+            pace_.step(cells());
             for (int goal = 0; goal < cells(); ++goal) {
                 const auto s = static_cast<Cell>(start), g = static_cast<Cell>(goal);
                 if (used_as_goal_[goal] || !evaluator_->connected(s, g)) continue;
@@ -298,7 +295,7 @@ private:
     }
 
     void on_agents() {
-        pulse_(1);
+        pace_.step(100);
         sorted_agents(symmetries_, 0, starts_, goals_, agents_);
         for (const int s : stabilizer_) {
             sorted_agents(symmetries_, s, starts_, goals_, moved_agents_);
@@ -313,7 +310,7 @@ private:
 
     const GridCell cell_;
     const int list_kind_;
-    Pulse pulse_;
+    Effort pace_;
     Symmetries symmetries_;
     std::unique_ptr<Evaluator> evaluator_;
     std::vector<Cell> holes_, starts_, goals_;
@@ -325,12 +322,12 @@ private:
 
 }  // namespace
 
-Sample sample_cell(const SampleRequest& request, const std::function<void()>& heartbeat) {
-    return Sampling(request, heartbeat).run();
+Sample sample_cell(const SampleRequest& request, const Heartbeat& heartbeat) {
+    return Sampling(request).run(heartbeat);
 }
 
 Forms enumerate_cell(const GridCell& cell, int list_kind, const std::function<void()>& heartbeat) {
-    return Enumeration(cell, list_kind, heartbeat).run();
+    return Enumeration(cell, list_kind).run(heartbeat);
 }
 
 }  // namespace t2t

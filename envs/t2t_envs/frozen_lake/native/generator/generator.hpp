@@ -30,6 +30,7 @@ struct SampleRequest {
     std::int64_t quota[2] = {0, 0};     // at most so many that do not, and do, require a wait
     std::int64_t total = 0;             // at most so many of both together
     std::uint64_t stall = 0;            // give up after so many candidates in a row without a new instance
+    std::uint64_t max_steps = 0;        // give up as soon as the order will hardly be filled within so many (0: never); see Effort
     bool both = false;                  // label the other objective too
     bool one_per_form = false;          // distinct canonical forms instead of distinct up to relabelling agents
     bool distinct = true;               // off: independent draws, which may repeat
@@ -41,11 +42,20 @@ struct Sample {
     std::vector<LabelledInstance> instances;  // in candidate order
     std::uint64_t drawn = 0;                  // candidates looked at
     std::uint64_t undecided = 0;              // of these, left out because a node limit ended the search
-    bool stalled = false;
+    std::uint64_t steps = 0;                  // of work on these candidates
+    bool stalled = false, hopeless = false;   // gave up; because of `max_steps`
 };
 
-// `heartbeat` is called now and then from the calling thread; it may throw to end the work.
-Sample sample_cell(const SampleRequest& request, const std::function<void()>& heartbeat);
+// How far a sample is: candidates looked at, instances taken of them by kind, undecided ones, steps of work.
+struct Progress {
+    std::uint64_t drawn;
+    std::int64_t taken[2];
+    std::uint64_t undecided, steps;
+};
+using Heartbeat = std::function<void(const Progress&)>;
+
+// `heartbeat` is called about ten times a second from the calling thread; what it throws ends the work.
+Sample sample_cell(const SampleRequest& request, const Heartbeat& heartbeat);
 
 struct Forms {
     std::uint64_t count[2] = {0, 0};   // canonical forms that do not, and do, require a wait

@@ -9,17 +9,12 @@
 
 #include "solver/canonical.hpp"
 #include "generator/generator.hpp"
+#include "python_watch.hpp"
 
 namespace py = pybind11;
 
 namespace t2t {
 namespace {
-
-// Lets Ctrl-C end a long call.
-void check_signals() {
-    const py::gil_scoped_acquire acquire;
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-}
 
 GridCell grid_cell(int size, int holes, int agents, int objective, std::uint64_t max_nodes) {
     if (size < 3 || size > 32) throw py::value_error("size must lie in 3..32");
@@ -41,15 +36,18 @@ py::array_t<T> table(const std::vector<LabelledInstance>& instances, int columns
 
 py::dict sample(int size, int holes, int agents, int objective, std::uint64_t key, std::int64_t wait_free, std::int64_t wait,
                 std::int64_t total, std::uint64_t stall, std::uint64_t max_nodes, bool both, bool one_per_form,
-                bool distinct, int threads, const std::vector<py::bytes>& exclude) {
+                bool distinct, int threads, const std::vector<py::bytes>& exclude, std::uint64_t max_steps,
+                const std::optional<py::function>& progress) {
     if (threads < 1 || threads > 1024) throw py::value_error("threads must lie in 1..1024");
     SampleRequest request{grid_cell(size, holes, agents, objective, max_nodes), key, {wait_free, wait}, total, stall,
-                          both, one_per_form, distinct, threads, {}};
+                          max_steps, both, one_per_form, distinct, threads, {}};
     for (const auto& form : exclude) request.exclude.insert(std::string(form));
     Sample sample;
     {
         const py::gil_scoped_release release;
-        sample = sample_cell(request, check_signals);
+        sample = sample_cell(request, [&](const Progress& so_far) {
+            report(progress, [&](auto& tell) { tell(so_far.drawn, so_far.taken[0], so_far.taken[1], so_far.undecided); });
+        });
     }
     const auto& all = sample.instances;
     using namespace py::literals;
@@ -58,7 +56,8 @@ py::dict sample(int size, int holes, int agents, int objective, std::uint64_t ke
                     "goals"_a = table<Cell>(all, agents, [](const auto& x, int i) { return x.goals[i]; }),
                     "costs"_a = table<std::int32_t>(all, 2, [](const auto& x, int i) { return x.cost[i]; }),
                     "wait"_a = table<std::uint8_t>(all, 1, [](const auto& x, int) { return x.requires_wait; }),
-                    "drawn"_a = sample.drawn, "undecided"_a = sample.undecided, "stalled"_a = sample.stalled);
+                    "drawn"_a = sample.drawn, "undecided"_a = sample.undecided, "stalled"_a = sample.stalled,
+                    "hopeless"_a = sample.hopeless, "steps"_a = sample.steps);
 }
 
 py::tuple enumerate(int size, int holes, int agents, int objective, std::uint64_t max_nodes, int list_kind) {
@@ -90,8 +89,10 @@ void bind_generator(py::module_& module) {
     using namespace py::literals;
     module.def("sample_cell", &sample, "size"_a, "holes"_a, "agents"_a, "objective"_a, "key"_a, "wait_free"_a, "wait"_a,
                "total"_a, "stall"_a, "max_nodes"_a, "both"_a = false, "one_per_form"_a = false, "distinct"_a = true,
-               "threads"_a = 1, "exclude"_a = std::vector<py::bytes>(),
-               "Random labelled instances of one cell, as arrays with one row per instance, in candidate order.");
+               "threads"_a = 1, "exclude"_a = std::vector<py::bytes>(), "max_steps"_a = 0, "progress"_a = py::none(),
+               "Random labelled instances of one cell, as arrays with one row per instance, in candidate order.\n"
+               "It gives up as soon as the order will hardly be filled within max_steps of work (0: never).\n"
+               "progress(drawn, wait_free, wait, undecided) is called about ten times a second; what it raises ends the work.");
     module.def("enumerate_cell", &enumerate, "size"_a, "holes"_a, "agents"_a, "objective"_a, "max_nodes"_a, "list_kind"_a = -1,
                "(wait-free forms, wait forms, undecided, listed): the canonical forms of one cell, those of `list_kind`\n"
                "(0 wait-free, 1 wait, -1 none) in rising order.");

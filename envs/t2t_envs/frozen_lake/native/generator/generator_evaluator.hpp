@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "solver/bitboard.hpp"
+#include "solver/effort.hpp"
 #include "generator/generator.hpp"
 #include "solver/solver.hpp"
 #include "generator/stream.hpp"
@@ -26,6 +27,8 @@ public:
     virtual void set_holes(const std::vector<Cell>& holes) = 0;
     virtual bool connected(Cell start, Cell goal) const = 0;
     virtual Kind label(const std::vector<Cell>& starts, const std::vector<Cell>& goals) = 0;
+    // Steps of work since the last candidate was drawn (see Effort).
+    virtual std::uint64_t steps() const = 0;
 };
 
 std::unique_ptr<Evaluator> make_evaluator(const GridCell& cell);
@@ -54,6 +57,8 @@ public:
 
     Kind draw(const Stream& cell_stream, std::uint64_t index) override {
         Stream stream = cell_stream.fork(index);
+        steps_ = 0;
+        spend(50 + 10 * agents_);
         free_ = grid_;
         // Floyd's algorithm: a uniform subset of `holes` cells with as many draws.
         for (int j = cells_ - cell_.holes; j < cells_; ++j) {
@@ -84,6 +89,7 @@ public:
         const int other = 1 - static_cast<int>(cell_.objective);
         if (both && cost_[other] < 0) {
             const Label label = solver_.label(problem_, static_cast<Objective>(other), cell_.max_nodes, false);
+            spend(label.steps);
             if (label.status != Status::solved) return false;
             cost_[other] = label.cost;
         }
@@ -109,6 +115,7 @@ public:
             }
         }
     }
+    std::uint64_t steps() const override { return steps_; }
     bool connected(Cell start, Cell goal) const override { return distance_[start * cells_ + goal] > 0; }
 
     Kind label(const std::vector<Cell>& starts, const std::vector<Cell>& goals) override {
@@ -130,6 +137,10 @@ private:
         std::vector<int> path;
     };
 
+    void spend(std::uint64_t steps) {
+        steps_ += steps;
+        pace_.step(static_cast<std::int64_t>(steps));
+    }
     int draw_from(Board<W>& left, Stream& stream) {
         int bit;
         do bit = bit_[stream.below(cells_)];
@@ -218,6 +229,7 @@ private:
     Kind search() {
         fill_problem();
         const Label label = solver_.label(problem_, cell_.objective, cell_.max_nodes, true);
+        spend(label.steps);
         cost_[0] = cost_[1] = -1;
         if (label.status == Status::infeasible) return Kind::rejected;
         if (label.status == Status::undecided || label.requires_wait == Answer::undecided) return Kind::undecided;
@@ -249,6 +261,8 @@ private:
     std::vector<int> distance_;
     Problem problem_;
     Solver solver_;
+    std::uint64_t steps_ = 0;
+    Effort pace_;
 };
 
 }  // namespace t2t

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "solver/effort.hpp"
+
 namespace t2t {
 namespace {
 
@@ -27,6 +29,7 @@ public:
         Solution solution;
         solution.label.status = search();
         solution.label.nodes = expanded_;
+        solution.label.steps = effort_.steps();
         if (solution.label.status == Status::solved) finish(solution);
         return solution;
     }
@@ -77,6 +80,7 @@ private:
         start(agent + 1, state);
     }
     void add(const State& state, std::size_t parent, int cost) {
+        effort_.step(20);
         const auto [entry, fresh] = index_.try_emplace(key_of(state), nodes_.size());
         if (fresh) nodes_.push_back({state, parent, cost, false});
         Node& node = nodes_[entry->second];
@@ -87,6 +91,7 @@ private:
     }
     // Moves agent after agent; `after` holds the new cells of the agents before `agent`.
     void expand(std::size_t node, std::size_t agent, const State& before, State after, int cost) {
+        effort_.step(4);
         if (agent == before.size()) return add(after, node, cost);
         if (before[agent] == done) {
             if (free_of_conflicts(before, after, agent)) expand(node, agent + 1, before, after, cost);
@@ -132,6 +137,7 @@ private:
     int bound_;
     std::uint64_t max_nodes_;
     std::uint64_t expanded_ = 0;
+    Effort effort_;
     std::size_t last_ = 0;
     std::vector<Node> nodes_;
     std::unordered_map<std::string, std::size_t> index_;
@@ -148,6 +154,7 @@ Label exhaustive_label(const Problem& problem, Objective objective, std::uint64_
     Label label = exhaustive_search(problem, objective, true, std::numeric_limits<int>::max(), max_nodes).label;
     if (label.status != Status::solved || !want_wait) return label;
     const Label wait_free = exhaustive_search(problem, objective, false, label.cost, max_nodes).label;
+    label.steps += wait_free.steps;
     if (wait_free.status == Status::solved) label.requires_wait = Answer::no;
     if (wait_free.status == Status::infeasible) label.requires_wait = Answer::yes;
     return label;

@@ -23,7 +23,8 @@ public:
     // `limit`, as long as it returns true. Returns a lower bound above the limit of all others, `never` if there are none.
     template <typename Child>
     int within_sum(const JointProblem& problem, const JointBounds& bounds, const int* now, int bits, int cost, int limit,
-                   Child child) {
+                   Effort& effort, Child child) {
+        effort_ = &effort;
         const Split split = bounds.split(now);
         base_ = cost + split.total, room_ = limit - base_;
         if (room_ < 0) return base_;
@@ -34,7 +35,8 @@ public:
     // The same for the makespan: child(key, what all agents alone still need, summed), by the distances and the pairs alone.
     template <typename Child>
     int within_makespan(const JointProblem& problem, const JointBounds& bounds, const int* now, int bits, int cost, int limit,
-                        Child child) {
+                        Effort& effort, Child child) {
+        effort_ = &effort;
         base_ = cost + 1, room_ = limit - base_;
         if (room_ < 0) return base_;
         list_all_options(problem, bounds, now, bits, room_);
@@ -132,6 +134,7 @@ private:
     template <typename Child>
     bool combine(int i, Key key, Options meets, int rest, Child& child) {
         if (i == problem_->agents) return child(key, rest);
+        effort_->step();
         for (int o = 0; o < count_[i]; ++o) {
             if (meets & bit(i, o)) continue;
             const Option& option = options_[i][o];
@@ -148,13 +151,16 @@ private:
             if (blocks_used_ == blocks_.size()) blocks_.emplace_back();
             Block& block = blocks_[blocks_used_++];
             if (static_cast<int>(block.moves.size()) <= room_) block.moves.resize(room_ + 1);
-            for (auto& moves : block.moves) moves.clear();
+            for (int added = 0; added <= room_; ++added) block.moves[added].clear();
             members_ = split.order + at, size_ = split.size[at], before_ = split.cost[at];
             for (int n = 0; n < size_; ++n) {
                 tables_[n] = bounds_->table_of(members_, n + 1);
                 rest_[n] = bounds_->cost_of(members_ + n + 1, size_ - n - 1, now_);
             }
-            list_moves(block, 0, {0, 0, {0, 0, 0}});
+            int moves = 1;
+            for (int n = 0; n < size_; ++n) moves *= count_[members_[n]];
+            effort_->step(10 + moves / 2);
+            list_moves<0>(block, {0, 0, {0, 0, 0}});
             block.least = 0;
             while (block.least <= room_ && block.moves[block.least].empty()) ++block.least;
             if (block.least > room_) return false;
@@ -166,7 +172,9 @@ private:
         }
         return true;
     }
-    void list_moves(Block& block, int n, const Prefix& prefix) {
+    // Those of the member at place n after what the members before it do.
+    template <int n>
+    void list_moves(Block& block, const Prefix& prefix) {
         const int agent = members_[n];
         for (int o = 0; o < count_[agent]; ++o) {
             if (prefix.move.meets & bit(agent, o)) continue;
@@ -183,16 +191,17 @@ private:
                             prefix.move.options | bit(agent, o), prefix.move.meets | option.meets};
             if (n + 1 == size_) {
                 block.moves[added].push_back(move);
-            } else if (n + 1 < 4) {  // always: a block has at most four
-                list_moves(block, n + 1, {entry, steps, move});
+            } else if constexpr (n + 1 < 4) {  // a block has at most four
+                list_moves<n + 1>(block, {entry, steps, move});
             }
         }
     }
 
     template <typename Child>
     bool join(std::size_t b, Key key, Options meets, int added, Child& child) {
-        if (b == blocks_used_) return child(key);
         const Block& block = blocks_[b];
+        const bool last = b + 1 == blocks_used_;
+        if (!last) effort_->step(8);
         const int left = room_ - added - block.least_after;
         for (int more = block.least; more <= room_; ++more) {
             if (more > left) {
@@ -202,7 +211,8 @@ private:
             }
             for (const Move& move : block.moves[more]) {
                 if (meets & move.options) continue;
-                if (!join(b + 1, key | move.key, meets | move.meets, added + more, child)) return false;
+                const Key longer = key | move.key;
+                if (!(last ? child(longer) : join(b + 1, longer, meets | move.meets, added + more, child))) return false;
             }
         }
         return true;
@@ -210,6 +220,7 @@ private:
 
     const JointProblem* problem_ = nullptr;
     const JointBounds* bounds_ = nullptr;
+    Effort* effort_ = nullptr;
     const int* now_ = nullptr;
     int bits_ = 0, base_ = 0, room_ = 0, next_ = 0;
     Option options_[max_team][most_options];

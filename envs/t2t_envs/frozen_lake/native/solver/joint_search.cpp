@@ -12,6 +12,13 @@ namespace t2t {
 namespace {
 
 constexpr std::uint32_t none = 0xffffffffu;
+constexpr int known_already = -1;
+
+inline void prefetch([[maybe_unused]] const void* address) {
+#if defined(__GNUC__)  // a hint only
+    __builtin_prefetch(address);
+#endif
+}
 
 }  // namespace
 
@@ -21,8 +28,9 @@ constexpr std::uint32_t none = 0xffffffffu;
 template <typename Key>
 class JointSearch::Memory {
 public:
-    JointResult run(const JointProblem& problem, std::uint64_t max_nodes, std::uint64_t& nodes) {
+    JointResult run(const JointProblem& problem, std::uint64_t max_nodes, Effort& effort) {
         problem_ = &problem;
+        effort_ = &effort;
         bounds_.emplace(problem);
         agents_ = problem.agents;
         bits_ = std::bit_width(static_cast<unsigned>(problem.cells));
@@ -41,22 +49,22 @@ public:
                 buckets_[layer_].pop_back();
                 if (nodes_[node].next != layer_) continue;
                 if (is_goal(node)) {
-                    nodes += nodes_.size();
+                    effort.nodes += nodes_.size();
                     goal_ = node;
                     return {Status::solved, nodes_[node].cost};
                 }
-                if (nodes + nodes_.size() >= max_nodes) {
-                    nodes += nodes_.size();
+                if (effort.nodes + nodes_.size() >= max_nodes) {
+                    effort.nodes += nodes_.size();
                     return result;
                 }
-                ++nodes;
+                ++effort.nodes;
                 if (!expand(node)) {
-                    nodes += nodes_.size();
+                    effort.nodes += nodes_.size();
                     return result;
                 }
             }
         }
-        nodes += nodes_.size();
+        effort.nodes += nodes_.size();
         result.status = Status::infeasible;
         return result;
     }
@@ -154,6 +162,7 @@ private:
         if (f >= static_cast<int>(buckets_.size())) buckets_.resize(f + 1);
         buckets_[f].push_back(node);
     }
+    void prefetch(Key key) const { t2t::prefetch(&slots_[hash(key) & (slots_.size() - 1)]); }
     static std::size_t hash(Key key) {
         std::uint64_t z = static_cast<std::uint64_t>(key);
         if constexpr (sizeof(Key) > 8) z ^= static_cast<std::uint64_t>(key >> 64) * 0x9E3779B97F4A7C15ULL;
@@ -165,6 +174,7 @@ private:
         std::vector<Slot> old(slots_.size() * 4);
         old.swap(slots_);
         for (const Slot& slot : old) {
+            effort_->step();
             if (slot.node == none) continue;
             std::size_t at = hash(slot.key) & (slots_.size() - 1);
             while (slots_[at].node != none) at = (at + 1) & (slots_.size() - 1);
@@ -174,6 +184,7 @@ private:
 
     // False where there are more joint moves than fit in memory.
     bool expand(std::uint32_t node) {
+        effort_->step(10);
         children_.clear();
         const Key key = nodes_[node].key;
         int active = 0;
@@ -183,19 +194,25 @@ private:
         }
         const int cost = nodes_[node].cost;
         const auto child = [&](Key key, int rest = 0) {
-            __builtin_prefetch(&slots_[hash(key) & (slots_.size() - 1)]);  // they are looked up together
             children_.push_back({key, rest});
             return children_.size() < most_children;
         };
-        const int next = makespan_ ? moves_.within_makespan(*problem_, *bounds_, now_, bits_, cost, layer_, child)
-                                   : moves_.within_sum(*problem_, *bounds_, now_, bits_, cost, layer_, child);
+        const int next = makespan_ ? moves_.within_makespan(*problem_, *bounds_, now_, bits_, cost, layer_, *effort_, child)
+                                   : moves_.within_sum(*problem_, *bounds_, now_, bits_, cost, layer_, *effort_, child);
         if (children_.size() >= most_children) return false;  // `next` does not know of those that were not made
         if (makespan_) {
             // The last one added is expanded first. The makespan says little about who is near the goals, so their sum does.
-            std::erase_if(children_, [&](const Child& one) { return is_known(one.key, cost + 1); });
-            std::stable_sort(children_.begin(), children_.end(), [](const Child& a, const Child& b) { return a.rest > b.rest; });
+            in_portions([&](Child* from, Child* to) {
+                const auto known = [&](const Child& one) { return is_known(one.key, cost + 1); };
+                for (; from != to; ++from) from->rest = known(*from) ? known_already : from->rest;
+            });
+            std::erase_if(children_, [](const Child& one) { return one.rest == known_already; });
+            sort_children();
         }
-        for (const Child& one : children_) add(one.key, node, cost + (makespan_ ? 1 : active));
+        in_portions([&](const Child* from, const Child* to) {
+            for (const Child* one = from; one != to; ++one) prefetch(one->key);
+            for (; from != to; ++from) add(from->key, node, cost + (makespan_ ? 1 : active));
+        });
         if (next <= problem_->bound) {
             nodes_[node].next = next;
             enqueue(node, next);
@@ -205,8 +222,34 @@ private:
         return true;
     }
 
+    // There may be millions of children: they are gone through so many at a time, and the work is counted in between.
+    static constexpr std::ptrdiff_t portion = 1 << 14;
+    template <typename Use>
+    void in_portions(Use use) {
+        Child* const end = children_.data() + children_.size();
+        for (Child* from = children_.data(); from != end;) {
+            Child* const to = from + std::min(portion, end - from);
+            effort_->step(4 * (to - from));
+            use(from, to);
+            from = to;
+        }
+    }
+    // Those that leave the most come first; otherwise they keep their order.
+    void sort_children() {
+        const auto more = [](const Child& a, const Child& b) { return a.rest > b.rest; };
+        in_portions([&](Child* from, Child* to) { std::stable_sort(from, to, more); });
+        const auto begin = children_.begin(), end = children_.end();
+        for (std::ptrdiff_t sorted = portion; sorted < end - begin; sorted *= 2) {
+            for (auto from = begin; end - from > sorted; from += std::min(2 * sorted, end - from)) {
+                effort_->step(2 * sorted);
+                std::inplace_merge(from, from + sorted, from + std::min(2 * sorted, end - from), more);
+            }
+        }
+    }
+
     static constexpr std::size_t most_children = std::size_t{1} << 22;
     const JointProblem* problem_ = nullptr;
+    Effort* effort_ = nullptr;
     std::optional<JointBounds> bounds_;
     int agents_ = 0, bits_ = 0, layer_ = 0;
     bool makespan_ = true, commits_ = false;
@@ -220,14 +263,14 @@ private:
 };
 
 JointSearch::JointSearch()
-    : small_(std::make_unique<Memory<std::uint64_t>>()), large_(std::make_unique<Memory<unsigned __int128>>()) {}
+    : small_(std::make_unique<Memory<std::uint64_t>>()), large_(std::make_unique<Memory<WideKey>>()) {}
 JointSearch::~JointSearch() = default;
 
-JointResult JointSearch::run(const JointProblem& problem, std::uint64_t max_nodes, std::uint64_t& nodes) {
+JointResult JointSearch::run(const JointProblem& problem, std::uint64_t max_nodes, Effort& effort) {
     const int bits = problem.agents * std::bit_width(static_cast<unsigned>(problem.cells));
     used_large_ = bits > 64 || problem.agents > JointMoves<std::uint64_t>::max_agents;
     if (bits > 128) return {};  // a joint space this large is out of reach: undecided
-    return used_large_ ? large_->run(problem, max_nodes, nodes) : small_->run(problem, max_nodes, nodes);
+    return used_large_ ? large_->run(problem, max_nodes, effort) : small_->run(problem, max_nodes, effort);
 }
 
 void JointSearch::paths(std::vector<std::vector<int>>& paths) const {

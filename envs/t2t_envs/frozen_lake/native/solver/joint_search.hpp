@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "solver/pair_table.hpp"
+#include "solver/wide_key.hpp"
 
 namespace t2t {
 
@@ -40,8 +41,8 @@ class JointSearch {
 public:
     JointSearch();
     ~JointSearch();
-    // `nodes` counts states stored and expanded, and the search gives up when it reaches `max_nodes`.
-    JointResult run(const JointProblem& problem, std::uint64_t max_nodes, std::uint64_t& nodes);
+    // Counts states stored and expanded as nodes of `effort`, and gives up when these reach `max_nodes`.
+    JointResult run(const JointProblem& problem, std::uint64_t max_nodes, Effort& effort);
     // The solution of the last run: per agent its cells from the start to the final arrival.
     void paths(std::vector<std::vector<int>>& paths) const;
 
@@ -49,7 +50,7 @@ private:
     template <typename Key>
     class Memory;
     std::unique_ptr<Memory<std::uint64_t>> small_;
-    std::unique_ptr<Memory<unsigned __int128>> large_;
+    std::unique_ptr<Memory<WideKey>> large_;
     bool used_large_ = false;
 };
 

@@ -9,11 +9,11 @@ namespace t2t {
 template <int W>
 class PairSearch {
 public:
-    // Whether the two agents alone have a solution of at most `budget`; `work` counts the squares expanded. The states
+    // Whether the two agents alone have a solution of at most `budget`; a node is a square expanded. The states
     // here have both agents under way, at step t and with `rest` of the budget left; once one has arrived for good the
     // other goes the shortest way around it.
     bool within(const Grid<W>& grid, Agent<W>& a, Agent<W>& b, Objective objective, int budget, bool waits,
-                std::uint64_t& work) {
+                Effort& effort) {
         grid_ = &grid, a_ = &a, b_ = &b, waits_ = waits;
         const int squares = grid.squares(), weight = objective == Objective::makespan ? 1 : 2;
         around_a_.reset(grid, b.goal, closed(grid, a.goal));
@@ -25,10 +25,12 @@ public:
             if (arrives(step, rest)) return true;
             if (rest < weight) break;
             begin_layer(step + 1, squares);
+            effort.step(1 + squares * W / 64);
             const int after = rest - weight;
             const Board<W> targets = a.to_goal.ball(after);
             occupied_[step].for_each([&](int x) {
-                ++work;
+                ++effort.nodes;
+                effort.step(4 + W / 2);
                 expand(step, x, targets, after, objective);
             });
             if (!occupied_[step + 1].any()) break;

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "solver/agents.hpp"
+#include "solver/effort.hpp"
 
 namespace t2t {
 
@@ -38,12 +39,14 @@ public:
     // Fills table[x * (cells + 1) + y]. Costs above `limit`, and states that no solution of at most `limit` goes through,
     // may count as no_finish. Returns whether the limit cut nothing off.
     bool build(const Grid<W>& grid, const Member<W>& first, const Member<W>& second, const SquareIndex& index,
-               Movement movement, int limit, std::vector<std::uint16_t>& table) {
+               Movement movement, int limit, std::vector<std::uint16_t>& table, Effort& effort) {
         const Agent<W>&a = *first.agent, &b = *second.agent;
         grid_ = &grid, index_ = &index, movement_ = movement, table_ = &table, limit_ = limit;
+        effort_ = &effort;
         first_ = first, second_ = second;
         side_ = index.cells() + 1;
         table.assign(static_cast<std::size_t>(side_) * side_, no_finish);
+        effort.step(side_ * side_ / 64);
         squares_ = grid.squares();
         known_.assign(squares_, Board<W>{});
         fresh_.assign(static_cast<std::size_t>(squares_) * ring, Board<W>{});
@@ -113,6 +116,7 @@ private:
     }
     // From which states does one joint step lead to (to, some y) of this level?
     void look_back(int level, int to, int earlier) {
+        effort_->step(6 + W);
         const Board<W> ys = fresh(level, to);
         fresh(level, to) = {};
         Board<W> base = grid_->neighbours(ys);
@@ -142,6 +146,7 @@ private:
     const SquareIndex* index_ = nullptr;
     Movement movement_;
     std::vector<std::uint16_t>* table_ = nullptr;
+    Effort* effort_ = nullptr;
     int side_ = 0, squares_ = 0, last_ring_ = 0, limit_ = 0;
     Member<W> first_, second_;
     Balls<W> alone_a_, alone_b_;

@@ -28,6 +28,7 @@ struct Label {
     int cost = -1;                          // the optimum, where status is solved
     Answer requires_wait = Answer::undecided;  // true iff every optimal solution waits before some agent's final arrival
     std::uint64_t nodes = 0;                // search nodes stored and expanded, the unit of the limit
+    std::uint64_t steps = 0;                // all work done, in steps of some ten nanoseconds (see Effort)
 };
 
 struct Solution {

@@ -11,8 +11,9 @@ namespace {
 // successors. Both are reversible, so the goals are out of reach as soon as the search from either end has run dry.
 class Side {
 public:
-    Side(const std::vector<std::array<std::int16_t, 4>>& neighbours, const std::vector<int>& from, const std::vector<int>& to)
-        : neighbours_(neighbours), agents_(static_cast<int>(from.size())),
+    Side(const std::vector<std::array<std::int16_t, 4>>& neighbours, const std::vector<int>& from, const std::vector<int>& to,
+         Effort& effort)
+        : effort_(effort), neighbours_(neighbours), agents_(static_cast<int>(from.size())),
           bits_(std::bit_width(static_cast<unsigned>(neighbours.size()))), slots_(1024, empty) {
         for (const int goal : to) distances_.push_back(distances_to(goal));
         add(from.data());
@@ -22,6 +23,7 @@ public:
 
     // Expands the state nearest to the other end; false where none is left. `met` turns true when the ends meet.
     bool step(const Side& other, bool& met) {
+        effort_.step(4);
         while (lowest_ < open_.size() && open_[lowest_].empty()) ++lowest_;
         if (lowest_ == open_.size()) return false;
         const std::uint64_t key = open_[lowest_].back();
@@ -103,6 +105,7 @@ private:
         return slot;
     }
     void add(const int* state) {
+        effort_.step(4);
         std::uint64_t key = 0;
         std::size_t rest = 0;
         for (int i = 0; i < agents_; ++i) {
@@ -122,10 +125,12 @@ private:
         std::vector<std::uint64_t> old(slots_.size() * 4, empty);
         old.swap(slots_);
         for (const std::uint64_t key : old) {
+            effort_.step();
             if (key != empty) slots_[slot_of(key)] = key;
         }
     }
 
+    Effort& effort_;
     const std::vector<std::array<std::int16_t, 4>>& neighbours_;
     int agents_, bits_;
     std::vector<std::vector<int>> distances_;
@@ -137,15 +142,16 @@ private:
 }  // namespace
 
 Status reachability(const std::vector<std::array<std::int16_t, 4>>& neighbours, const std::vector<int>& starts,
-                    const std::vector<int>& goals, std::uint64_t max_nodes, std::uint64_t& nodes) {
+                    const std::vector<int>& goals, Effort& effort) {
     if (starts.size() > max_reachability_team) return Status::undecided;
-    Side forward(neighbours, starts, goals), backward(neighbours, goals, starts);
+    Side forward(neighbours, starts, goals, effort), backward(neighbours, goals, starts, effort);
     Status status = Status::undecided;
-    for (bool met = false; status == Status::undecided && nodes + forward.size() + backward.size() < max_nodes;) {
+    const auto stored = [&] { return effort.nodes + forward.size() + backward.size(); };
+    for (bool met = false; status == Status::undecided && stored() < effort.max_nodes;) {
         if (!forward.step(backward, met) || !backward.step(forward, met)) status = Status::infeasible;
         if (met) status = Status::solved;
     }
-    nodes += forward.size() + backward.size();
+    effort.nodes = stored();
     return status;
 }
 

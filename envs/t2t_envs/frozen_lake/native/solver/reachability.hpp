@@ -4,14 +4,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "solver/effort.hpp"
 #include "solver/problem.hpp"
 
 namespace t2t {
 
 // solved: it can; infeasible: it cannot, proven; undecided: the node limit came first, or the team is larger than
-// `max_reachability_team`. `nodes` counts states stored.
+// `max_reachability_team`. A node is a state stored.
 constexpr int max_reachability_team = 5;
 Status reachability(const std::vector<std::array<std::int16_t, 4>>& neighbours, const std::vector<int>& starts,
-                    const std::vector<int>& goals, std::uint64_t max_nodes, std::uint64_t& nodes);
+                    const std::vector<int>& goals, Effort& effort);
 
 }  // namespace t2t

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "solver/agents.hpp"
+#include "solver/effort.hpp"
 
 namespace t2t {
 
@@ -20,8 +21,9 @@ public:
     // A path of the agent that arrives for good at `arrival` and meets none of `others`. Without `waits` it moves at
     // every step; with them it may arrive earlier than `arrival`.
     bool plan(const Grid<W>& grid, Agent<W>& agent, int arrival, bool waits, const std::vector<const Path*>& others,
-              Path& path) {
+              Path& path, Effort& effort) {
         if (arrival <= last_visit(agent.goal, others)) return false;
+        effort.step(arrival * (1 + (W + static_cast<int>(others.size())) / 4));
         reached_.resize(arrival + 1);
         reached_[0] = Board<W>::bit(agent.start) & agent.to_goal.ball(arrival);
         for (int step = 0; step < arrival; ++step) {

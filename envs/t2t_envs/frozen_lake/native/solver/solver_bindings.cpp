@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
-#include <mutex>
 #include <span>
 #include <string>
-#include <thread>
 
+#include "python_watch.hpp"
+#include "solver/effort.hpp"
 #include "solver/solver.hpp"
 
 namespace py = pybind11;
@@ -107,12 +106,14 @@ private:
     static constexpr int small_size = 10;
     static constexpr std::uint64_t few_nodes = 200'000;
     void note(const Problem& problem, const Label& label) {
+        pace_.step(static_cast<std::int64_t>(label.steps));
         small_ = small_ && problem.size <= small_size && label.nodes <= few_nodes;
     }
     static thread_local std::unique_ptr<Solver> kept_;
     const Method method_;
     std::unique_ptr<Solver> solver_;
     bool small_ = true;
+    Effort pace_;
 };
 thread_local std::unique_ptr<Solver> ThreadSolver::kept_;
 
@@ -122,28 +123,28 @@ struct Work {
     std::uint64_t max_nodes;
     bool want_wait;
     Method method;
-    std::vector<Label> labels;
-    std::atomic<std::size_t> next{0};
-    std::mutex mutex;
-    std::exception_ptr error;
+    const std::optional<py::function>& progress;
+    std::vector<Label> labels = std::vector<Label>(problems.size());
+    std::atomic<std::size_t> next{0}, done{0};
 
+    void label_all(int threads) {
+        Watch([this] { tell(); }).run(threads, [this](int) { label_some(); });
+    }
     // Each label depends on its problem alone, so it does not matter which thread takes it.
-    void label_all() {
+    void label_some() {
         constexpr std::size_t chunk = 16;
-        try {
-            ThreadSolver solver(method);
-            for (std::size_t from; (from = next.fetch_add(chunk)) < problems.size();) {
-                for (std::size_t i = from; i < std::min(from + chunk, problems.size()); ++i) {
-                    const auto objective = static_cast<Objective>(objectives[i]);
-                    labels[i] = solver.label(problems[i], objective, max_nodes, want_wait);
-                }
+        ThreadSolver solver(method);
+        for (std::size_t from; (from = next.fetch_add(chunk)) < problems.size();) {
+            for (std::size_t i = from; i < std::min(from + chunk, problems.size()); ++i) {
+                const auto objective = static_cast<Objective>(objectives[i]);
+                labels[i] = solver.label(problems[i], objective, max_nodes, want_wait);
+                ++done;
             }
-            solver.keep();
-        } catch (...) {
-            const std::lock_guard lock(mutex);
-            error = std::current_exception();
-            next = problems.size();
         }
+        solver.keep();
+    }
+    void tell() const {
+        report(progress, [this](auto& call) { call(done.load()); });
     }
 };
 
@@ -156,7 +157,8 @@ py::array_t<T> column(const std::vector<Label>& labels, Get get) {
 
 py::tuple solve_many(const Array<std::int32_t>& sizes, const Array<std::int32_t>& agents, const Array<std::uint8_t>& holes,
                      const Array<Cell>& starts, const Array<Cell>& goals, const Array<std::uint8_t>& objectives,
-                     std::uint64_t max_nodes, bool want_wait, int threads, int method) {
+                     std::uint64_t max_nodes, bool want_wait, int threads, int method,
+                     const std::optional<py::function>& progress) {
     const auto problems = problems_of(view(sizes), view(agents), view(holes), view(starts), view(goals));
     const auto kinds = view(objectives);
     if (kinds.size() != problems.size()) throw py::value_error("objectives must have one entry per problem");
@@ -165,19 +167,17 @@ py::tuple solve_many(const Array<std::int32_t>& sizes, const Array<std::int32_t>
     }
     if (threads < 1 || threads > 1024) throw py::value_error("threads must lie in 1..1024");
     if (method < 0 || method > static_cast<int>(Method::fours)) throw py::value_error("method must lie in 0..4");
-    Work work{problems, kinds, max_nodes, want_wait, static_cast<Method>(method), std::vector<Label>(problems.size()), {}, {}, {}};
+    Work work{problems, kinds, max_nodes, want_wait, static_cast<Method>(method), progress};
     {
         const py::gil_scoped_release release;
-        std::vector<std::jthread> others;
-        for (int i = 1; i < threads; ++i) others.emplace_back([&work] { work.label_all(); });
-        work.label_all();
+        work.label_all(threads);
     }
-    if (work.error) std::rethrow_exception(work.error);
     return py::make_tuple(
         column<std::uint8_t>(work.labels, [](const Label& l) { return static_cast<std::uint8_t>(l.status); }),
         column<std::int32_t>(work.labels, [](const Label& l) { return l.cost; }),
         column<std::uint8_t>(work.labels, [](const Label& l) { return static_cast<std::uint8_t>(l.requires_wait); }),
-        column<std::uint64_t>(work.labels, [](const Label& l) { return l.nodes; }));
+        column<std::uint64_t>(work.labels, [](const Label& l) { return l.nodes; }),
+        column<std::uint64_t>(work.labels, [](const Label& l) { return l.steps; }));
 }
 
 py::tuple solve(int size, std::vector<std::uint8_t> holes, std::vector<Cell> starts, std::vector<Cell> goals, int objective,
@@ -188,9 +188,11 @@ py::tuple solve(int size, std::vector<std::uint8_t> holes, std::vector<Cell> sta
     Solution solution;
     {
         const py::gil_scoped_release release;
-        ThreadSolver solver(Method::fast);
-        solution = solver.solve(problem, static_cast<Objective>(objective), max_nodes);
-        solver.keep();
+        Watch(check_signals).run(1, [&](int) {
+            ThreadSolver solver(Method::fast);
+            solution = solver.solve(problem, static_cast<Objective>(objective), max_nodes);
+            solver.keep();
+        });
     }
     return py::make_tuple(static_cast<int>(solution.label.status), solution.label.cost, solution.label.nodes, solution.paths);
 }
@@ -200,11 +202,12 @@ py::tuple solve(int size, std::vector<std::uint8_t> holes, std::vector<Cell> sta
 void bind_solver(py::module_& module) {
     using namespace py::literals;
     module.def("solve_many", &solve_many, "sizes"_a, "agents"_a, "holes"_a, "starts"_a, "goals"_a, "objectives"_a,
-               "max_nodes"_a, "want_wait"_a, "threads"_a = 1, "method"_a = 0,
-               "Labels of n problems given as flat arrays: (status, cost, requires_wait, nodes), one entry per problem.\n"
+               "max_nodes"_a, "want_wait"_a, "threads"_a = 1, "method"_a = 0, "progress"_a = py::none(),
+               "Labels of n problems given as flat arrays: (status, cost, requires_wait, nodes, steps), one entry per problem.\n"
                "status: 0 solved, 1 infeasible, 2 undecided; requires_wait: 0 no, 1 yes, 2 undecided.\n"
                "method: 0 the fast one; 1 all joint states; 2, 3, 4 one joint search guided by tables of 2, 3, 4 agents, to\n"
-               "check each against the others.");
+               "check each against the others.\n"
+               "progress(done) is called about ten times a second; what it raises ends the work.");
     module.def("solve", &solve, "size"_a, "holes"_a, "starts"_a, "goals"_a, "objective"_a, "max_nodes"_a,
                "(status, cost, nodes, paths) of one problem; each path ends at its agent's final arrival.");
 }

@@ -14,12 +14,6 @@ namespace t2t {
 
 constexpr int unlimited = 1 << 28;  // a bound above every cost
 
-// The search limit and what has been spent of it.
-struct Effort {
-    std::uint64_t nodes = 0, max_nodes = 0;
-    bool spent() const { return nodes >= max_nodes; }
-};
-
 template <int W>
 class TeamSearch {
 public:
@@ -60,7 +54,7 @@ public:
     }
     // Whether two agents alone have a solution of at most this cost. `pair_paths` then gives it.
     bool within(int i, int j, int budget, bool waits) {
-        return pair_search_.within(*grid_, agent(i), agent(j), objective_, budget, waits, effort_->nodes);
+        return pair_search_.within(*grid_, agent(i), agent(j), objective_, budget, waits, *effort_);
     }
     void pair_paths(Path& path_i, Path& path_j) { pair_search_.paths(path_i, path_j); }
 
@@ -176,7 +170,7 @@ private:
             if (quads && stage_ >= 2 && !add_quads(team, movement, bound)) return {};
             const bool last = stage_ >= last_stage_ || (stage_ == 1 && !quads) || team.size() == 2;
             const std::uint64_t limit = effort_->nodes + patience[stage_];
-            result = joint_search_.run(problem_, last ? effort_->max_nodes : std::min(limit, effort_->max_nodes), effort_->nodes);
+            result = joint_search_.run(problem_, last ? effort_->max_nodes : std::min(limit, effort_->max_nodes), *effort_);
             if (last || result.status != Status::undecided || effort_->spent()) break;
         }
         if (result.status != Status::solved) return result;
@@ -209,7 +203,7 @@ private:
                 const int limit = left_for(team, bound, {a, b});
                 auto& costs = problem_.pair[JointProblem::pair_number(a, b)];
                 const bool whole = builder_.build(*grid_, member(team, a), member(team, b), index_, movement,
-                                                  std::min<int>(limit, no_finish - 1), costs);
+                                                  std::min<int>(limit, no_finish - 1), costs, *effort_);
                 if (!whole && limit >= no_finish) return false;
             }
         }
@@ -228,7 +222,7 @@ private:
             }
             int limit = no_finish - 1;
             if (bound < unlimited) limit = std::min(limit, sum && team.size() == 5 ? bound - agent(team[out]).distance : bound);
-            const bool whole = quads_.build(*grid_, members, index_, movement, limit, problem_.quad[out]);
+            const bool whole = quads_.build(*grid_, members, index_, movement, limit, problem_.quad[out], *effort_);
             if (!whole && bound >= unlimited) return false;
         }
         return true;
@@ -241,7 +235,7 @@ private:
                     const int limit = std::min<int>(left_for(team, bound, {a, b, c}), no_finish - 1);
                     const bool whole =
                         triples_.build(*grid_, {member(team, a), member(team, b), member(team, c)}, index_, movement, limit,
-                                       problem_.triple[JointProblem::triple_number(a, b, c)]);
+                                       problem_.triple[JointProblem::triple_number(a, b, c)], *effort_);
                     if (!whole && bound >= unlimited) return false;
                 }
             }
@@ -290,7 +284,7 @@ private:
             starts.push_back(index.of_square[agent(i).start]);
             goals.push_back(index.of_square[agent(i).goal]);
         }
-        return reachability(neighbours, starts, goals, effort_->max_nodes, effort_->nodes);
+        return reachability(neighbours, starts, goals, *effort_);
     }
 
     static constexpr int max_triple_cells = 100, max_quad_cells = 48;

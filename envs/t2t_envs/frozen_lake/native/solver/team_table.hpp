@@ -16,13 +16,15 @@ public:
 
     // Fills table[((x0 * side + x1) * side + ...) + x(D-1)], side = cells + 1, as PairTableBuilder::build does for two.
     bool build(const Grid<W>& grid, const Members& members, const SquareIndex& index, Movement movement, int limit,
-               std::vector<std::uint16_t>& table) {
+               std::vector<std::uint16_t>& table, Effort& effort) {
         grid_ = &grid, index_ = &index, table_ = &table, members_ = members, movement_ = movement, limit_ = limit;
+        effort_ = &effort;
         weight_ = movement.objective == Objective::makespan ? 1 : D;
         side_ = static_cast<std::size_t>(index.cells()) + 1;
         std::size_t rows = 1;
         for (int d = 1; d < D; ++d) rows *= side_;
         table.assign(rows * side_, no_finish);
+        effort.step(static_cast<std::int64_t>(rows * side_ / 64));
         known_.assign(rows, Board<W>{});
         for (auto& level : seeds_) level.clear();
         for (auto& level : fresh_) level.assign(rows, Board<W>{});
@@ -66,11 +68,12 @@ private:
         const int limit = limit_ - (weight_ == 1 ? 0 : arrived.distance);
         bool whole;
         if constexpr (D == 3) {
-            whole = smaller_.build(*grid_, left[0], left[1], *index_, movement_, limit, part_);
+            whole = smaller_.build(*grid_, left[0], left[1], *index_, movement_, limit, part_, *effort_);
         } else {
-            whole = smaller_.build(*grid_, left, *index_, movement_, limit, part_);
+            whole = smaller_.build(*grid_, left, *index_, movement_, limit, part_, *effort_);
         }
         std::array<int, D> cell{};
+        effort_->step(static_cast<std::int64_t>(part_.size()));
         for (std::size_t entry = 0; entry < part_.size(); ++entry) {
             if (part_[entry] >= no_finish) continue;
             std::size_t rest = entry;
@@ -116,6 +119,7 @@ private:
     }
     // From which states does one joint step lead to this row, with the last agent on one of the fresh squares?
     void look_back(int level, std::uint32_t row) {
+        effort_->step(D == 3 ? 10 : 40);
         Board<W>& fresh = fresh_[level % ring][row];
         last_ = fresh;
         fresh = {};
@@ -174,6 +178,7 @@ private:
 
     const Grid<W>* grid_ = nullptr;
     const SquareIndex* index_ = nullptr;
+    Effort* effort_ = nullptr;
     std::vector<std::uint16_t>* table_ = nullptr;
     Members members_{};
     Movement movement_;

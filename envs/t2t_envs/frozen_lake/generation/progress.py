@@ -1,0 +1,118 @@
+"""How far an order of instances is, and when it is given up: limits count steps of work, so what is made does not depend on
+the machine, and how long it takes is only told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isinf, sqrt
+
+from t2t_core.errors import T2TError
+
+DEFAULT_MAX_WORK = 10**12  # our choice: steps of some ten nanoseconds, hours on one core
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far `generate` is.
+
+    Args:
+        size, holes: the cell that is being filled.
+        found, ordered: instances made and asked for, of the whole order.
+        drawn, undecided: candidates looked at so far, and those of them left out because a node limit ended the search.
+        seconds: since the order began.
+    """
+
+    size: int
+    holes: int
+    found: int
+    ordered: int
+    drawn: int
+    undecided: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Instances per second so far."""
+        return self.found / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def to_go(self) -> float:
+        """Seconds until the order is filled if the rest comes at the rate so far; infinite before the first instance."""
+        return (self.ordered - self.found) / self.rate if self.found and self.seconds > 0 else float("inf")
+
+
+Tell = Callable[[Progress], None]
+
+
+class Watcher:
+    """Follows one order over its cells: what it has cost so far, and whom to tell.
+
+    Args:
+        ordered: instances asked for.
+        max_work: steps of work that may be spent on drawing.
+        tell: called about ten times a second.
+    """
+
+    def __init__(self, ordered: int, max_work: int = DEFAULT_MAX_WORK, tell: Tell | None = None) -> None:
+        self.ordered, self.max_work, self._tell = ordered, max_work, tell
+        self.work = self.found = self.drawn = self.undecided = 0
+        self._begun = time.monotonic()
+
+    def of_cell(self, size: int, holes: int) -> Callable[[int, int, int, int], None] | None:
+        """What `sampling.draw_cell` calls while it draws a cell; None where nobody is to be told."""
+        if self._tell is None:
+            return None
+
+        def seen(drawn: int, wait_free: int, wait: int, undecided: int) -> None:
+            self._say(size, holes, wait_free + wait, drawn, undecided)
+
+        return seen
+
+    def filled(self, size: int, holes: int, found: int, drawn: int, undecided: int, work: int) -> None:
+        """A cell is filled."""
+        self.found += found
+        self.drawn += drawn
+        self.undecided += undecided
+        self.work += work
+        self._say(size, holes, 0, 0, 0)
+
+    def _say(self, size: int, holes: int, found: int, drawn: int, undecided: int) -> None:
+        if self._tell is None:
+            return
+        seconds = time.monotonic() - self._begun
+        total = (self.found + found, self.ordered, self.drawn + drawn, self.undecided + undecided)
+        self._tell(Progress(size, holes, *total, seconds))
+
+    @property
+    def left(self) -> int:
+        """Steps of work that are left, at least 1."""
+        return max(1, self.max_work - self.work)
+
+
+def too_slow(found: dict[bool, int], ordered: dict[bool, int], drawn: int, undecided: int, seconds: float) -> T2TError:
+    """The error of a cell that would take more work than is allowed; `found` and `ordered` are per kind (True: wait)."""
+    wait = max(ordered, key=lambda kind: ordered[kind] - found[kind])
+    likely = max(found[wait] + 2 * sqrt(found[wait]) + 3, 1)  # the core's own bound, see Sampling::is_hopeless
+    hours = seconds * ordered[wait] / likely
+    kind = "wait" if wait else "wait-free"
+    return T2TError(
+        "the order can't be filled in reasonable time",
+        cause=f"{found[wait]} of {ordered[wait]} {kind} instances among {drawn} candidates in {duration(seconds)}"
+        + (f", {undecided} candidates undecided" if undecided else "")
+        + f": the order would take at least {duration(hours)} at this rate",
+        next="ask for fewer agents, fewer instances or another hole or wait ratio; lower max_nodes, so that hopeless candidates "
+        "are left sooner; or raise max_work",
+    )
+
+
+def duration(seconds: float) -> str:
+    """`40 s`, `12 min`, `3.5 hours`, `8 days`."""
+    if isinf(seconds):
+        return "for ever"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 100 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} hours" if seconds < 72 * 3600 else f"{seconds / 86400:.0f} days"
