@@ -150,7 +150,8 @@ class Verdict:
     optimum; None (not False) where valid but no optimum is stored. cost: of the instance's objective, None unless valid.
     costs: every cost the testbed knows, empty unless valid. gap: cost minus stored optimum, None where either is missing.
     gaps: the same for each of `costs` whose optimum is stored. faults: for failed checks, where they first failed; also, under a
-    name that is no check, what is wrong with the instance itself.
+    name that is no check, what is wrong with the instance itself. figures: what else the testbed counts of an answer, valid or
+    not, for its metrics and reward terms (of a game: who won).
     """
 
     checks: Mapping[str, bool]
@@ -161,6 +162,7 @@ class Verdict:
     gap: int | None = None
     faults: Mapping[str, Fault] = field(default_factory=dict)
     gaps: Mapping[str, int] = field(default_factory=dict)
+    figures: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def failure(self) -> str | None:

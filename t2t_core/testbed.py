@@ -162,6 +162,11 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
         the instance's own seed and the state that the messages led to."""
         return ()
 
+    def rollout(self, instance: InstanceT, number: int) -> InstanceT:
+        """The instance as the `number`-th rollout of a group plays it while training. It is the same for all of them, so that
+        they differ by the policy's play alone; a testbed may give each its own chance where a study asks what that is worth."""
+        return instance
+
     def verify(self, instance: InstanceT, answer: Any, format: str = "") -> Verdict:
         """The verdict of an answer: its text where `turns` is 1, else all the messages after the opening. `format` is the
         prompt format in which it was asked, "" where that is not known."""

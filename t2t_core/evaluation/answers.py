@@ -319,4 +319,5 @@ def verdict_record(verdict: Verdict) -> dict[str, Any]:
         "costs": dict(verdict.costs),
         "gap": verdict.gap,
         "gaps": dict(verdict.gaps),
+        **({"figures": dict(verdict.figures)} if verdict.figures else {}),
     }

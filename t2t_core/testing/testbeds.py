@@ -244,6 +244,7 @@ def _verdict(testbed: AnyTestbed, verdict: Any, text: str) -> None:
         cause=f"declared are {list(testbed.checks)}",
     )
     as_json([dict(fault.where) for fault in verdict.faults.values()], f"where the faults of {text} are")
+    require(all(map(finite, mapping(verdict.figures, "figures").values())), f"the figures of {text} are {short(verdict.figures)}")
     require(verdict.valid is all(verdict.checks.values()), f"{text} is valid={verdict.valid} with checks {dict(verdict.checks)}")
     require(verdict.valid or not verdict.optimal, f"{text} is optimal and not valid")
     require(verdict.valid or verdict.cost is None, f"{text} has a cost and is not valid")

@@ -9,6 +9,7 @@ from importlib.resources import files
 import pytest
 
 from t2t_core.errors import T2TError
+from t2t_core.store import frozen as store_frozen
 from t2t_envs.frozen_lake import requires_wait, sets, solve, solver
 from t2t_envs.frozen_lake.generation import frozen_sets
 from t2t_envs.frozen_lake.generation.frozen_sets import PLANS, as_lines, hole_levels, make_set
@@ -69,7 +70,7 @@ def test_sums_cover_every_file_and_a_damaged_one_is_noticed(monkeypatch):
     with pytest.raises(T2TError, match="no set called"):
         sets.load_set("6agents")
     tampered = {name: facts | {"file": "forms.json"} for name, facts in sets.manifest()["sets"].items()}
-    monkeypatch.setattr(sets, "manifest", lambda: {"sets": tampered})
+    monkeypatch.setattr(store_frozen, "manifest", lambda package: {"sets": tampered})
     with pytest.raises(T2TError, match="not the one that was published"):
         sets.load_set.__wrapped__("3agents")
 

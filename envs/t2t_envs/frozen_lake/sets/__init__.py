@@ -2,51 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.records import InstanceSet
-from t2t_core.store import jsonlines
+from t2t_core.store import frozen
 
 from ..instance import Instance
 
 NAMES = ("3agents", "4agents", "5agents", "validation_2agents")
 
 
-def _read(name: str) -> bytes:
-    """A file of the package, checked against SHA256SUMS."""
-    folder = files(__package__)
-    sums = {file: digest for digest, file in map(str.split, (folder / "SHA256SUMS").read_text().splitlines())}
-    data = (folder / name).read_bytes()
-    if hashlib.sha256(data).hexdigest() != sums.get(name):
-        raise T2TError(
-            f"the frozen file {name} is not the one that was published",
-            where=str(folder / name),
-            cause="its SHA-256 differs from SHA256SUMS: it was edited or damaged",
-            next="reinstall t2t-core; use --instances FILE for a set of your own",
-        )
-    return data
-
-
 @cache
 def manifest() -> dict[str, Any]:
     """What the sets hold, cell by cell, and where a cell had too few forms."""
-    return dict(json.loads(_read("manifest.json")))
+    return frozen.manifest(__package__)
 
 
 @cache
 def load_set(name: str) -> InstanceSet:
     """A frozen set by name; T2TError for an unknown name, or a file that is not the published one."""
-    if name not in NAMES:
-        raise T2TError(f"there is no set called {ascii(name)[:60]}", cause="the sets are " + ", ".join(NAMES))
-    facts = manifest()["sets"][name]
-    data = _read(facts["file"])
-    instances = tuple(Instance.from_dict(jsonlines.loads(line)) for line in data.splitlines())
-    return InstanceSet(name, facts["kind"], hashlib.sha256(data).hexdigest(), instances, tuple(facts["notes"]))
+    return frozen.load(__package__, name, Instance.from_dict)
 
 
 def twin(name: str, seed: int) -> InstanceSet:

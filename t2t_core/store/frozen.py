@@ -1,0 +1,46 @@
+"""Frozen sets that ship with a package: files beside a `SHA256SUMS`, and a `manifest.json` that says which file holds which."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.records import InstanceSet
+from t2t_core.store import jsonlines
+
+
+@cache
+def read(package: str, name: str) -> bytes:
+    """A file of the package, checked against its SHA256SUMS; T2TError where it is not the published one."""
+    folder = files(package)
+    sums = {file: digest for digest, file in map(str.split, (folder / "SHA256SUMS").read_text().splitlines())}
+    data = (folder / name).read_bytes()
+    if hashlib.sha256(data).hexdigest() != sums.get(name):
+        raise T2TError(
+            f"the frozen file {name} is not the one that was published",
+            where=str(folder / name),
+            cause="its SHA-256 differs from SHA256SUMS: it was edited or damaged",
+            next="reinstall t2t-core; use --instances FILE for a set of your own",
+        )
+    return data
+
+
+@cache
+def manifest(package: str) -> dict[str, Any]:
+    """What the package's sets hold: {"sets": {name: {"file", "kind", "notes", ...}}, ...}."""
+    return dict(json.loads(read(package, "manifest.json")))
+
+
+def load(package: str, name: str, read_instance: Callable[[Mapping[str, Any]], Any]) -> InstanceSet:
+    """A set by name; T2TError for an unknown name, or a file that is not the published one."""
+    sets = manifest(package)["sets"]
+    if name not in sets:
+        raise T2TError(f"there is no set called {ascii(name)[:60]}", cause="the sets are " + ", ".join(sets))
+    data = read(package, sets[name]["file"])
+    instances = tuple(read_instance(jsonlines.loads(line)) for line in data.splitlines())
+    return InstanceSet(name, sets[name]["kind"], hashlib.sha256(data).hexdigest(), instances, tuple(sets[name]["notes"]))
