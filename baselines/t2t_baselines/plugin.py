@@ -14,7 +14,9 @@ def register_policies(registry: Registry) -> None:
     registry.add("prioritized", "t2t_baselines.prioritized:Prioritized", "prioritised planning in a few random orders")
     registry.add("pibt", "t2t_baselines.pibt:Pibt", "priority inheritance with backtracking")
     registry.add("independent", "t2t_baselines.independent:Independent", "shortest paths that ignore the other agents")
-    registry.add("random", "t2t_baselines.random_walk:RandomWalk", "random legal walk")
+    registry.add("random", "t2t_baselines.random_play:RandomPlay", "random legal play: a walk on a lake, a free cell")
+    registry.add("minimax", "t2t_baselines.tictactoe:Minimax", "tic-tac-toe: the exact player (p=0.5: half its moves are random)")
+    registry.add("first-free", "t2t_baselines.tictactoe:FirstFree", "tic-tac-toe: the first free cell")
     registry.add("tiny", "t2t_baselines.tiny.policy:Tiny", "a toy language model that shows the pipeline (tiny:FOLDER)", MODEL)
 
 

@@ -1,10 +1,10 @@
-"""What the solver policies share: one instance in, one answer in the documented format out."""
+"""What the policies that plan share: one task in, one answer in the documented format out."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from t2t_core import __version__
 from t2t_core.errors import T2TError
@@ -21,39 +21,43 @@ class NoPlan(Exception):
     """The planner has no answer at all; its text becomes the response's error."""
 
 
-class SolverPolicy:
-    """A policy that plans on the instance itself and never reads the prompt. It sees the unlabelled instance only and is
-    deterministic in (instance, task.seed): whatever it draws comes from the stream of `task.seed` under its own name.
+class Planner:
+    """A policy that plans on the instance and what it is shown, and reads no prose. It sees the unlabelled instance only and is
+    deterministic in (task, task.seed): whatever it draws comes from the stream of `task.seed` under its own name.
 
-    Subclasses set `name` and, where they have any, `readers` (setting -> reader), and implement `plan`.
+    Subclasses set `name`, `world` (what it plans on, in words), `instances` (the type of them) and, where they have any,
+    `readers` (setting -> reader), and implement `answer`.
     """
 
-    name: str
+    name: ClassVar[str]
+    world: ClassVar[str]
+    instances: ClassVar[type[Any]]
     readers: Mapping[str, Reader] = {}
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         no_argument(argument, f"policy {self.name}")
         self.settings: dict[str, Any] = read_settings(settings or {}, f"policy {self.name}", self.readers)
 
-    def plan(self, instance: Instance, stream: Stream) -> Paths:
-        """One path per agent, start cell first; NoPlan where there is nothing to answer."""
+    def answer(self, task: Task, stream: Stream) -> str:
+        """The text of one answer; NoPlan where there is nothing to answer."""
         raise NotImplementedError
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
         """An answer per task, in order. `sampling` plays no part."""
         for position, task in enumerate(tasks):
-            yield position, self._answer(task)
+            yield position, self.respond_to(task)
 
-    def _answer(self, task: Task) -> Response:
-        if not isinstance(task.instance, Instance):
+    def respond_to(self, task: Task) -> Response:
+        """One answer, timed; T2TError for a task of another world."""
+        if not isinstance(task.instance, self.instances):
             raise T2TError(
-                f"the policy {self.name} plans on MAPF-FrozenLake instances, not on {type(task.instance).__name__}",
+                f"the policy {self.name} plans on {self.world} instances, not on {type(task.instance).__name__}",
                 where=f"instance {task.instance_id}",
                 next="t2t plugins lists the policies",
             )
         begin = time.perf_counter()
         try:
-            text, error = format_answer(self.plan(task.instance, Stream.of(task.seed, self.name))), None
+            text, error = self.answer(task, Stream.of(task.seed, self.name)), None
         except NoPlan as reason:
             text, error = "", str(reason)
         seconds = time.perf_counter() - begin
@@ -61,3 +65,16 @@ class SolverPolicy:
 
     def describe(self) -> Mapping[str, Any]:
         return {"deterministic": True, "batch_size": None, "policy": self.name, "version": __version__, **self.settings}
+
+
+class SolverPolicy(Planner):
+    """A planner on frozen lakes, which never reads the prompt; subclasses implement `plan`."""
+
+    world, instances = "MAPF-FrozenLake", Instance
+
+    def plan(self, instance: Instance, stream: Stream) -> Paths:
+        """One path per agent, start cell first; NoPlan where there is nothing to answer."""
+        raise NotImplementedError
+
+    def answer(self, task: Task, stream: Stream) -> str:
+        return format_answer(self.plan(task.instance, stream))

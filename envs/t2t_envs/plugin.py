@@ -9,6 +9,7 @@ from t2t_core.registry import Registry
 @hookimpl
 def register_testbeds(registry: Registry) -> None:
     registry.add("mapf-frozenlake", "t2t_envs.frozen_lake.testbed:make", "multi-agent path finding on frozen lakes")
+    registry.add("tictactoe", "t2t_envs.tictactoe.testbed:make", "tic-tac-toe against an opponent of chosen strength, in turns")
 
 
 @hookimpl

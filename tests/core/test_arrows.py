@@ -34,6 +34,14 @@ MAY_IMPORT_INSIDE = {
         "gym": {"", "generation", "draw", "gym"},
         "testbed": {"", "generation", "sets", "testbed"},
     },
+    "t2t_envs.tictactoe": {
+        "": {""},
+        "draw": {"", "draw"},
+        "generation": {"", "generation"},
+        "sets": {"", "generation", "sets"},
+        "gym": {"", "generation", "draw", "gym"},
+        "testbed": {"", "generation", "sets", "testbed"},
+    },
 }
 
 
@@ -196,10 +204,10 @@ FILE_MODULES = {"shutil", "tempfile", "fileinput", "mmap"}
 OS_CALLS = {"open", "replace", "rename", "remove", "unlink", "mkdir", "makedirs", "link", "symlink", "scandir", "listdir", "walk"}
 MAY_OPEN = {
     "t2t_core/testing/parts.py": "looks at what a plugin under test left in a folder of the test's own",
-    "envs/t2t_envs/frozen_lake/sets/__init__.py": "a resource of the package",
     "envs/t2t_envs/frozen_lake/generation/forms.py": "a resource of the package",
     "envs/t2t_envs/frozen_lake/reported.py": "a resource of the package",
     "t2t_core/report/svg.py": "a resource of the package",
+    "envs/t2t_envs/tictactoe/reported.py": "a resource of the package",
     "plugins/t2t_plugins/trainers/common.py": "looks for the states that transformers left, in a folder that was checked",
 }
 

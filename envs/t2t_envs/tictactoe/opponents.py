@@ -1,0 +1,36 @@
+"""The policy's opponent: as strong as its instance says, and a function of the game's seed and the board alone."""
+
+from __future__ import annotations
+
+from t2t_core.seeding import Stream
+
+from . import rules
+from .instance import Instance
+
+
+def opponent_move(instance: Instance, policy: int, opponent: int) -> int:
+    """The cell on which the opponent moves.
+
+    A random free cell with probability `instance.p`, else an optimal one by the rule that `instance.opponent` names. What it
+    draws comes from the instance's seed and the board, so two games of one instance differ by the policy's moves only.
+
+    Args:
+        instance: the game.
+        policy, opponent: both players' stones as bitmasks; it is the opponent's turn and nobody has won.
+    """
+    chance = Stream(instance.seed).fork(policy << 9 | opponent)
+    if chance.uniform() < instance.p:
+        return chance.choice(rules.free_cells(policy | opponent))
+    best = rules.optimal_moves(opponent, policy)
+    if instance.opponent == "mixed":
+        return chance.choice(best)
+    return best[0] if instance.opponent == "first" else second_choice(opponent, policy)
+
+
+def second_choice(own: int, other: int) -> int:
+    """The optimal move of the second player: a win on the spot, else the move that leaves the other player most ways to lose; of
+    equal ones the last cell (our choice of tie-breaks). It tells whether a policy has learnt the game or the first opponent."""
+    at_once = rules.wins(own, other)
+    if at_once:
+        return at_once[-1]
+    return max(rules.optimal_moves(own, other), key=lambda cell: (rules.ways_to_lose(own, other, cell), cell))

@@ -1,0 +1,67 @@
+"""Reads a move in what a policy said: the one move that a message can mean, or none.
+
+Thoughts are set aside first, a draft there never counts. Of the rest a `<move>` tag counts before everything; without one, a
+message that is nothing but a move ("4", "Move: 4", "I play cell 4.", `{"move": 4}`). Two different moves, or a number among other
+words, are no move: nothing is guessed. (Our choice.)
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from t2t_core.reading.thoughts import set_aside_thoughts
+
+FORMATS = ("think", "compact")
+_TAG = re.compile(r"<move\s{0,9}>([^<]{0,80}+)", re.IGNORECASE | re.ASCII)
+_WORDS = "i'll i will play choose take pick on at in to my the next best final answer move is x cell square position number boxed"
+_MOVE = re.compile(
+    rf"[^\w]{{0,40}}+(?:(?:{'|'.join(_WORDS.split())})\b[^\w]{{1,20}}+){{0,12}}+(?<![-−.,])([0-9]{{1,3}})[^\w]{{0,40}}",
+    re.IGNORECASE,
+)
+_THINK = re.compile(
+    r"\s*+(?:<think>)?+(?P<thought>[^<]*+(?:<(?!/?think>)[^<]*+)*+)</think>\s*+<move>\s*+[0-8]\s*+</move>\s*+", re.ASCII
+)
+_COMPACT = re.compile(r"\s*+[0-8]\s*+", re.ASCII)
+
+
+class Move(NamedTuple):
+    """What a message says: the `cell` (None: no move can be read; it may lie off the board), and whether it is in the `form`
+    that was asked for."""
+
+    cell: int | None
+    form: bool
+
+
+@lru_cache(maxsize=64)  # a game is read again at each of its turns; few, since texts may be long
+def read_move(text: str, format: str = "think") -> Move:
+    """The move of one message. Time is linear in its length.
+
+    Args:
+        text: word for word.
+        format: the prompt format. In "think" the form is one thought in `<think>…</think>` that is not blank, then one
+            `<move>0-8</move>`, and nothing else; the opening mark may be missing, since chat templates often write it. In
+            "compact" it is one digit.
+    """
+    return Move(_cell(text), _has_form(text, format))
+
+
+def _has_form(text: str, format: str) -> bool:
+    if format == "compact":
+        return bool(_COMPACT.fullmatch(text))
+    match = _THINK.fullmatch(text)
+    return bool(match and match["thought"].strip())
+
+
+def _cell(text: str) -> int | None:
+    said = set_aside_thoughts(text).text
+    tagged = [match for content in _TAG.findall(said) if (match := _MOVE.fullmatch(content))]
+    bare = _MOVE.fullmatch(said.strip())
+    cells = {int(match[1]) for match in tagged or ([bare] if bare else [])}
+    return cells.pop() if len(cells) == 1 else None
+
+
+def format_move(cell: int, format: str = "think", thought: str = "") -> str:
+    """A move in the form that was asked for; a thought is written in the format "think" only."""
+    return str(cell) if format == "compact" else f"<think>{thought}</think>\n<move>{cell}</move>"

@@ -1,0 +1,44 @@
+"""The frozen evaluation and validation sets. `python -m t2t_envs.tictactoe.generation.frozen_sets DIR` makes the files of this
+folder again, bit for bit."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+
+from t2t_core.errors import T2TError
+from t2t_core.records import InstanceSet
+from t2t_core.store import frozen
+
+from ..instance import Instance
+
+EVALUATION = ("random", "optimal", "second")
+NAMES = (*EVALUATION, "validation")
+
+
+@cache
+def load_set(name: str) -> InstanceSet:
+    """A frozen set by name; T2TError for an unknown name, or a file that is not the published one."""
+    return frozen.load(__package__, name, Instance.from_dict)
+
+
+def twin(name: str, seed: int) -> InstanceSet:
+    """A fresh set of the same distribution: other seeds, and in the validation set other starts. None of the frozen games.
+
+    Its ids begin with `twin<seed>_`. Whoever scores better on the frozen set than on twins has seen the frozen set.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise T2TError("a twin's seed must be an integer from 0 to 2^63 - 1", next="--twin 1")
+    return _twin(name, seed)
+
+
+@lru_cache(maxsize=8)
+def _twin(name: str, seed: int) -> InstanceSet:
+    from ..generation.frozen_sets import make_twin
+
+    return make_twin(load_set(name), seed, identities())
+
+
+@cache
+def identities() -> frozenset[bytes]:
+    """The games of all frozen sets, which training must not meet."""
+    return frozenset(game.identity() for name in NAMES for game in load_set(name).instances)
