@@ -12,8 +12,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-ENV_ID, TEXT_ID = "MAPFFrozenLake-v0", "MAPFFrozenLakeText-v0"
-_PACKAGE = f"{__package__}.frozen_lake"
+LAKE, GAME = f"{__package__}.frozen_lake.gym", f"{__package__}.tictactoe.gym"
 
 
 def _with_gymnasium() -> None:
@@ -21,20 +20,21 @@ def _with_gymnasium() -> None:
 
     # Gymnasium's passive checker looks at what an environment returns, not at what its user does, and takes as long as the
     # rest of making and resetting one. Ours runs in the tests; gym.make(..., disable_env_checker=False) switches it on.
-    register(
-        ENV_ID,
-        entry_point=f"{_PACKAGE}.gym.gym_env:MAPFFrozenLakeEnv",
-        vector_entry_point=f"{_PACKAGE}.gym.vector_env:MAPFFrozenLakeVectorEnv",
-        disable_env_checker=True,
-    )
-    register(TEXT_ID, entry_point=f"{_PACKAGE}.gym.text_env:MAPFFrozenLakeTextEnv", disable_env_checker=True)
+    def add(name: str, entry_point: str, vector: str | None = None) -> None:
+        register(name, entry_point=entry_point, vector_entry_point=vector, disable_env_checker=True)
+
+    add("MAPFFrozenLake-v0", f"{LAKE}.gym_env:MAPFFrozenLakeEnv", f"{LAKE}.vector_env:MAPFFrozenLakeVectorEnv")
+    add("MAPFFrozenLakeText-v0", f"{LAKE}.text_env:MAPFFrozenLakeTextEnv")
+    add("T2TTicTacToe-v0", f"{GAME}.gym_env:TicTacToeEnv")
+    add("TicTacToeText-v0", f"{GAME}.text_env:TicTacToeTextEnv")
 
 
 def _with_pettingzoo() -> None:
     from pettingzoo import register
 
-    register("parallel", ENV_ID, entry_point=f"{_PACKAGE}.gym.pettingzoo_env:parallel_env")
-    register("aec", ENV_ID, entry_point=f"{_PACKAGE}.gym.pettingzoo_env:env")
+    register("parallel", "MAPFFrozenLake-v0", entry_point=f"{LAKE}.pettingzoo_env:parallel_env")
+    register("aec", "MAPFFrozenLake-v0", entry_point=f"{LAKE}.pettingzoo_env:env")
+    register("aec", "TicTacToe-v0", entry_point=f"{GAME}.pettingzoo_env:env")
 
 
 _REGISTER = {"gymnasium": _with_gymnasium, "pettingzoo": _with_pettingzoo}

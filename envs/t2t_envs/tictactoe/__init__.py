@@ -9,6 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .draw.html import render_html
+    from .draw.svg import render_svg
+    from .draw.terminal import render_ansi
     from .game import Game, replay
     from .generation.configuration import Configuration
     from .generation.generator import generate
@@ -30,6 +33,9 @@ _HOME = {
     "format_move": "parser",
     "read_move": "parser",
     "make_prompt": "prompt",
+    "render_ansi": "draw.terminal",
+    "render_html": "draw.html",
+    "render_svg": "draw.svg",
 }
 
 __all__ = [
@@ -42,6 +48,9 @@ __all__ = [
     "make_prompt",
     "opponent_move",
     "read_move",
+    "render_ansi",
+    "render_html",
+    "render_svg",
     "replay",
     "verify",
 ]

@@ -74,6 +74,14 @@ def make_reply(game: Game, format: str) -> str:
     return f"{what} It is your turn again.\n\n{_board(game)}"
 
 
+def make_end(game: Game, format: str) -> str:
+    """The board that a game ended with, and how; nobody is asked any more, so only environments that must show it say it."""
+    if format == "compact":
+        return game.board
+    ended = {"win": "you have won", "draw": "it is a draw", "loss": "you have lost", None: "it is not over"}[game.result]
+    return f"The game is over: {ended}.\n\n{_board(game)}"
+
+
 def read_board(text: str) -> Seen | None:
     """The board that a message of the environment shows, None where it shows none."""
     if _COMPACT.fullmatch(text):

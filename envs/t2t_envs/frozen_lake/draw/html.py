@@ -12,6 +12,7 @@ import html
 import json
 from collections.abc import Mapping, Sequence
 
+from t2t_core.hostile import plain_text
 from t2t_core.records import Verdict
 
 from ..instance import Cell, Instance
@@ -127,12 +128,6 @@ def render_html(
 </body>
 </html>
 """
-
-
-def plain_text(text: str) -> str:
-    """Text from strangers as it may be printed: every control character but the newline and the tab is shown, not sent,
-    and so are the characters that turn the direction of writing."""
-    return "".join(ch if ch.isprintable() or ch in "\n\t" else f"\\x{ord(ch):02x}" for ch in text)
 
 
 def _hash(text: str) -> str:
