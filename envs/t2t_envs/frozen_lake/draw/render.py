@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from t2t_core.hostile import plain_text
-
 from ..instance import Cell, Instance
 from .html import render_html
 from .image import render_gif, render_rgb
