@@ -11,7 +11,8 @@ gets a registry and adds names to it:
 
 A target is a callable, or "module:attribute", which is imported only when somebody asks for the name. The built-ins come
 through the same door. A name is addressed as `name`, `name:argument` or `name:argument,key=value,...`; the factory gets
-the argument (text, "" where there is none) and the settings (text by key).
+the argument (text, "" where there is none) and the settings (text by key). What a plugin raises or returns wrongly is told
+with its name and ends the command (t2t_core.guard).
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from t2t_core import guard
 from t2t_core.errors import T2TError
 from t2t_core.settings import refuse_secrets
 from t2t_core.text import one_line
@@ -133,7 +134,14 @@ class Registry:
         )
 
     def make(self, spec: str | Spec, **extra: str) -> Any:
-        """Build what `name:argument,key=value` names; `extra` settings give way to those in the spec. Keys are refused."""
+        """Build what `name:argument,key=value` names, behind the guard; `extra` settings give way to those in the spec.
+
+        Raises:
+            T2TError: there is no such name, a setting holds a key, or what it names refuses its argument or settings.
+            PluginFault: its import or its factory failed, or what it made lacks what this kind must have.
+        """
         spec = Spec.parse(spec) if isinstance(spec, str) else spec
         refuse_secrets({"name": spec.name, "argument": spec.argument, **extra, **spec.settings}, self.kind)
-        return self.find(spec.name).load()(spec.argument, {**extra, **spec.settings})
+        entry = self.find(spec.name)
+        plugin = guard.Plugin(self.kind, entry.name, entry.distribution)
+        return guard.make(plugin, entry.load, spec.argument, {**extra, **spec.settings})

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
+from t2t_core import guard
 from t2t_core._version import __version__
 from t2t_core.errors import T2TError
-from t2t_core.plugins import installed
+from t2t_core.plugins import OWN, installed
 from t2t_core.text import plain_lines
 
 
@@ -21,8 +22,20 @@ class Commands(click.Group):
         return [entry.name for entry in installed().commands]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        command: click.Command = installed().commands.find(name).load()
+        entry = installed().commands.find(name)
+        command: click.Command = guard.load(guard.Plugin("command", entry.name, entry.distribution), entry.load)
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (T2TError, OSError, click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            entry = installed().commands.find(ctx.invoked_subcommand or "")
+            if entry.distribution.startswith(f"{OWN} "):
+                raise  # a fault of ours is shown in full, so that it can be reported
+            raise guard.failed(guard.Plugin("command", entry.name, entry.distribution), "its code", error) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -41,7 +54,8 @@ def main(arguments: list[str] | None = None) -> Any:
     try:
         for refusal in installed().refused:
             click.echo(f"warning: refused {refusal}", err=True)
-        status = cli.main(args=arguments, prog_name="t2t", standalone_mode=False)
+        with guard.watching(lambda text: click.echo(f"note: {_shown(text)}", err=True)):
+            status = cli.main(args=arguments, prog_name="t2t", standalone_mode=False)
         sys.exit(status if isinstance(status, int) else 0)
     except click.ClickException as error:
         error.show()

@@ -7,13 +7,13 @@ and the step's record says what happened.
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from t2t_core import guard
 from t2t_core.evaluation.answers import response_fault, response_record
 from t2t_core.hookspecs import AnyTestbed, Brief, RoundState
 from t2t_core.loop import context
@@ -73,49 +73,54 @@ def make_brief(
     request: Any,
     checkpoint: Path | None,
 ) -> Brief:
-    """Everything a designer gets after the last round of `state`, except the run's policy."""
+    """Everything a designer gets after the last round of `state`, except the run's policy.
+
+    Raises:
+        PluginFault: a context module failed, or took longer than a design may: a brief without its section would make the round
+            one of another context.
+    """
     latest = state.rounds[-1]
     previous = state.testbed.read_configuration(latest.configuration)
+    text, compact = guard.within(
+        experiment.design_seconds,
+        lambda: (context.prompt(named, state, previous, request), context.compact(named, state)),
+    )
     return Brief(
-        text=context.prompt(named, state, previous, request),
+        text=text,
         state=state,
         previous=previous,
         request=request,
         seed=key(experiment.seed, "design", latest.index) >> 1,
         checkpoint=checkpoint,
         base=experiment.start(),
-        compact=context.compact(named, state),
+        compact=compact,
     )
 
 
 def propose(designer: Any, brief: Brief, seconds: float) -> Step:
     """Ask the designer, for at most `seconds`; whatever it does, a step comes back."""
     started = time.monotonic()
-    result: list[Any] = []
     shown: list[str] = []
+
+    def ask() -> Any:
+        answer = designer.propose(replace(brief, shown=shown.append))
+        return _clean(answer) if isinstance(answer, Proposal) else answer
 
     def without(outcome: str, note: str) -> Step:
         prompt = _text(shown[-1]) if shown else None
         return Step(Proposal("", None, notes=(note,), prompt=prompt), outcome, time.monotonic() - started)
 
-    def ask() -> None:
-        try:
-            answer = designer.propose(replace(brief, shown=shown.append))
-            result.append(_clean(answer) if isinstance(answer, Proposal) else answer)
-        except BaseException as error:  # noqa: BLE001 - also SystemExit: a designer's fault is a fact of the round
-            result.append(error)
-
-    thread = threading.Thread(target=ask, name="designer", daemon=True)  # it dies with the process where it hangs
-    thread.start()
-    thread.join(seconds)
-    taken = time.monotonic() - started
-    if not result:
-        return without("timed out", f"the designer did not answer within {seconds:g} s")
-    answer = result[0]
-    if isinstance(answer, BaseException):
-        return without("failed", without_secrets(f"the designer failed: {type(answer).__name__}: {answer}")[:500])
+    try:
+        answer = guard.within(seconds, ask)
+    except guard.TimedOut as error:
+        return without("timed out", error.what)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - also SystemExit: a designer's fault is a fact of the round
+        return without("failed", without_secrets(f"the designer failed: {type(error).__name__}: {error}")[:500])
     if not isinstance(answer, Proposal):
         return without("failed", f"the designer returned {type(answer).__name__}, not a Proposal")
+    taken = time.monotonic() - started
     if answer.parsed is None:
         return Step(answer, "failed" if answer.responses and answer.responses[-1].error else "unreadable", taken)
     return Step(answer, "proposed", taken)

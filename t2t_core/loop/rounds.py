@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from t2t_core import transport
+from t2t_core import guard, transport
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, Progress
 from t2t_core.evaluation.evaluate import evaluate, scored
@@ -21,7 +21,7 @@ from t2t_core.hookspecs import Brief, TrainingJob
 from t2t_core.loop import context, design_step
 from t2t_core.loop.design_step import make_brief, projection_record, propose, round_state, settled, step_record
 from t2t_core.plugins import installed
-from t2t_core.records import Round, TrainingResult
+from t2t_core.records import Round
 from t2t_core.run.experiment import Experiment, resolved
 from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter
@@ -50,7 +50,7 @@ class Loop:
 
     def __init__(self, experiment: Experiment, folder: Path | SafePath, reporter: Reporter, fork: Fork | None = None) -> None:
         plugins = installed()
-        self.experiment, self.folder, self.reporter, self.fork = experiment, SafePath.of(folder), reporter, fork
+        self.experiment, self.folder, self.reporter, self.fork = experiment, SafePath.absolute(folder), reporter, fork
         self.testbed = plugins.testbeds.make(experiment.testbed)
         self.trainer = experiment.make_trainer()
         self.designer = plugins.designers.make(experiment.designer)
@@ -157,6 +157,7 @@ class Loop:
         with closing(jsonlines.Appender(path, _torn(path))) as metrics:
 
             def progress(figures: Mapping[str, Any]) -> None:
+                guard.alive()
                 kept = design_step.plain_json(figures)
                 metrics.append(kept)
                 self.reporter.tick(kept)
@@ -174,9 +175,9 @@ class Loop:
             )
             self._held = None
             result = self.trainer.train(job)
-        if not isinstance(result, TrainingResult):
+        if result.checkpoint not in (None, job.checkpoint) and not result.checkpoint.exists():
             raise T2TError(
-                f"the trainer returned {type(result).__name__}, not a TrainingResult",
+                f"the trainer says that its checkpoint is in {result.checkpoint}, and it is not",
                 where=self.experiment.trainer,
                 next="t2t_core.testing.check_trainer finds such faults",
             )

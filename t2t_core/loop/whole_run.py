@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from t2t_core import guard
 from t2t_core.loop.rounds import Loop
 from t2t_core.report import markdown
 from t2t_core.report.run_document import run_document
@@ -39,8 +40,8 @@ def run_experiment(
         with_control: afterwards also the control: the same round 0, then its configuration for good, in `control/`.
         measured: which policies the bench at the end measures, beside the control.
     """
-    folder = SafePath.of(folder)
-    with locks.locked(folder) as note:
+    folder = SafePath.absolute(folder)
+    with locks.locked(folder) as note, guard.watching(reporter.note):
         if note:
             reporter.note(note)
         loop = Loop(experiment, folder, reporter, fork)

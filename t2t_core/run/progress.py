@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from t2t_core import guard
 from t2t_core.evaluation.answers import Progress
 from t2t_core.text import one_line
 
@@ -16,10 +17,14 @@ class Reporter:
     """Turns events into lines; `say` prints one (default: nowhere)."""
 
     def __init__(self, say: Callable[[str], None] = lambda line: None) -> None:
-        self.say = say
+        self._say = say
         self._last = 0.0
         self._started = 0.0
         self._figures: dict[str, Any] = {}
+
+    def say(self, line: str) -> None:
+        with guard.ours():  # a trainer reports from within its own code
+            self._say(line)
 
     def round(self, index: int, rounds: int) -> None:
         self.say(f"round {index} of 0..{rounds - 1}")

@@ -39,6 +39,11 @@ class SafePath:
         """The path itself, or a folder that the user named."""
         return path if isinstance(path, SafePath) else cls(path)
 
+    @classmethod
+    def absolute(cls, path: Path | SafePath) -> SafePath:
+        """The same, wherever a plugin may take this process later."""
+        return path if isinstance(path, SafePath) else cls(path.absolute())
+
     def __truediv__(self, names: str) -> SafePath:
         parts = names.split("/")
         if any(part in ("", ".", "..") or "\0" in part for part in parts):

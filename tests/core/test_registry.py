@@ -35,8 +35,8 @@ def test_any_text_is_some_spec(text):
     assert isinstance(spec.name, str) and isinstance(spec.argument, str)
 
 
-def registry(**entries):
-    made = Registry("policy")
+def registry(*, kind="policy", **entries):
+    made = Registry(kind)
     made.distribution = "mine 1.0"
     for name, target in entries.items():
         made.add(name, target, f"what {name} does")
@@ -44,7 +44,7 @@ def registry(**entries):
 
 
 def test_make_calls_the_factory_with_argument_and_settings():
-    made = registry(echo=lambda argument, settings: (argument, settings))
+    made = registry(kind="thing", echo=lambda argument, settings: (argument, settings))
     assert made.make("echo:x,key=1") == ("x", {"key": "1"})
     assert made.make("echo:x,key=1", key="2", more="3") == ("x", {"key": "1", "more": "3"})
     assert made.make(Spec("echo")) == ("", {})

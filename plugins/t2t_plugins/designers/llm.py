@@ -16,6 +16,7 @@ from typing import Any
 from t2t_core import transport
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.evaluate import read_sampling
+from t2t_core.guard import PluginFault
 from t2t_core.hookspecs import Brief
 from t2t_core.loop.context import readable
 from t2t_core.plugins import installed
@@ -71,9 +72,11 @@ class LanguageModelDesigner:
     def _call(self, policy: Any, task: Task) -> Response:
         try:
             return next((r for _, r in policy.respond([task], self._manner.sampling)), Response("", error="no answer came"))
+        except PluginFault as fault:  # a stranger's policy: its fault is a failed call, and the next one may succeed
+            return Response("", finish_reason="error", error=one_line(fault.what, 500))
         except T2TError:  # what a user has to mend would not be mended by asking again
             raise
-        except Exception as error:  # noqa: BLE001 - a stranger's policy: its fault is a failed call, and the next one may succeed
+        except Exception as error:  # noqa: BLE001 - of a policy that came by another door
             return Response("", finish_reason="error", error=one_line(f"{type(error).__name__}: {error}", 500))
 
     def _compact(self, policy: Any) -> bool:
