@@ -30,9 +30,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / room) for room in ("", "envs", "plugins", "baselines", "leaderboard")]
 
+from t2t_core.hookspecs import TrainingJob  # noqa: E402
 from t2t_core.loop.whole_run import run_experiment  # noqa: E402
 from t2t_core.plugins import installed  # noqa: E402
-from t2t_core.records import TrainingJob  # noqa: E402
 from t2t_core.run.experiment import resolve  # noqa: E402
 from t2t_core.run.progress import Reporter  # noqa: E402
 from t2t_core.store import folders  # noqa: E402 - the rooms are found from a plain checkout

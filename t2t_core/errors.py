@@ -27,3 +27,7 @@ class T2TError(Exception):
 
 class BudgetSpent(T2TError):
     """What a policy raises that may spend no more (`Policy.spend_at_most`). No mistake: the evaluation ends early and says so."""
+
+
+class NotReady(T2TError):
+    """What it needs is not at hand here and now (a key, a GPU, an extra), though nothing is wrong with what was asked for."""

@@ -55,7 +55,7 @@ class Plugin:
         return f"{self.kind} {self.name}"
 
     def fault(self, what: str, error: BaseException | None = None) -> PluginFault:
-        frames = traceback.extract_tb(error.__traceback__) if error else []
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__] if error else []
         where = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else str(self)
         cause = f"a fault of the plugin, which {self.distribution or 'nobody'} brought"
         return PluginFault(f"the {self} {what}", where=where, cause=cause, next=_NEXT)

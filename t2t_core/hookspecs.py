@@ -41,6 +41,7 @@ __all__ = [
     "Testbed",
     "Trainer",
     "TrainingJob",
+    "TrainingOrder",
     "hookimpl",
     "hookspec",
 ]
@@ -85,9 +86,23 @@ class Brief:
 
 
 @dataclass(frozen=True)
+class TrainingOrder:
+    """What a run is going to ask of its trainer, as far as it is known before anything is drawn: the checkpoint that training
+    starts from, the testbed, the settings under [training], how many instances a round has, and how many rounds there are."""
+
+    checkpoint: Path | None
+    testbed: AnyTestbed
+    settings: Mapping[str, Json]
+    samples: int
+    rounds: int = 1
+
+
+@dataclass(frozen=True)
 class TrainingJob:
     """What a trainer gets: the checkpoint it starts from, instances, the testbed (prompt, verifier, reward), its settings,
-    the folder for its new checkpoint and a seed. `resume_from` is the trainer state of the round before, where kept.
+    the folder for its new checkpoint and a seed. What an interrupted training goes on from belongs into `updates` in that
+    folder: it is removed once the round is whole, unless the result says to keep it. `resume_from` is the folder of the round
+    before, where there is one.
     `reward` holds the weights of the testbed's reward terms that the run changes; the others keep their defaults."""
 
     checkpoint: Path | None
@@ -175,8 +190,9 @@ class Trainer(Protocol):
 
     Settings stand in a run's configuration under [training]. Five attributes are optional: `defaults` (setting -> value) and
     `constants` (name -> value, what no setting changes), which `t2t run --dry-run` prints; `facts` (name -> text: the algorithm,
-    the reward), which the context T:full tells; `check(settings)`, which raises T2TError for settings that `train` would refuse;
-    and `ready()`, which raises T2TError where something it needs is not installed. Both are called before a run begins.
+    the reward), which the context T:full tells; `check(order)`, which raises T2TError for what `train` would refuse (called in a
+    dry run too); and `ready(order)`, which raises T2TError where something it needs is not at hand on this machine. Both get
+    a `TrainingOrder` before a run begins.
 
     registry.add("none", lambda argument, settings: NoTrainer(), "evaluate and design only")
     class NoTrainer:

@@ -328,10 +328,12 @@ class Proposal:
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """The new checkpoint (the old one where nothing was trained), figures of the round, and what it consumed."""
+    """The new checkpoint (the old one where nothing was trained), figures of the round, and what it consumed: responses sampled,
+    optimizer steps, tokens. `keep_updates`: the next round goes on from what is in `updates` (the optimizer's state)."""
 
     checkpoint: Path | None
     metrics: Mapping[str, Json] = field(default_factory=dict)
     samples: int = 0
     updates: int = 0
     tokens: int = 0
+    keep_updates: bool = False

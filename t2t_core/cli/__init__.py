@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> Any:
     try:
         for refusal in installed().refused:
             click.echo(f"warning: refused {refusal}", err=True)
-        with guard.watching(lambda text: click.echo(f"note: {_shown(text)}", err=True)):
+        with guard.watching(lambda text: click.echo(f"note: {plain_lines(text)}", err=True)):
             status = cli.main(args=arguments, prog_name="t2t", standalone_mode=False)
         sys.exit(status if isinstance(status, int) else 0)
     except click.ClickException as error:

@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from t2t_core.errors import T2TError
-from t2t_core.loop import context
+from t2t_core.loop.preparation import prepare
 from t2t_core.plugins import installed
-from t2t_core.registry import Spec
 from t2t_core.report import terminal
 from t2t_core.report.document import Column, Row, Table
 from t2t_core.run.experiment import Experiment, read_published, resolve, resolved
@@ -71,15 +70,9 @@ def testbed_options(testbed: str, words: Sequence[str]) -> dict[str, str]:
 
 def print_dry_run(experiment: Experiment, published: Mapping[str, Any]) -> None:
     """Every hyperparameter, the trainer's defaults and constants and how the designer is asked included, beside the published
-    value; T2TError for a name that no run would accept."""
-    plugins, theirs = installed(), dict(flat(published))
-    plugins.designers.find(Spec.parse(experiment.designer).name)
-    try:
-        designer = plugins.designers.make(experiment.designer)
-    except T2TError:
-        designer = None  # it wants a key or a server: a run will say so
-    named = context.modules(experiment.context, plugins.contexts)
-    ours = resolved(experiment, plugins.testbeds.make(experiment.testbed), experiment.make_trainer(), designer, named)
+    value; T2TError for what no run would accept."""
+    parts, theirs = prepare(experiment, dry=True), dict(flat(published))
+    ours = resolved(experiment, parts.testbed, parts.trainer, parts.designer, parts.context)
     rows = []
     for key, value in flat(ours):
         rows.append(Row([key, str(value), str(theirs.pop(key, NOT_GIVEN))]))

@@ -18,14 +18,14 @@ from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, Progress
 from t2t_core.evaluation.evaluate import evaluate, scored
 from t2t_core.hookspecs import Brief, TrainingJob
-from t2t_core.loop import context, design_step
+from t2t_core.loop import design_step
 from t2t_core.loop.design_step import make_brief, projection_record, propose, round_state, settled, step_record
-from t2t_core.plugins import installed
+from t2t_core.loop.preparation import prepare
 from t2t_core.records import Round
 from t2t_core.run.experiment import Experiment, resolved
 from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter
-from t2t_core.run.questions import failed, own_set, request, validation
+from t2t_core.run.questions import failed, own_set
 from t2t_core.run.round_files import KIND, RoundFiles, round_facts
 from t2t_core.run.schemas import Generation, Training
 from t2t_core.seeding import key
@@ -49,14 +49,11 @@ class Loop:
     """
 
     def __init__(self, experiment: Experiment, folder: Path | SafePath, reporter: Reporter, fork: Fork | None = None) -> None:
-        plugins = installed()
         self.experiment, self.folder, self.reporter, self.fork = experiment, SafePath.absolute(folder), reporter, fork
-        self.testbed = plugins.testbeds.make(experiment.testbed)
-        self.trainer = experiment.make_trainer()
-        self.designer = plugins.designers.make(experiment.designer)
-        self.context = context.modules(experiment.context, plugins.contexts)
-        self.request = request(experiment, self.testbed)
-        self.validation = validation(experiment, self.testbed)
+        parts = prepare(experiment)
+        self.testbed, self.trainer, self.designer, self.context = parts.testbed, parts.trainer, parts.designer, parts.context
+        self.request, self.order, self.first = parts.request, parts.order, parts.first
+        self.validation: Any = parts.validation
         self._held: tuple[Path | None, Any] | None = None  # the last policy made, with its checkpoint: loading may take minutes
         self._facts: dict[int, Round] = {}  # of finished rounds, so that a long run does not read its past again each round
 
@@ -83,7 +80,7 @@ class Loop:
         ready = getattr(self.trainer, "ready", None)
         rounds = (RoundFiles(self.folder, index) for index in range(self.experiment.rounds))
         if ready is not None and not all(files.training.exists() for files in rounds):
-            ready()
+            ready(self.order)
 
     def _round(self, files: RoundFiles) -> None:
         self.reporter.round(files.index, self.experiment.rounds)
@@ -96,6 +93,7 @@ class Loop:
         if not files.training.exists():
             with self._stage(files, "train"):
                 self._train(files)
+        self._clear(files)
         if not files.breakdown.exists():
             with self._stage(files, "validate"):
                 self._validate(files)
@@ -126,6 +124,8 @@ class Loop:
     # --- the stages
 
     def _configuration(self, files: RoundFiles) -> Any:
+        if files.index == 0 and self.first is not None:
+            return self.first
         if files.index == 0:
             return self.testbed.random_configuration(self.request, key(self.experiment.seed, "configuration") >> 1)
         projected = RoundFiles(self.folder, files.index - 1).read_projection()
@@ -154,12 +154,17 @@ class Loop:
         before = RoundFiles(self.folder, files.index - 1)
         folders.make_folder(files.metrics.parent)
         path = files.metrics
+        warned: dict[str, int] = {}
         with closing(jsonlines.Appender(path, _torn(path))) as metrics:
 
             def progress(figures: Mapping[str, Any]) -> None:
                 guard.alive()
                 kept = design_step.plain_json(figures)
                 metrics.append(kept)
+                for text in kept.get("warnings", ()):
+                    if text not in warned:
+                        self.reporter.note(f"update {kept.get('update')}: {text}")
+                    warned[text] = warned.get(text, 0) + 1
                 self.reporter.tick(kept)
 
             job = TrainingJob(
@@ -187,11 +192,19 @@ class Loop:
             updates=result.updates,
             tokens=result.tokens,
             metrics=design_step.plain_json(result.metrics),
+            keep_updates=result.keep_updates,
         )
         folders.sync_folder(files.checkpoint)  # before the file that says it is there
         folders.write_json(files.training, record)
+        for text, count in warned.items():
+            self.reporter.note(f"{count} of {result.updates} updates: {text}")
         counts = {"samples": result.samples, "updates": result.updates, "tokens": result.tokens}
         self.reporter.figures(**{**counts, **record.metrics})
+
+    def _clear(self, files: RoundFiles) -> None:
+        """What an interrupted training goes on from is several times a checkpoint, and of no use once the round is trained."""
+        if files.updates.exists() and not files.read_training().keep_updates:
+            folders.remove_folder(files.updates)
 
     def _validate(self, files: RoundFiles) -> None:
         if not files.validation.exists():

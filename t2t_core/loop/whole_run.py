@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from t2t_core.loop.rounds import Loop
 from t2t_core.report import markdown
 from t2t_core.report.run_document import run_document
 from t2t_core.report.summary import Summary, summarize
-from t2t_core.run.closing_bench import Arm, bench, evaluation_sets
+from t2t_core.run.closing_bench import Arm, bench
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter
@@ -41,11 +42,12 @@ def run_experiment(
         measured: which policies the bench at the end measures, beside the control.
     """
     folder = SafePath.absolute(folder)
-    with locks.locked(folder) as note, guard.watching(reporter.note):
+    with ExitStack() as held:
+        held.enter_context(guard.watching(reporter.note))
+        loop = Loop(experiment, folder, reporter, fork)  # a mistake in the configuration leaves no folder behind
+        note = held.enter_context(locks.locked(folder))
         if note:
             reporter.note(note)
-        loop = Loop(experiment, folder, reporter, fork)
-        evaluation_sets(experiment, loop.testbed)  # what is wrong with the bench is better said before hours of training
         loop.run()
         policies = {"base": experiment.start(), "designed": _last(experiment, folder)}
         arms = [Arm(name, policies[name]) for name in measured]

@@ -182,18 +182,24 @@ def _design(folder: SafePath, design: DesignSummary) -> Section:
 
 def _training(folder: SafePath, arms: Mapping[str, Sequence[TrainingSummary]]) -> Iterator[Section]:
     """A row per figure, a column per arm and round (round 0 is shared: once), and the reward as curves."""
-    columns = {
-        f"{arm} round {one.round}": one.figures
+    shown = {
+        f"{arm} round {one.round}": one
         for number, (arm, rounds) in enumerate(arms.items())
         for one in rounds
         if not number or one.round
     }
+    columns = {name: one.figures for name, one in shown.items()}
+    wrong = [
+        f"{name}: {count} of {one.updates} updates: {text}"
+        for name, one in shown.items()
+        for text, count in one.warnings.items()
+    ]
     names = dict.fromkeys(name for figures in columns.values() for name in figures)
     if names:
         rows = [Row([spaced(name), *(_ends(figures.get(name)) for figures in columns.values())]) for name in names]
         part = Paragraph(f"Means of the first and of the last {END:.0%} of a round's updates.", "soft")
         table = Table([Column("figure", words=True), *(Column(name) for name in columns)], rows)
-        yield Section("Training", [part, table, *_curves(folder)])
+        yield Section("Training", [part, table, *([Items(wrong)] if wrong else []), *_curves(folder)])
 
 
 def _ends(pair: Sequence[float] | None) -> str:

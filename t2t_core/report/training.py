@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from t2t_core.run.round_files import RoundFiles
@@ -23,11 +24,13 @@ def updates(files: RoundFiles) -> list[Mapping[str, Any]]:
 
 @dataclass(frozen=True)
 class TrainingSummary:
-    """A round that was trained: how many updates, and every figure as the means of its first and of its last fifth of updates."""
+    """A round that was trained: how many updates, and every figure as the means of its first and of its last fifth of updates,
+    and what was wrong in how many updates."""
 
     round: int
     updates: int
     figures: Mapping[str, Sequence[float]]
+    warnings: Mapping[str, int] = field(default_factory=dict)
 
 
 def training_summary(rounds: Sequence[RoundFiles]) -> Iterator[TrainingSummary]:
@@ -39,12 +42,17 @@ def training_summary(rounds: Sequence[RoundFiles]) -> Iterator[TrainingSummary]:
         ends = {name: [_mean(lines, name) for lines in (done[:part], done[-part:])] for name in names}
         figures = {name: [end for end in pair if end is not None] for name, pair in ends.items() if None not in pair}
         if figures:
-            yield TrainingSummary(files.index, len(done), figures)
+            told = Counter(text for line in done for text in _texts(line.get("warnings")))
+            yield TrainingSummary(files.index, len(done), figures, dict(told))
 
 
 def _mean(lines: Sequence[Mapping[str, Any]], name: str) -> float | None:
     values = [float(line[name]) for line in lines if _is_number(line.get(name))]
     return sum(values) / len(values) if values else None
+
+
+def _texts(value: Any) -> list[str]:
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def _is_number(value: Any) -> bool:

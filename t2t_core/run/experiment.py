@@ -8,6 +8,7 @@ designer = "checkpoint"
 context = "V6"
 rounds = 3
 seed = 0
+configuration = "first.json"      # of round 0: a file beside this one, or a table [configuration.GROUP]; without it, random
 [generation]                      # samples: instances a round; the rest goes to the testbed's request
 [training]                        # to the trainer, as it stands
 [validation]                      # set, limit, prompt_format, temperature, max_tokens
@@ -32,10 +33,11 @@ from t2t_core.records import Sampling
 from t2t_core.registry import Spec
 from t2t_core.settings import refuse_secrets
 from t2t_core.store import folders, schema
-from t2t_core.store.schema import Amount, Count
+from t2t_core.store.schema import Count
 
 _MAX_FILE = 1 << 20
 _MAX_DEPTH = 6  # of a configuration's tables
+MAX_SEED = 2**63 - 1
 _AtLeast1 = Annotated[int, Meta(ge=1)]
 
 
@@ -45,7 +47,7 @@ class Validation(TypedDict, total=False):
     set: str
     limit: Count
     prompt_format: str
-    temperature: Amount
+    temperature: Annotated[float, Meta(ge=0, le=10)]
     max_tokens: _AtLeast1
 
 
@@ -79,8 +81,9 @@ class Experiment:
     designer: str = "fixed"
     context: str = "V6"
     rounds: Annotated[int, Meta(ge=1, le=10_000)] = 3
-    seed: int = 0
+    seed: Annotated[int, Meta(ge=0, le=MAX_SEED)] = 0
     design_seconds: Annotated[float, Meta(gt=0)] = 3600.0
+    configuration: Mapping[str, Any] = field(default_factory=dict)
     generation: Mapping[str, Any] = field(default_factory=dict)
     training: Mapping[str, Any] = field(default_factory=dict)
     validation: Mapping[str, Any] = field(default_factory=dict)
@@ -133,15 +136,16 @@ class Experiment:
                     f"the policy {spec.name} brings no checkpoint", where="checkpoint", next="name a folder or a model's id"
                 )
             return Path(brought)
-        return Path(self.checkpoint) if self.checkpoint else None
-
-    def make_trainer(self) -> Any:
-        """The run's trainer; T2TError where it is unknown or would refuse the settings under [training]."""
-        trainer = installed().trainers.make(self.trainer)
-        check = getattr(trainer, "check", None)
-        if check is not None:
-            check(self.training)
-        return trainer
+        if not self.checkpoint:
+            return None
+        place = Path(self.checkpoint).expanduser()
+        if not place.exists() and (self.checkpoint.startswith((".", "/", "~")) or self.checkpoint.count("/") > 1):
+            raise T2TError(
+                f"there is no folder {ascii(self.checkpoint)[1:-1][:200]}",
+                where="checkpoint",
+                cause="it is no model's id on a hub either, which has one slash: Qwen/Qwen3-4B",
+            )
+        return place
 
     def make_policy(self, checkpoint: Path | None) -> Any:
         """The run's policy with that checkpoint."""
@@ -158,7 +162,8 @@ def resolved(experiment: Experiment, testbed: AnyTestbed, trainer: Any, designer
     training = {**getattr(trainer, "defaults", {}), **experiment.training}
     modules = {f"context {one.spec.partition(':')[0]}": dict(getattr(one.module, "settings", {})) for one in named}
     design = dict(getattr(designer, "settings", {}))
-    return experiment.to_dict() | {"training": training, "constants": constants, "design": design, **modules}
+    own = experiment.to_dict() | {"configuration": experiment.configuration or "random"}
+    return own | {"training": training, "constants": constants, "design": design, **modules}
 
 
 def _other_trainer(data: dict[str, Any], trainer: Any) -> None:
@@ -173,8 +178,10 @@ def resolve(
     """`below` (a forked run's settings), then a preset over it, then a file, then `key=value` overrides
     (`training.epochs=2`), then the command's own options."""
     data: dict[str, Any] = {}
-    for layer in (below, read_preset(preset) if preset else {}, read_toml(file) if file else {}):
+    for layer in (below, read_preset(preset) if preset else {}, read_layer(file) if file else {}):
         _other_trainer(data, layer.get("trainer"))
+        if "configuration" in layer:
+            data.pop("configuration", None)  # it is one thing, whatever its table looks like
         _merge(data, layer)
     _other_trainer(data, options.get("trainer"))
     for text in overrides:
@@ -182,15 +189,37 @@ def resolve(
         if not separator or not key.strip():
             raise T2TError(f"--set wants key=value, not {ascii(text)[:80]}", next="for example --set training.epochs=2")
         _set(data, key.strip().split("."), _value(value), text)
+    _inline(data, Path())
     _merge(data, {key: value for key, value in options.items() if value is not None})
     return Experiment.from_dict(data, str(file) if file else f"preset {preset}")
 
 
 def read_preset(name: str) -> dict[str, Any]:
     """A preset's settings, without its pointer to published values."""
-    settings = read_toml(Path(installed().presets.make(name)))
+    settings = read_layer(Path(installed().presets.make(name)))
     settings.pop("published", None)
     return settings
+
+
+def read_layer(path: Path) -> dict[str, Any]:
+    """A run's configuration file, with the file of round 0's configuration that it names put in its place."""
+    settings = read_toml(path)
+    _inline(settings, path.parent)
+    return settings
+
+
+def _inline(data: dict[str, Any], folder: Path) -> None:
+    """A file named as `configuration` becomes the table in it, so that a run depends on nothing outside its folder."""
+    named = data.get("configuration")
+    if not isinstance(named, str):
+        return
+    if not named:
+        data.pop("configuration")
+        return
+    path = folder / Path(named).expanduser()
+    if not path.is_file():
+        raise T2TError("there is no such configuration file", where=f'configuration = "{path}"')
+    data["configuration"] = read_toml(path) if path.suffix == ".toml" else folders.read_json(path)
 
 
 def read_published(name: str) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class Reporter:
         if not self._due():
             return
         done, total = figures.get("update"), figures.get("updates")
-        line = _facts({k: v for k, v in figures.items() if k not in ("update", "updates", "eta_seconds")})
+        line = _facts({k: v for k, v in figures.items() if k not in ("update", "updates", "eta_seconds", "warnings")})
         if isinstance(done, (int, float)) and done > 0:
             left = figures.get("eta_seconds")
             if left is None and isinstance(total, (int, float)):

@@ -64,6 +64,11 @@ class RoundFiles:
         return self.folder / "checkpoint"
 
     @property
+    def updates(self) -> SafePath:
+        """What an interrupted training goes on from."""
+        return self.checkpoint / "updates"
+
+    @property
     def training(self) -> SafePath:
         """What training consumed, and where its checkpoint is."""
         return self.folder / "training.json"

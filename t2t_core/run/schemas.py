@@ -27,13 +27,15 @@ class Generation:
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """`training.json`: the new checkpoint, relative to the run where it lies inside, and what training consumed."""
+    """`training.json`: the new checkpoint, relative to the run where it lies inside, and what training consumed. `keep_updates`:
+    the next round goes on from the trainer's saved states."""
 
     checkpoint: str | None
     samples: Count
     updates: Count
     tokens: Count
     metrics: dict[str, Any] = field(default_factory=dict)
+    keep_updates: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

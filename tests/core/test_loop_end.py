@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 from t2t_core.cli import cli
 from t2t_core.errors import T2TError
-from t2t_core.hookspecs import TrainingJob
+from t2t_core.hookspecs import TrainingJob, TrainingOrder
 from t2t_core.loop.sweep import Grid, sweep
 from t2t_core.loop.whole_run import run_experiment
 from t2t_core.plugins import installed
@@ -47,7 +47,7 @@ EXPERIMENT = Experiment.from_dict(
 class Telling:
     """A trainer that tells ten updates, every figure rising by one each time; the third is told twice, as after a kill."""
 
-    def ready(self) -> None:
+    def ready(self, order: TrainingOrder) -> None:
         if "missing" in sys.modules:
             raise T2TError("this trainer needs an extra")
 
@@ -105,7 +105,7 @@ def test_what_a_trainer_lacks_is_said_before_a_run_is_begun_and_only_where_there
 def test_the_trainers_name_the_extra_they_need(trainer: str, monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(T2TError, match="training extra") as caught:
-        installed().trainers.make(trainer).ready()
+        installed().trainers.make(trainer).ready(TrainingOrder(Path("x"), None, {}, 10))
     assert "torch" in str(caught.value) and "[train]" in str(caught.value)
 
 

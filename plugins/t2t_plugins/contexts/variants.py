@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from t2t_core.settings import no_argument, read_settings
+
 VARIANTS = {
     "V1": "F",
     "V2": "F,G",
@@ -19,5 +21,11 @@ VARIANTS = {
 
 
 def variant(name: str) -> Callable[[str, Mapping[str, str]], str]:
-    """A factory that gives the modules behind a variant's name."""
-    return lambda argument, settings: VARIANTS[name]
+    """A factory that gives the modules behind a variant's name; a variant has no settings of its own."""
+
+    def modules(argument: str, settings: Mapping[str, str]) -> str:
+        no_argument(argument, f"context {name}")
+        read_settings(settings, f"context {name}", {})
+        return VARIANTS[name]
+
+    return modules

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from t2t_core.errors import T2TError
+from t2t_core.errors import NotReady, T2TError
 from t2t_core.reading.tool_calls import take_tool_calls
 from t2t_core.records import Message, Response, Sampling, Task, Tool
 from t2t_core.seeding import key
@@ -156,6 +156,25 @@ def load(name: str, settings: Mapping[str, Any]) -> tuple[Any, Any]:
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
     return model.to(device).eval(), tokenizer
+
+
+def model_facts(name: str, where: str) -> tuple[Any, str]:
+    """A model's configuration and its chat template ("" where it has none), without its weights.
+
+    Raises:
+        NotReady: it is neither a checkpoint's folder nor in the local cache, and the Hub was not reached.
+    """
+    from transformers import AutoConfig, AutoTokenizer
+
+    try:
+        return AutoConfig.from_pretrained(name), str(AutoTokenizer.from_pretrained(name).chat_template or "")
+    except (OSError, ValueError) as error:
+        raise NotReady(
+            f"the model could not be read: {' '.join(str(error).split())[:200]}",
+            where=f"{where}, {name}",
+            cause="it is neither a checkpoint's folder nor in the local cache, and the Hub was not reached",
+            next="give the folder of a checkpoint, or download it where there is a network: hf download " + name,
+        ) from error
 
 
 def quiet() -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from t2t_core.errors import T2TError
+from t2t_core.errors import NotReady, T2TError
 from t2t_core.redaction import remember, take_out
 
 OWN_KEY = "T2T_API_KEY"
@@ -118,7 +118,7 @@ def find_key(provider: Provider, variable: str | None, elsewhere: bool) -> Secre
     name = variable or (OWN_KEY if elsewhere else provider.key_variable)
     text = os.environ.get(name, "").strip()
     if not text and (variable or (provider.key_needed and not elsewhere)):
-        raise T2TError(
+        raise NotReady(
             f"the environment variable {name} is not set",
             where=f"policy {provider.name}",
             cause=f"{provider.title} wants a key, and keys are read from the environment only",

@@ -1,13 +1,12 @@
-"""What the trainers share: settings, the guard against training on test instances, the order of the instances."""
+"""What the trainers share: the guard against training on test instances, the order of the instances, saved states."""
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.demonstrations import refuse_protected
@@ -15,47 +14,7 @@ from t2t_core.hookspecs import TrainingJob
 from t2t_core.seeding import Stream
 from t2t_core.store import folders
 
-T = TypeVar("T")
-
-
-def check_settings(kind: type[T], given: Mapping[str, Any], where: str) -> T:
-    """A dataclass of settings from a configuration's values or a spec's texts.
-
-    Raises:
-        T2TError: an unknown setting (with the nearest name), a value of another type, a choice that does not exist.
-    """
-    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
-    values = {}
-    for name, value in given.items():
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            cause = f"did you mean {near[0]}?" if near else "known: " + ", ".join(known)
-            raise T2TError(f"there is no setting {ascii(name)[:60]}", where=where, cause=cause)
-        values[name] = _as(known[name].default, name, value, where)
-    for name, choices in getattr(kind, "CHOICES", {}).items():
-        if values.get(name, choices[0]) not in choices:
-            raise T2TError(f"{name} must be one of {', '.join(choices)}, not {ascii(values[name])[:60]}", where=where)
-    return kind(**values)
-
-
-def _as(default: Any, name: str, value: Any, where: str) -> Any:
-    """`value` in the type of `default`, text converted; numbers must not be negative."""
-    wanted = type(default)
-    found: Any
-    try:
-        if wanted is bool:
-            found = {"true": True, "false": False}[str(value).lower()]
-        elif wanted is int:
-            found = value if isinstance(value, int) and not isinstance(value, bool) else int(str(value))
-        elif wanted is float:
-            found = float(value) if not isinstance(value, bool) else float("nan")
-        else:
-            found = str(value)
-    except (KeyError, ValueError):
-        raise T2TError(f"{name} must be {wanted.__name__}, not {ascii(value)[:60]}", where=where) from None
-    if wanted in (int, float) and not 0 <= found < float("inf"):
-        raise T2TError(f"{name} must not be negative, not {ascii(value)[:60]}", where=where)
-    return found
+UPDATES = "updates"  # in a job's folder: the states an interrupted training goes on from (t2t_core.records.TrainingJob)
 
 
 def refuse_overlap(job: TrainingJob) -> None:
@@ -113,18 +72,24 @@ def _is_json(path: Path) -> bool:
     return True
 
 
-def start_of(job: TrainingJob, where: str) -> Path:
-    """The checkpoint that training starts from; T2TError where there is none."""
-    if job.checkpoint is None:
-        raise T2TError(
-            f"{where} has nothing to train", cause="the run's policy has no checkpoint", next="set checkpoint = FOLDER_OR_ID"
-        )
-    return job.checkpoint
-
-
 def prompts_of(job: TrainingJob, prompt_format: str) -> Sequence[str]:
     """The prompt of every instance, unlabelled; "" takes the format the checkpoint was taught, else the testbed's first."""
     from t2t_plugins.policies.hf import own_formats
 
     chosen = prompt_format or own_formats(str(job.checkpoint)).get("prompt_format") or job.testbed.prompt_formats[0]
     return [job.testbed.prompt(job.testbed.unlabelled(instance), chosen) for instance in job.instances]
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """torch computes with so many threads in the block (0: as it does), and afterwards as before: what validates the policy next
+    has settings of its own."""
+    import torch
+
+    before = torch.get_num_threads()
+    if count:
+        torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -17,7 +17,7 @@ FIGURES = {  # the figures of an update that matter: our name, TRL's
     "valid": "valid",
     "optimal": "optimal",
     "entropy": "entropy",
-    "zero_variance": "frac_reward_zero_std",
+    "zero_variance": "zero_variance",
     "kl": "kl",
     "response_tokens": "completions/mean_length",
     "truncated": "completions/clipped_ratio",
@@ -26,6 +26,11 @@ FIGURES = {  # the figures of an update that matter: our name, TRL's
     "loss": "loss",
     "grad_norm": "grad_norm",
 }
+
+
+CUT_OFF = "every response was cut off at max_tokens: none could earn what a finished answer earns"
+NO_SPREAD = "no group's rewards differ: but for the KL term there is nothing to learn from"
+NO_GRADIENT = "the gradient is zero: the update changed nothing"
 
 
 def watch(job: TrainingJob, settings: Settings, reward: Reward) -> Any:
@@ -46,7 +51,7 @@ def watch(job: TrainingJob, settings: Settings, reward: Reward) -> Any:
                 folders.write_json(folder / WEIGHTS_FILE, reward.weights.to_dict())
 
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-            if state.is_world_process_zero and job.progress and logs and "reward" in logs:
+            if state.is_world_process_zero and job.progress and logs and "loss" in logs:
                 job.progress(figures(logs, state, settings, time.monotonic() - self.started, self.first))
 
     return Callback()
@@ -55,11 +60,23 @@ def watch(job: TrainingJob, settings: Settings, reward: Reward) -> Any:
 def figures(logs: Mapping[str, Any], state: Any, settings: Settings, seconds: float, first: int) -> dict[str, Any]:
     """The figures of one update that matter."""
     done = state.global_step - first
-    rate = done * settings.prompts * settings.group / max(seconds, 1e-9)
+    rate = done / settings.iterations * settings.prompts * settings.group / max(seconds, 1e-9)
+    shown = {ours: logs[theirs] for ours, theirs in FIGURES.items() if theirs in logs}
     return {
         "update": state.global_step,
         "updates": state.max_steps,
-        **{ours: logs[theirs] for ours, theirs in FIGURES.items() if theirs in logs},
+        **shown,
+        **({"warnings": told} if (told := warnings(shown)) else {}),
         "responses_per_second": round(rate, 1),
         "eta_seconds": round((state.max_steps - state.global_step) * seconds / max(done, 1), 1),
     }
+
+
+def warnings(shown: Mapping[str, Any]) -> list[str]:
+    """What is wrong with an update that taught nothing."""
+    cases = {
+        CUT_OFF: shown.get("truncated", 0) >= 1,
+        NO_SPREAD: shown.get("zero_variance", 0) >= 1,
+        NO_GRADIENT: shown.get("grad_norm", 1) == 0,
+    }
+    return [text for text, holds in cases.items() if holds]

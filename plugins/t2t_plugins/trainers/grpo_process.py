@@ -14,9 +14,9 @@ from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.plugins import installed
 from t2t_core.store import folders, jsonlines, paths
-from t2t_plugins.trainers.common import check_settings
 from t2t_plugins.trainers.grpo_launch import JOB, MARK, MISTAKE, RESULT
 from t2t_plugins.trainers.grpo_settings import WHERE, Settings
+from t2t_plugins.trainers.settings import check_settings
 from t2t_plugins.trainers.trl_grpo import train
 
 

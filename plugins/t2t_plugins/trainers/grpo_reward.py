@@ -12,6 +12,8 @@ from t2t_core.store import folders
 from t2t_plugins.trainers.grpo_settings import Settings
 
 WEIGHTS_FILE = "adaptive_weights.json"
+# Rewards are whole multiples of it (ours), so that float32 sums the equal rewards of a group exactly and their spread is 0.
+GRAIN = 2.0**-18
 
 
 class Reward:
@@ -24,7 +26,7 @@ class Reward:
 
     def __init__(self, job: TrainingJob, settings: Settings, weights: AdaptiveWeights) -> None:
         self.job, self.settings, self.weights = job, settings, weights
-        self.short: list[float] = []  # of the parts of this update
+        self.short: list[float] = []  # of the parts of this batch
         self.gather: Any = None  # over all processes; set once the trainer has its accelerator
 
     def __call__(self, prompts: Any, completions: Any, completion_ids: Any, index: Any, log_metric: Any, **_: Any) -> list[float]:
@@ -39,17 +41,29 @@ class Reward:
             valid.append(float(verdict.valid))
             optimal.append(float(verdict.optimal is True))
         weights = self.weights.weights()
-        short = torch.tensor([float(len(ids) <= self.settings.length_start) for ids in completion_ids])
-        self.short.append(float(self.gather(short.to(self._device())).mean()))
+        totals = [round(total_reward(a, n, weights) / GRAIN) * GRAIN for a, n in zip(accuracies, lengths, strict=True)]
+        short = [float(len(ids) <= self.settings.length_start) for ids in completion_ids]
+        facts = torch.tensor([totals, short], dtype=torch.float64, device=self._device())
+        everywhere = self.gather(facts.T.contiguous()).T  # a group may be spread over processes
+        self.short.append(float(everywhere[1].mean()))
         for name, values in (("valid", valid), ("optimal", optimal), ("accuracy", accuracies), ("length", lengths)):
             log_metric(name, sum(values) / len(values))
         log_metric("w_acc", weights[0])
         log_metric("share_short", self.weights.share)
-        return [total_reward(a, n, weights) for a, n in zip(accuracies, lengths, strict=True)]
+        log_metric("zero_variance", self._zero_variance(everywhere[0]))
+        return totals
+
+    def _zero_variance(self, totals: Any) -> float:
+        """The share of groups whose responses all have the same reward. TRL's own figure compares a standard deviation with 1e-8,
+        which the noise of float32 exceeds."""
+        groups = totals.view(-1, self.settings.group)
+        return float((groups.amax(1) - groups.amin(1) < GRAIN / 2).double().mean())
 
     def settle(self) -> None:
-        """The update is done: move the weights by its share of short responses (its parts are of one size)."""
-        self.weights = self.weights.update(sum(self.short) / len(self.short))
+        """An update is done: move the weights by the share of short responses of what was sampled for it (parts are of one size).
+        Where a batch is trained on more than once, nothing new was sampled for the later updates."""
+        if self.short:
+            self.weights = self.weights.update(sum(self.short) / len(self.short))
         self.short = []
 
     def _device(self) -> Any:

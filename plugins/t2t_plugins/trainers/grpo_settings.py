@@ -1,10 +1,21 @@
-"""Every knob of `trl-grpo`."""
+"""Every knob of `trl-grpo`, and which values no round could go by."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
+
+from t2t_core.errors import T2TError
+from t2t_core.hookspecs import TrainingOrder
+from t2t_core.length_reward import length_reward
+from t2t_plugins.trainers.settings import (
+    AT_LEAST_ONE,
+    POSITIVE,
+    Range,
+    check_formats,
+    check_start,
+)
 
 WHERE = "trainer trl-grpo"
 
@@ -21,9 +32,11 @@ class Settings:
         temperature, max_tokens: of the sampling (ours). thinking: "default", or switch the chat template's on or off.
         length_start, length_end: response tokens between which the length penalty grows (paper).
         loss: "dapo" averages over the tokens of an update, "grpo" over its responses first (ours).
-        clip: of the importance ratio, which is 1 unless `iterations`, the optimisation steps per sampled batch, is above 1.
+        clip: of the importance ratio, which is 1 unless `iterations` is above 1: the updates made from each sampled batch, one
+            after another, its responses counted once.
         scale: "group" divides advantages by the group's standard deviation, "batch" by the update's, "none" not (ours).
-        optimizer: "reset" every round or "keep" its state. save_every: updates between two saved states.
+        optimizer: "reset" every round or "keep" its state. save_every: updates between two saved states, rounded up to whole
+            sampled batches.
         engine: how responses are sampled: our sampler where it fits ("auto", "fast"), transformers' generate ("plain"),
             vLLM in the same process or behind `vllm_server_url`.
         buckets: an update is sampled and trained in so many parts of like prompt length, which saves padding; token means are
@@ -73,3 +86,82 @@ class Settings:
         "engine": ("auto", "fast", "plain", "vllm-colocate", "vllm-server"),
         "dtype": ("auto", "float32", "bfloat16"),
     }
+    RANGES: ClassVar[Mapping[str, Range]] = {
+        "group": Range(2, 4096),
+        "prompts": Range(1, 10**6),
+        "epochs": Range(1, 10_000),
+        "learning_rate": POSITIVE,
+        "beta2": Range(0, 1, below=True),
+        "temperature": Range(0, 10, above=True),  # at 0 every response of a group is the same
+        "max_tokens": Range(1, 10**6),
+        "clip": POSITIVE,
+        "iterations": Range(1, 1000),
+        "save_every": AT_LEAST_ONE,
+        "buckets": AT_LEAST_ONE,
+        "lora": Range(0, 4096),
+        "threads": Range(0, 1024),
+        "processes": Range(1, 1024),
+    }
+
+    @property
+    def part(self) -> int:
+        """Responses that are sampled and trained together: an update's, or a bucket's."""
+        return self.prompts * self.group // self.buckets
+
+    @property
+    def micro(self) -> int:
+        """Responses of a process in one backward pass."""
+        return self.micro_batch or self.part // self.processes
+
+    def updates(self, instances: int) -> int:
+        """Updates of a round with so many instances; a last partial batch of a pass is dropped."""
+        every = instances // self.prompts * self.epochs * self.iterations
+        return min(every, self.max_updates) if self.max_updates else every
+
+
+def check(settings: Settings, order: TrainingOrder) -> None:
+    """T2TError for settings that a round of this run could not go by."""
+    length_reward(0, settings.length_start, settings.length_end)
+    check_start(order, WHERE)
+    check_formats(order, WHERE, prompt_format=settings.prompt_format)
+    check_fill(settings, order.samples)
+    check_split(settings)
+    if settings.iterations > 1 and settings.buckets > 1:
+        raise T2TError(
+            f"iterations={settings.iterations} does not go with buckets={settings.buckets}",
+            where=WHERE,
+            cause="a bucket is sampled and trained before the next one, and several updates want the whole batch at once",
+            next="set buckets=1",
+        )
+    if settings.vllm_server_url and settings.engine != "vllm-server":
+        raise T2TError(
+            f"vllm_server_url does nothing with engine={settings.engine}",
+            where=WHERE,
+            next="set engine=vllm-server, or leave it out",
+        )
+    if settings.engine == "fast" and settings.lora:
+        raise T2TError("engine=fast does not compute adapters", where=WHERE, next="use engine=plain with lora")
+
+
+def check_fill(settings: Settings, instances: int) -> None:
+    """T2TError where so many instances do not fill one update."""
+    if instances < settings.prompts:
+        raise T2TError(
+            f"{instances} instances do not fill an update of {settings.prompts} prompts",
+            where=WHERE,
+            next=f"set generation.samples={settings.prompts} or more, or lower training.prompts",
+        )
+
+
+def check_split(settings: Settings) -> None:
+    """T2TError where an update does not split evenly into buckets, processes and backward passes."""
+    if settings.prompts % settings.buckets:
+        raise T2TError(f"{settings.prompts} prompts do not split evenly into {settings.buckets} buckets", where=WHERE)
+    if settings.micro < 1 or settings.part % (settings.micro * settings.processes):
+        each = settings.part // settings.processes
+        raise T2TError(
+            f"{settings.part} responses do not split evenly over {settings.processes} processes, {settings.micro} at once",
+            where=f"{WHERE}, micro_batch",
+            cause=f"{settings.prompts} prompts x {settings.group} responses in {settings.buckets} buckets",
+            next=f"a micro_batch that divides {each}" if each and not settings.part % settings.processes else "other processes",
+        )

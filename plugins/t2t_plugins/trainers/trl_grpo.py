@@ -8,6 +8,7 @@ one, `accelerate launch` runs `train` in each of them (grpo_launch, grpo_process
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -15,21 +16,23 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
-from t2t_core.errors import T2TError
-from t2t_core.hookspecs import TrainingJob
-from t2t_core.length_reward import HIGH, LOW, WEIGHTS_HIGH, WEIGHTS_LOW, AdaptiveWeights, length_reward
+from t2t_core.errors import NotReady, T2TError
+from t2t_core.hookspecs import TrainingJob, TrainingOrder
+from t2t_core.length_reward import HIGH, LOW, WEIGHTS_HIGH, WEIGHTS_LOW, AdaptiveWeights
 from t2t_core.records import Message, TrainingResult
 from t2t_core.seeding import key
 from t2t_core.settings import no_argument
 from t2t_core.store import folders
-from t2t_plugins.policies.hf import quiet
+from t2t_plugins.policies.hf import model_facts, quiet
+from t2t_plugins.sampler import supports_config
 from t2t_plugins.trainers import common
-from t2t_plugins.trainers.common import check_settings, last_saved, prompts_of, start_of, stratified
+from t2t_plugins.trainers.common import last_saved, prompts_of, stratified
 from t2t_plugins.trainers.extra import require
 from t2t_plugins.trainers.grpo_callbacks import FIGURES, watch
 from t2t_plugins.trainers.grpo_launch import launch
 from t2t_plugins.trainers.grpo_reward import WEIGHTS_FILE, Reward, read_weights
-from t2t_plugins.trainers.grpo_settings import WHERE, Settings
+from t2t_plugins.trainers.grpo_settings import WHERE, Settings, check, check_fill, check_split
+from t2t_plugins.trainers.settings import check_settings
 
 MAX_GRAD_NORM = 1.0  # beyond it the gradient is scaled down (ours)
 
@@ -60,31 +63,45 @@ class Grpo:
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         no_argument(argument, WHERE)
         self._settings = dict(settings or {})
-        self.defaults = {**asdict(Settings()), **self._settings}
+        self.defaults = asdict(check_settings(Settings, self._settings, WHERE))
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        """T2TError for [training] settings that `train` would refuse, before a run has begun."""
-        checked = check_settings(Settings, {**self._settings, **settings}, WHERE)
-        length_reward(0, checked.length_start, checked.length_end)
-        if checked.group < 2 or checked.prompts < 1:
-            raise T2TError(
-                f"an update of {checked.prompts} prompts x {checked.group} responses teaches nothing",
-                where=WHERE,
-                next="an update has at least 1 prompt, and a group at least 2 responses",
-            )
-        if checked.prompts % max(1, checked.buckets):
-            raise T2TError(f"{checked.prompts} prompts do not split evenly into {checked.buckets} buckets", where=WHERE)
+    def check(self, order: TrainingOrder) -> None:
+        """T2TError for what `train` would refuse, before a run has begun."""
+        check(check_settings(Settings, {**self._settings, **order.settings}, WHERE), order)
 
-    def ready(self) -> None:
-        """T2TError where what it needs is not installed."""
+    def ready(self, order: TrainingOrder) -> None:
+        """T2TError where what it needs is not at hand on this machine."""
+        settings = check_settings(Settings, {**self._settings, **order.settings}, WHERE)
         require(WHERE, "torch", "datasets", "transformers", "trl")
+        check_machine(settings, str(order.checkpoint))
 
     def train(self, job: TrainingJob) -> TrainingResult:
         settings = check_settings(Settings, {**self._settings, **job.settings}, WHERE)
+        check(settings, TrainingOrder(job.checkpoint, job.testbed, job.settings, len(job.instances)))
         common.refuse_overlap(job)
         if settings.processes > 1 and "LOCAL_RANK" not in os.environ:
             return launch(replace(job, settings=asdict(settings)), settings.processes)
         return train(job, settings)
+
+
+def check_machine(settings: Settings, start: str) -> None:
+    """T2TError for a checkpoint that cannot be read here, and for an engine that cannot work here or does not fit it."""
+    import torch
+
+    config, template = model_facts(start, WHERE)
+    if settings.engine == "fast" and not supports_config(config):
+        raise T2TError("engine=fast does not compute this model", where=WHERE, next="use engine=plain")
+    if settings.engine == "vllm-colocate" and not torch.cuda.is_available():
+        raise NotReady("vLLM in the training process needs a GPU", where=WHERE, next="use engine=auto, or engine=vllm-server")
+    if settings.engine == "vllm-server":
+        what, how = "engine=vllm-server needs vLLM beside the trainer too", "pip install -e '.[train,vllm]', or use engine=auto"
+        require(WHERE, "vllm", what=what, next=how)
+    if settings.thinking != "default" and "enable_thinking" not in template:
+        raise T2TError(
+            f"thinking={settings.thinking} does nothing: the model's chat template has no such switch",
+            where=f"{WHERE}, {start}",
+            next="set thinking=default",
+        )
 
 
 def train(job: TrainingJob, settings: Settings) -> TrainingResult:
@@ -96,19 +113,18 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
 
     trl: Any = import_module("trl")
     quiet()
-    if settings.threads:
-        torch.set_num_threads(settings.threads)
-    start = start_of(job, WHERE)
+    start = Path(str(job.checkpoint))
+    check_machine(settings, str(start))
     rows = schedule(job, settings)
     prompts = prompts_of(job, settings.prompt_format)
     rows = common.bucketed(rows, prompts, settings.prompts, settings.buckets)
     dataset = Dataset.from_list([{"prompt": [{"role": "user", "content": prompts[i]}], "index": i} for i in rows])
     reward = Reward(job, settings, read_weights(start))
-    updates = job.folder / "updates"
+    updates = job.folder / common.UPDATES
     trainer = trl.GRPOTrainer(
         model=str(start),
         reward_funcs=reward,
-        args=configuration(settings, updates, job.seed),
+        args=configuration(settings, updates, job.seed, settings.updates(len(job.instances))),
         train_dataset=dataset,
         callbacks=[watch(job, settings, reward)],
         peft_config=common.adapters(settings.lora),
@@ -119,57 +135,53 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
     saved = last_saved(updates)
     if saved is not None:
         reward.weights = read_weights(saved)
-    elif settings.optimizer == "keep" and job.resume_from and (before := last_saved(job.resume_from / "updates")):
+    elif settings.optimizer == "keep" and job.resume_from:
         trainer.create_optimizer()
-        trainer.optimizer.load_state_dict(torch.load(before / "optimizer.pt", weights_only=True, map_location="cpu"))
-    trainer.train(resume_from_checkpoint=str(saved) if saved else None)
+        trainer.optimizer.load_state_dict(torch.load(kept_optimizer(job.resume_from), weights_only=True, map_location="cpu"))
+    with common.threads(settings.threads):
+        trainer.train(resume_from_checkpoint=str(saved) if saved else None)
     return finish(trainer, job, settings, reward)
 
 
-def schedule(job: TrainingJob, settings: Settings) -> list[int]:
-    """The instance of every prompt of every update: each pass in an order of its own, stratified over the map sizes."""
-    whole = len(job.instances) // settings.prompts * settings.prompts if settings.prompts else 0
-    if not whole or settings.group < 2:
+def kept_optimizer(before: Path) -> Path:
+    """The optimizer's state that the round before left; T2TError where it left none."""
+    saved = last_saved(before / common.UPDATES)
+    if saved is None or not (saved / "optimizer.pt").is_file():
         raise T2TError(
-            f"{len(job.instances)} instances do not fill an update of {settings.prompts} prompts x {settings.group} responses",
-            where=WHERE,
-            next="generate more samples, or lower prompts; a group has at least 2 responses",
+            "the optimizer's state of the round before is not there",
+            where=str(before / common.UPDATES),
+            cause="that round was trained with optimizer=reset, or the folder was removed",
+            next="set training.optimizer=reset",
         )
+    return saved / "optimizer.pt"
+
+
+def schedule(job: TrainingJob, settings: Settings) -> list[int]:
+    """The instance of every prompt of every sampled batch: each pass in an order of its own, stratified over the map sizes."""
+    check_fill(settings, len(job.instances))
+    whole = len(job.instances) // settings.prompts * settings.prompts
     passes = (stratified(job, key(job.seed, "pass", number))[:whole] for number in range(settings.epochs))
-    rows = list(itertools.chain.from_iterable(passes))
-    return rows[: settings.max_updates * settings.prompts] if settings.max_updates else rows
+    batches = math.ceil(settings.updates(len(job.instances)) / settings.iterations)
+    return list(itertools.islice(itertools.chain.from_iterable(passes), batches * settings.prompts))
 
 
-def configuration(settings: Settings, folder: Path, seed: int) -> Any:
+def configuration(settings: Settings, folder: Path, seed: int, updates: int) -> Any:
     """Our settings in TRL's words."""
     import torch
 
     trl: Any = import_module("trl")
     gpu = torch.cuda.is_available()
-    processes = int(os.environ.get("WORLD_SIZE", "1"))
-    part = settings.prompts * settings.group // max(1, settings.buckets)
-    micro = settings.micro_batch or part // processes
-    if settings.prompts % max(1, settings.buckets) or part % (micro * processes):
-        raise T2TError(
-            f"{settings.prompts} prompts x {settings.group} responses do not split evenly",
-            where=WHERE,
-            cause=f"{settings.buckets} buckets, {processes} processes, {micro} responses at once",
-        )
+    check_split(settings)
     dtype = "bfloat16" if settings.dtype == "bfloat16" else "float32"
     vllm = {"vllm-colocate": "colocate", "vllm-server": "server"}.get(settings.engine)
-    if vllm == "colocate" and not gpu:
-        raise T2TError("vLLM in the training process needs a GPU", where=WHERE, next="use engine=auto, or engine=vllm-server")
-    if vllm == "server":
-        what, how = "engine=vllm-server needs vLLM beside the trainer too", "pip install -e '.[train,vllm]', or use engine=auto"
-        require(WHERE, "vllm", what=what, next=how)
     return trl.GRPOConfig(
         output_dir=str(folder),
         seed=seed % 2**31,
-        num_train_epochs=1,  # the passes are in the dataset, in their order
+        max_steps=updates,  # the passes are in the dataset, in their order
         shuffle_dataset=False,
-        per_device_train_batch_size=micro,
-        gradient_accumulation_steps=settings.prompts * settings.group // (micro * processes),
-        generation_batch_size=part,
+        per_device_train_batch_size=settings.micro,
+        gradient_accumulation_steps=settings.prompts * settings.group // (settings.micro * settings.processes),
+        generation_batch_size=settings.part,
         num_generations=settings.group,
         num_iterations=settings.iterations,
         max_completion_length=settings.max_tokens,
@@ -195,7 +207,7 @@ def configuration(settings: Settings, folder: Path, seed: int) -> Any:
         logging_steps=1,
         logging_first_step=True,
         save_strategy="steps",
-        save_steps=max(1, settings.save_every),
+        save_steps=math.ceil(settings.save_every / settings.iterations) * settings.iterations,
         save_total_limit=1,
         report_to=[],
         disable_tqdm=True,
@@ -208,11 +220,9 @@ def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:
     from transformers import AutoConfig
 
     from t2t_plugins.policies.hf import chat_prompt, end_tokens
-    from t2t_plugins.sampler import Sampler, supports_config
+    from t2t_plugins.sampler import Sampler
 
     fits = supports_config(AutoConfig.from_pretrained(start)) and not settings.lora
-    if settings.engine == "fast" and not fits:
-        raise T2TError("engine=fast does not compute this model", where=WHERE, next="use engine=plain")
     if settings.engine not in ("auto", "fast") or not fits:
         return None
 
@@ -255,12 +265,14 @@ def finish(trainer: Any, job: TrainingJob, settings: Settings, reward: Reward) -
         trainer.processing_class.save_pretrained(job.folder)
         folders.write_json(job.folder / WEIGHTS_FILE, reward.weights.to_dict())
     trainer.accelerator.wait_for_everyone()
-    last: Mapping[str, Any] = next((line for line in reversed(state.log_history) if "reward" in line), {})
-    metrics = {ours: last[theirs] for ours, theirs in FIGURES.items() if theirs in last}
+    last: dict[str, Any] = {}
+    for line in state.log_history:
+        last |= {ours: line[theirs] for ours, theirs in FIGURES.items() if theirs in line}
     return TrainingResult(
         checkpoint=job.folder,
-        metrics=metrics,
-        samples=state.global_step * settings.prompts * settings.group,
+        metrics=last,
+        samples=math.ceil(state.global_step / settings.iterations) * settings.prompts * settings.group,
         updates=state.global_step,
         tokens=int(state.num_input_tokens_seen),
+        keep_updates=settings.optimizer == "keep",
     )

@@ -7,8 +7,8 @@ instances are. It takes the same job as `trl-grpo`, so the loop can run it in it
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -16,19 +16,31 @@ from typing import Any, ClassVar
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation import demonstrations
+from t2t_core.evaluation.answers import Progress
 from t2t_core.evaluation.demonstrations import refuse_protected
-from t2t_core.hookspecs import TrainingJob
+from t2t_core.hookspecs import TrainingJob, TrainingOrder
 from t2t_core.plugins import installed
-from t2t_core.records import Sampling, Task, TrainingResult, Verdict
+from t2t_core.records import Sampling, TrainingResult
+from t2t_core.registry import Spec
 from t2t_core.seeding import key
 from t2t_core.settings import no_argument
-from t2t_core.store import folders, paths
-from t2t_plugins.policies.hf import own_formats, quiet
-from t2t_plugins.trainers.common import check_settings, last_saved, prompts_of, start_of, stratified
+from t2t_plugins.policies.hf import model_facts, own_formats, quiet
+from t2t_plugins.trainers.common import UPDATES, last_saved, stratified, threads
 from t2t_plugins.trainers.extra import require
+from t2t_plugins.trainers.settings import (
+    AT_LEAST_ONE,
+    POSITIVE,
+    TEMPERATURES,
+    Range,
+    check_formats,
+    check_settings,
+    check_start,
+)
 
 WHERE = "trainer trl-sft"
 ANSWERS = "answers.jsonl"
+MAX_UNANSWERED = 0.01  # share of the questions without an answer beyond which it would be another training
+TOLD_EVERY = 10.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -36,7 +48,8 @@ class Settings:
     """Every knob.
 
     Args:
-        answers_from: the policy that answers, as `t2t plugins` lists them; "{checkpoint}" stands for the checkpoint.
+        answers_from: the policy that answers, as `t2t plugins` lists them; "{checkpoint}" stands for the checkpoint. Every answer
+            is kept as it comes; a training that was stopped asks for the missing ones only.
         answers_file: a file of demonstrations instead; its answers are verified again.
         answer_format: the prompt format it is asked in; "" is its own, else the testbed's first.
         keep: which of its answers are learnt: "valid" or "optimal".
@@ -65,7 +78,16 @@ class Settings:
     dtype: str = "auto"
     threads: int = 0
 
-    CHOICES: ClassVar[Mapping[str, Sequence[str]]] = {"keep": ("valid", "optimal"), "dtype": ("auto", "float32", "bfloat16")}
+    CHOICES: ClassVar[Mapping[str, Sequence[str]]] = {"keep": demonstrations.KEEP, "dtype": ("auto", "float32", "bfloat16")}
+    RANGES: ClassVar[Mapping[str, Range]] = {
+        "temperature": TEMPERATURES,
+        "max_tokens": Range(1, 10**6),
+        "epochs": Range(1, 10_000),
+        "batch": AT_LEAST_ONE,
+        "learning_rate": POSITIVE,
+        "save_every": AT_LEAST_ONE,
+        "threads": Range(0, 1024),
+    }
 
 
 class Sft:
@@ -74,33 +96,40 @@ class Sft:
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         no_argument(argument, WHERE)
         self._settings = dict(settings or {})
-        self.defaults = {**asdict(Settings()), **self._settings}
+        self.defaults = asdict(check_settings(Settings, self._settings, WHERE))
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        """T2TError for [training] settings that `train` would refuse, before a run has begun."""
-        checked = check_settings(Settings, {**self._settings, **settings}, WHERE)
-        if checked.answers_file and not Path(checked.answers_file).is_file():
+    def check(self, order: TrainingOrder) -> None:
+        """T2TError for what `train` would refuse, before a run has begun."""
+        settings = check_settings(Settings, {**self._settings, **order.settings}, WHERE)
+        check_start(order, WHERE)
+        check_formats(order, WHERE, prompt_format=settings.prompt_format, answer_format=settings.answer_format)
+        if not settings.answers_file:
+            installed().policies.find(Spec.parse(settings.answers_from).name)
+        elif not Path(settings.answers_file).is_file():
             raise T2TError(
                 "there is no such file of answers",
-                where=f"{WHERE}, answers_file={checked.answers_file}",
+                where=f"{WHERE}, answers_file={settings.answers_file}",
                 next="t2t generate --answers-from POLICY --out FILE makes one",
             )
+        unread = {"answers_from", "answer_format", "temperature", "max_tokens"} & {*self._settings, *order.settings}
+        if settings.answers_file and unread:
+            raise T2TError(
+                f"{', '.join(sorted(unread))} would do nothing: the answers are in answers_file", where=WHERE, next="leave it out"
+            )
 
-    def ready(self) -> None:
-        """T2TError where what it needs is not installed."""
+    def ready(self, order: TrainingOrder) -> None:
+        """T2TError where what it needs is not at hand on this machine."""
         require(WHERE, "torch", "datasets", "transformers", "trl")
+        model_facts(str(order.checkpoint), WHERE)
 
     def train(self, job: TrainingJob) -> TrainingResult:
-        import torch
         from datasets import Dataset
         from transformers import PrinterCallback
 
         trl: Any = import_module("trl")
         quiet()
         settings = check_settings(Settings, {**self._settings, **job.settings}, WHERE)
-        if settings.threads:
-            torch.set_num_threads(settings.threads)
-        start = start_of(job, WHERE)
+        self.check(TrainingOrder(job.checkpoint, job.testbed, job.settings, len(job.instances)))
         examples = from_file(job, settings) if settings.answers_file else from_policy(job, settings)
         if not examples:
             source = settings.answers_file or settings.answers_from
@@ -110,27 +139,29 @@ class Sft:
             {"prompt": examples[i].prompt, "completion": [{"role": "assistant", "content": examples[i].answer}]}
             for i in stratified(learnt, key(job.seed, "order"))
         ]
-        updates = job.folder / "updates"
+        updates = job.folder / UPDATES
         trainer = trl.SFTTrainer(
-            model=str(start),
+            model=str(job.checkpoint),
             args=configuration(settings, updates, job.seed),
             train_dataset=Dataset.from_list(rows),
             callbacks=[watch(job)],
         )
         trainer.remove_callback(PrinterCallback)
         saved = last_saved(updates)
-        trainer.train(resume_from_checkpoint=str(saved) if saved else None)
+        with threads(settings.threads):
+            trainer.train(resume_from_checkpoint=str(saved) if saved else None)
         if trainer.is_world_process_zero():
             trainer.accelerator.unwrap_model(trainer.model).save_pretrained(job.folder)
             trainer.processing_class.save_pretrained(job.folder)
         state = trainer.state
         losses = [line["loss"] for line in state.log_history if "loss" in line]
+        tokens = [line["num_tokens"] for line in state.log_history if "num_tokens" in line]
         return TrainingResult(
             checkpoint=job.folder,
             metrics={"answers": len(rows), "loss": losses[-1] if losses else None},
             samples=len(rows) * settings.epochs,
             updates=state.global_step,
-            tokens=int(state.num_input_tokens_seen or 0),
+            tokens=int(tokens[-1]) if tokens else 0,
         )
 
 
@@ -145,52 +176,56 @@ class Example:
 
 def from_file(job: TrainingJob, settings: Settings) -> list[Example]:
     """The demonstrations of `answers_file` that pass, in the checkpoint's own prompt format where it has one."""
-    form = settings.prompt_format or own_formats(str(job.checkpoint)).get("prompt_format")
-    examples = []
-    for one in demonstrations.read(job.testbed, Path(settings.answers_file)):
-        if _passes(one.verdict, settings):
-            prompt = [_user(job.testbed.prompt(job.testbed.unlabelled(one.instance), form))] if form else one.prompt
-            examples.append(Example(one.instance, prompt, one.answer))
+    form = settings.prompt_format or own_formats(str(job.checkpoint)).get("prompt_format") or ""
+    examples = list(_examples(job, settings, Path(settings.answers_file), form))
     refuse_protected(job.testbed, [one.instance for one in examples])
     return examples
 
 
+def _examples(job: TrainingJob, settings: Settings, path: Path, form: str) -> Iterator[Example]:
+    """The answers of a file that pass, their questions in that form; "" keeps the file's own words."""
+    for one in demonstrations.read(job.testbed, path):
+        if one.verdict.valid and (settings.keep == "valid" or one.verdict.optimal is True):
+            prompt = [_user(job.testbed.prompt(job.testbed.unlabelled(one.instance), form))] if form else one.prompt
+            yield Example(one.instance, prompt, one.answer)
+
+
 def from_policy(job: TrainingJob, settings: Settings) -> list[Example]:
-    """The good answers of `answers_from` to the job's instances."""
-    refuse_protected(job.testbed, job.instances)
-    answers = kept_answers(job, settings)
-    prompts = prompts_of(job, settings.prompt_format)
-    return [Example(job.instances[i], [_user(prompts[i])], text) for i, text in answers.items()]
+    """The good answers of `answers_from` to the job's instances, asked for where they are not in the job's folder yet.
+
+    Raises:
+        T2TError: the policy failed, or left more than a hundredth of the questions without an answer; those that came are kept.
+    """
+    sampling = Sampling(settings.temperature, settings.max_tokens)
+    policy = settings.answers_from.replace("{checkpoint}", str(job.checkpoint))
+    seed = key(job.seed, "answers") >> 1
+    request = demonstrations.Request(policy, settings.keep, 1, sampling, settings.answer_format, seed)
+    counts = demonstrations.collect(job.testbed, job.instances, request, job.folder / ANSWERS, _told(job))
+    if counts.unanswered > MAX_UNANSWERED * counts.questions:
+        raise T2TError(
+            f"{counts.unanswered} of {counts.questions} questions have no answer to learn from",
+            where=f"{WHERE}, answers_from={settings.answers_from}",
+            cause=counts.last_error[:300],
+            next="the same command asks for the missing answers and goes on",
+        )
+    form = settings.prompt_format or own_formats(str(job.checkpoint)).get("prompt_format") or job.testbed.prompt_formats[0]
+    return list(_examples(job, settings, job.folder / ANSWERS, form))
+
+
+def _told(job: TrainingJob) -> Callable[[Progress], None]:
+    """Reports how far the asking is, now and then."""
+    last = [time.monotonic()]
+
+    def tell(progress: Progress) -> None:
+        if job.progress and time.monotonic() - last[0] > TOLD_EVERY:
+            last[0] = time.monotonic()
+            job.progress({"answers": progress.done, "questions": progress.total, "errors": progress.errors})
+
+    return tell
 
 
 def _user(text: str) -> dict[str, str]:
     return {"role": "user", "content": text}
-
-
-def _passes(verdict: Verdict, settings: Settings) -> bool:
-    return verdict.valid and (settings.keep == "valid" or verdict.optimal is True)
-
-
-def kept_answers(job: TrainingJob, settings: Settings) -> dict[int, str]:
-    """The answers worth learning, by the instance's position. They are asked for once and kept in the job's folder."""
-    path = job.folder / ANSWERS
-    if path.exists():
-        return {int(i): text for i, text in map(json.loads, folders.read_text(path, paths.MAX_STREAM).splitlines())}
-    found = dict(sorted(_answers(job, settings)))
-    folders.write_atomic(path, "".join(json.dumps([i, text]) + "\n" for i, text in found.items()))
-    return found
-
-
-def _answers(job: TrainingJob, settings: Settings) -> Iterator[tuple[int, str]]:
-    policy = installed().policies.make(settings.answers_from.replace("{checkpoint}", str(job.checkpoint)))
-    form = settings.answer_format or policy.describe().get("prompt_format") or job.testbed.prompt_formats[0]
-    tasks = []
-    for instance in job.instances:
-        bare = job.testbed.unlabelled(instance)
-        tasks.append(Task(bare.id, 0, job.testbed.prompt(bare, form), bare, key(job.seed, "answer", bare.id)))
-    for position, response in policy.respond(tasks, Sampling(settings.temperature, settings.max_tokens)):
-        if response.error is None and _passes(job.testbed.verify(job.instances[position], response.text), settings):
-            yield position, response.text
 
 
 def configuration(settings: Settings, folder: Any, seed: int) -> Any:
@@ -216,7 +251,7 @@ def configuration(settings: Settings, folder: Any, seed: int) -> Any:
         gradient_checkpointing=False,
         logging_steps=1,
         save_strategy="steps",
-        save_steps=max(1, settings.save_every),
+        save_steps=settings.save_every,
         save_total_limit=1,
         report_to=[],
         disable_tqdm=True,

@@ -1,0 +1,91 @@
+"""Everything a run needs, made and checked before anything begins: what no run could do is said here, in the dry run too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from t2t_core.errors import NotReady, T2TError
+from t2t_core.evaluation.questions import Evaluation
+from t2t_core.hookspecs import TrainingOrder
+from t2t_core.loop import context
+from t2t_core.plugins import installed
+from t2t_core.run import questions
+from t2t_core.run.closing_bench import evaluation_sets
+from t2t_core.run.experiment import Experiment
+
+_SHOWN = 5  # corrections of a prepared configuration that are listed
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """The parts of a run.
+
+    `first` is the prepared configuration of round 0, None where it is drawn; `designer` and `validation` are None in a dry run
+    where they want something (a key, a server) that is not at hand.
+    """
+
+    experiment: Experiment
+    testbed: Any
+    trainer: Any
+    order: TrainingOrder
+    designer: Any
+    context: Sequence[context.NamedModule]
+    request: Any
+    first: Any
+    validation: Evaluation | None
+
+
+def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
+    """Make the parts of a run.
+
+    Args:
+        experiment: the resolved configuration.
+        dry: whether nothing is going to be run: what is not at hand is no mistake then.
+
+    Raises:
+        T2TError: an unknown plugin, setting, option or set, or a value that no run could go by.
+        NotReady: something is not at hand.
+    """
+    plugins = installed()
+    testbed = plugins.testbeds.make(experiment.testbed)
+    trainer = plugins.trainers.make(experiment.trainer)
+    named = context.modules(experiment.context, plugins.contexts)
+    order = TrainingOrder(experiment.start(), testbed, experiment.training, experiment.samples, experiment.rounds)
+    check = getattr(trainer, "check", None)
+    if check is not None:
+        check(order)
+    wanted = questions.request(experiment, testbed)
+    designer = validation = None
+    try:
+        designer = plugins.designers.make(experiment.designer)
+        validation = questions.validation(experiment, testbed)
+    except NotReady:
+        if not dry:
+            raise
+    evaluation_sets(experiment, testbed)
+    first = _first(experiment, testbed, wanted)
+    return Preparation(experiment, testbed, trainer, order, designer, named, wanted, first, validation)
+
+
+def _first(experiment: Experiment, testbed: Any, request: Any) -> Any:
+    """The prepared configuration of round 0, exactly as it stands; T2TError where the generator could not draw from it."""
+    if not experiment.configuration:
+        return None
+    where = "configuration of round 0"
+    try:
+        first = testbed.read_configuration(experiment.configuration)
+    except T2TError as error:
+        raise T2TError(error.what, where=f"{where}, {error.where}".rstrip(", "), cause=error.cause, next=error.next) from None
+    changes = testbed.project(first.to_dict(), first, request).changes
+    if changes:
+        listed = "; ".join(f"{c.knob}: {c.proposed} -> {c.used} ({c.reason})" for c in changes[:_SHOWN])
+        more = f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
+        raise T2TError(
+            "the generator cannot draw from the configuration as it stands",
+            where=where,
+            cause=f"what it would take: {listed}{more}"[:1000],
+            next="write those values, or another number of samples or agents",
+        )
+    return first
