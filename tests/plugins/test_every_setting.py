@@ -267,6 +267,7 @@ POLICIES: dict[str, dict[str, Any]] = {
 }
 TRAINERS: dict[str, Any] = {
     "none": {},
+    "grpo": "tests/plugins/test_grpo.py::test_every_setting_does_something",
     "trl-grpo": f"{TRAINED}::test_every_setting_of_grpo",
     "trl-sft": f"{TRAINED}::test_every_setting_of_sft",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ import qwen
 
 import guessing
 from t2t_core.errors import T2TError
-from t2t_core.hookspecs import TrainingJob
+from t2t_core.hookspecs import TrainingJob, TrainingOrder
 from t2t_core.plugins import installed
 from t2t_core.records import Message, Verdict
 from t2t_plugins.trainers.facts import CellFacts
@@ -219,12 +219,99 @@ def test_the_facts_of_a_cell_are_what_was_sampled():
     }  # fmt: skip
 
 
+BASE = {"epochs": 2, "temperature": 0.9, "learning_rate": 1e-3, "beta": 0.01}
+OTHERWISE = {
+    "group": 3,
+    "prompts": 2,
+    "epochs": 1,
+    "max_updates": 2,
+    "learning_rate": 2e-3,
+    "weight_decay": 0.5,
+    "beta2": 0.5,
+    "beta": 0.0,
+    "temperature": 0.5,
+    "max_tokens": 4,
+    "length_start": 2,
+    "length_end": 1600,
+    "loss": "dr_grpo",
+    "clip": 1e-6,
+    "iterations": 2,
+    "scale": "none",
+    "dynamic": True,
+    "stratify": False,
+    "prompt_format": "last",
+}
+BESIDES = {"clip": {"iterations": 2}, "length_end": {"length_start": 1}, "dynamic": {"group": 2, "max_tokens": 1}}
+
+
+def trained(checkpoint, folder, **settings):
+    from safetensors.torch import load_file
+
+    figures = []
+    made = job(checkpoint, folder, Measured(), **{**BASE, **settings})
+    result = Grpo().train(replace(made, progress=figures.append))
+    plain = [{name: value for name, value in told.items() if name != "eta_seconds"} for told in figures]
+    return result, plain, load_file(folder / "model.safetensors")
+
+
+def same(one, other):
+    return one[1] == other[1] and all(torch.equal(one[2][name], other[2][name]) for name in one[2])
+
+
+class Measured(Numbers):
+    """With a reward that differs from answer to answer, even of a model that has learnt nothing, and a price on length."""
+
+    length_term = True
+
+    def verify(self, instance, answer, format=""):
+        verdict = super().verify(instance, answer, format)
+        said = sum(ord(c) for message in answer for c in message.content)
+        return replace(verdict, cost=(said * instance.number) % 7)
+
+
+@pytest.mark.parametrize("setting", OTHERWISE)
+def test_a_setting_does_something(setting, checkpoint, tmp_path):
+    besides = BESIDES.get(setting, {})
+    base = trained(checkpoint, tmp_path / "base", **besides)
+    again = trained(checkpoint, tmp_path / "again", **besides)
+    other = trained(checkpoint, tmp_path / "other", **besides, **{setting: OTHERWISE[setting]})
+    assert same(base, again) and not same(base, other)
+
+
+def test_every_setting_does_something(checkpoint, tmp_path):
+    elsewhere = {"save_every", "threads", "optimizer"}
+    assert {f.name for f in fields(Settings)} == {*OTHERWISE, *elsewhere}
+    kept, _, _ = trained(checkpoint, tmp_path / "one", optimizer="keep", save_every=3)
+    assert kept.keep_updates and not trained(checkpoint, tmp_path / "two", optimizer="reset")[0].keep_updates
+    seen = []
+    made = job(checkpoint, tmp_path / "three", threads=2)
+    Grpo().train(replace(made, progress=lambda told: seen.append(torch.get_num_threads())))
+    assert set(seen) == {2} and torch.get_num_threads() == 1
+
+
+def test_the_state_is_saved_as_often_as_asked(checkpoint, tmp_path, monkeypatch):
+    saved = []
+    monkeypatch.setattr(Training, "_save", lambda self: saved.append(self.done))
+    trained(checkpoint, tmp_path / "run", save_every=3)
+    assert saved == [3, 4]
+
+
+def test_the_optimizer_goes_on_where_it_is_kept(checkpoint, tmp_path):
+    trained(checkpoint, tmp_path / "first", optimizer="keep")
+    made = job(checkpoint, tmp_path / "second", **{**BASE, "optimizer": "keep"})
+    going_on = Training(replace(made, resume_from=tmp_path / "first"), Settings(optimizer="keep"))
+    assert going_on.optimizer.state_dict()["state"]
+    with pytest.raises(T2TError, match="is not there"):
+        Training(replace(made, resume_from=tmp_path / "nowhere"), Settings(optimizer="keep"))
+
+
 @pytest.mark.parametrize(
     "settings", [{"group": 1}, {"temperature": 0}, {"prompts": 0}, {"beta2": 1}, {"loss": "best"}, {"epochs": 0}]
 )
 def test_what_cannot_be_trained_is_refused_before_a_run(settings):
     with pytest.raises(T2TError):
-        Grpo().check(settings)
+        Grpo().check(TrainingOrder(Path("anywhere"), Numbers(), settings, 1000))
+    Grpo().check(TrainingOrder(Path("anywhere"), Numbers(), {}, 1000))
 
 
 def test_too_few_instances_and_large_models_are_refused(checkpoint, tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from t2t_core.conversation import judge, opening, replies, shown
 from t2t_core.errors import T2TError
-from t2t_core.hookspecs import TrainingJob
+from t2t_core.hookspecs import TrainingJob, TrainingOrder
 from t2t_core.length_reward import AdaptiveWeights, length_reward, total_reward
 from t2t_core.records import Message, TrainingResult, Verdict
 from t2t_core.reward import reward
@@ -26,11 +26,13 @@ from t2t_core.seeding import key
 from t2t_core.settings import no_argument
 from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
-from t2t_plugins.policies.hf import chat_prompt, end_tokens, own_formats, quiet
+from t2t_plugins.policies.hf import chat_prompt, end_tokens, model_facts, own_formats, quiet
 from t2t_plugins.sampler import Sampler, supports_config
-from t2t_plugins.trainers.common import check_settings, refuse_overlap, start_of, stratified
+from t2t_plugins.trainers.common import UPDATES, refuse_overlap, stratified, threads
 from t2t_plugins.trainers.extra import require
 from t2t_plugins.trainers.facts import CellFacts
+from t2t_plugins.trainers.grpo_callbacks import warnings
+from t2t_plugins.trainers.settings import AT_LEAST_ONE, POSITIVE, Range, check_formats, check_settings, check_start
 
 WHERE = "trainer grpo"
 MAX_GRAD_NORM = 1.0  # beyond it the gradient is scaled down
@@ -60,7 +62,7 @@ class Settings:
         stratify: every update holds the columns of the tables in like shares.
         optimizer: "reset" every round or "keep" its state. save_every: updates between two saved states.
         prompt_format: "" takes the one the checkpoint was taught, else the testbed's first.
-        threads: of torch.
+        threads: of torch on a CPU; 0 leaves its default.
     """
 
     group: int = 8
@@ -91,6 +93,24 @@ class Settings:
         "scale": ("group", "batch", "none"),
         "optimizer": ("reset", "keep"),
     }
+    RANGES: ClassVar[Mapping[str, Range]] = {
+        "group": Range(2, 4096),
+        "prompts": Range(1, 10**6),
+        "epochs": Range(1, 10_000),
+        "learning_rate": POSITIVE,
+        "beta2": Range(0, 1, below=True),
+        "temperature": Range(0, 10, above=True),  # at 0 every answer of a group is the same
+        "max_tokens": Range(1, 10**6),
+        "clip": POSITIVE,
+        "iterations": Range(1, 1000),
+        "save_every": AT_LEAST_ONE,
+        "threads": Range(0, 1024),
+    }
+
+    def updates(self, instances: int) -> int:
+        """Updates of a round with so many instances; a last partial batch of a pass is dropped."""
+        every = instances // self.prompts * self.epochs
+        return min(every, self.max_updates) if self.max_updates else every
 
 
 class Grpo:
@@ -113,29 +133,46 @@ class Grpo:
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         no_argument(argument, WHERE)
         self._settings = dict(settings or {})
-        self.defaults = {**asdict(Settings()), **self._settings}
+        self.defaults = asdict(check_settings(Settings, self._settings, WHERE))
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        """T2TError for [training] settings that `train` would refuse, before a run has begun."""
-        checked = check_settings(Settings, {**self._settings, **settings}, WHERE)
-        length_reward(0, checked.length_start, checked.length_end)
-        for name, least in (("group", 2), ("prompts", 1), ("epochs", 1), ("max_tokens", 1), ("iterations", 1), ("threads", 1)):
-            if getattr(checked, name) < least:
-                raise T2TError(f"{name} must be at least {least}, not {getattr(checked, name)}", where=WHERE)
-        if not checked.temperature > 0:
-            raise T2TError("temperature must be above 0: the answers of a group would be the same", where=WHERE)
-        if not checked.beta2 < 1:
-            raise T2TError(f"beta2 must be below 1, not {checked.beta2:g}", where=WHERE)
+    def check(self, order: TrainingOrder) -> None:
+        """T2TError for what `train` would refuse, before a run has begun."""
+        check(check_settings(Settings, {**self._settings, **order.settings}, WHERE), order)
 
-    def ready(self) -> None:
-        """T2TError where what it needs is not installed."""
+    def ready(self, order: TrainingOrder) -> None:
+        """T2TError where what it needs is not at hand on this machine."""
         require(WHERE, "torch", "transformers")
+        check_model(str(order.checkpoint))
 
     def train(self, job: TrainingJob) -> TrainingResult:
         settings = check_settings(Settings, {**self._settings, **job.settings}, WHERE)
+        check(settings, TrainingOrder(job.checkpoint, job.testbed, job.settings, len(job.instances)))
         refuse_overlap(job)
         quiet()
-        return Training(job, settings).run()
+        with threads(settings.threads):
+            return Training(job, settings).run()
+
+
+def check(settings: Settings, order: TrainingOrder) -> None:
+    """T2TError for settings that a round of this run could not go by."""
+    length_reward(0, settings.length_start, settings.length_end)
+    check_start(order, WHERE)
+    check_formats(order, WHERE, prompt_format=settings.prompt_format)
+    if order.samples < settings.prompts:
+        raise T2TError(
+            f"{order.samples} instances do not fill an update of {settings.prompts} prompts",
+            where=WHERE,
+            next=f"set generation.samples={settings.prompts} or more, or lower training.prompts",
+        )
+
+
+def check_model(start: str) -> None:
+    """T2TError for a checkpoint that cannot be read, or that is no embedded policy."""
+    config, _ = model_facts(start, WHERE)
+    if not supports_config(config):
+        raise T2TError(
+            "this model is not an embedded policy", where=f"{WHERE}, {start}", next="trainer = trl-grpo trains any model"
+        )
 
 
 # --- a round
@@ -148,17 +185,13 @@ class Training:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        torch.set_num_threads(settings.threads)
-        start = str(start_of(job, WHERE))
-        self.job, self.settings, self.updates = job, settings, job.folder / "updates"
+        start = str(job.checkpoint)
+        check_model(start)
+        self.job, self.settings, self.updates = job, settings, job.folder / UPDATES
         self.format = settings.prompt_format or own_formats(start).get("prompt_format") or job.testbed.prompt_formats[0]
         self.tokenizer = AutoTokenizer.from_pretrained(start)
         saved = last_state(self.updates)
         self.model = AutoModelForCausalLM.from_pretrained(str(saved or start), dtype=torch.float32)
-        if not supports_config(self.model.config):
-            raise T2TError(
-                "this model is not an embedded policy", where=f"{WHERE}, {start}", next="trainer = trl-grpo trains any model"
-            )
         self.ends = end_tokens(self.model, self.tokenizer)
         self.reference = None
         if settings.beta:
@@ -171,8 +204,8 @@ class Training:
         if saved:
             self._load(saved)
             return
-        if settings.optimizer == "keep" and job.resume_from and (before := last_state(job.resume_from / "updates")):
-            self.optimizer.load_state_dict(torch.load(before / OPTIMIZER, weights_only=True))
+        if settings.optimizer == "keep" and job.resume_from:
+            self.optimizer.load_state_dict(torch.load(kept_optimizer(job.resume_from), weights_only=True))
         if (weights := Path(start) / "adaptive_weights.json").exists():
             self.weights = AdaptiveWeights.from_dict(folders.read_json(weights))
 
@@ -182,31 +215,26 @@ class Training:
         while self.done < total:
             self.last = self.update(schedule[self.done])
             self.done += 1
-            if self.done % max(1, self.settings.save_every) == 0 or self.done == total:
+            if self.done % self.settings.save_every == 0 or self.done == total:
                 self._save()
             seconds = time.monotonic() - began
             rate = seconds / (self.done - first)
             if self.job.progress:
                 left = {"eta_seconds": round(rate * (total - self.done), 1)}
-                self.job.progress({"update": self.done, "updates": total, **self.last, **left})
+                told = {"warnings": faults} if (faults := warnings(self.last)) else {}
+                self.job.progress({"update": self.done, "updates": total, **self.last, **told, **left})
         self._export()
         games = self.settings.prompts * self.settings.group
         metrics = {**self.last, "cells": self.facts.to_dict()}
-        return TrainingResult(self.job.folder, metrics, total * games, total, self.tokens)
+        keep = self.settings.optimizer == "keep"
+        return TrainingResult(self.job.folder, metrics, total * games, total, self.tokens, keep_updates=keep)
 
     def schedule(self) -> list[list[int]]:
         """The instances of every update: each pass in an order of its own."""
         settings, count = self.settings, len(self.job.instances)
         whole = count // settings.prompts * settings.prompts
-        if not whole:
-            raise T2TError(
-                f"{count} instances do not fill an update of {settings.prompts}",
-                where=WHERE,
-                next="generate more samples, or lower prompts",
-            )
         rows = [at for number in range(settings.epochs) for at in self._order(number)[:whole]]
-        updates = parts_of(rows, settings.prompts)
-        return updates[: settings.max_updates] if settings.max_updates else updates
+        return parts_of(rows, settings.prompts)[: settings.updates(count)]
 
     def _order(self, number: int) -> list[int]:
         if self.settings.stratify:
@@ -365,6 +393,19 @@ class Training:
         self.tokenizer.save_pretrained(self.job.folder)
         if self.job.testbed.length_term:
             folders.write_json(self.job.folder / "adaptive_weights.json", self.weights.to_dict())
+
+
+def kept_optimizer(before: Path) -> Path:
+    """The optimizer's state that the round before left; T2TError where it left none."""
+    saved = last_state(before / UPDATES)
+    if saved is None or not (saved / OPTIMIZER).is_file():
+        raise T2TError(
+            "the optimizer's state of the round before is not there",
+            where=str(before / UPDATES),
+            cause="that round was trained with optimizer=reset, or the folder was removed",
+            next="set training.optimizer=reset",
+        )
+    return saved / OPTIMIZER
 
 
 def last_state(updates: Path) -> Path | None:
