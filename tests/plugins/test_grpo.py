@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from dataclasses import fields, replace
 from pathlib import Path
@@ -269,13 +270,26 @@ class Measured(Numbers):
         return replace(verdict, cost=(said * instance.number) % 7)
 
 
+@pytest.fixture(scope="module")
+def usual(checkpoint, tmp_path_factory):
+    """A round with the settings of BASE and so many others; made once each."""
+
+    @functools.cache
+    def make(besides):
+        return trained(checkpoint, tmp_path_factory.mktemp("usual"), **dict(besides))
+
+    return make
+
+
 @pytest.mark.parametrize("setting", OTHERWISE)
-def test_a_setting_does_something(setting, checkpoint, tmp_path):
+def test_a_setting_does_something(setting, checkpoint, usual, tmp_path):
     besides = BESIDES.get(setting, {})
-    base = trained(checkpoint, tmp_path / "base", **besides)
-    again = trained(checkpoint, tmp_path / "again", **besides)
     other = trained(checkpoint, tmp_path / "other", **besides, **{setting: OTHERWISE[setting]})
-    assert same(base, again) and not same(base, other)
+    assert not same(usual(tuple(besides.items())), other)
+
+
+def test_the_same_settings_do_the_same(checkpoint, usual, tmp_path):
+    assert same(usual(()), trained(checkpoint, tmp_path))
 
 
 def test_every_setting_does_something(checkpoint, tmp_path):
