@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 from t2t_core.contract import METHODS, missing, wrong
 from t2t_core.errors import T2TError
 from t2t_core.records import Metric, Option
+from t2t_core.text import one_line
 
 _NEXT = "what was finished is kept: once the plugin is mended the same command goes on"
 PATIENCE = 60.0  # seconds of silence after which a plugin is named; each time twice as long
@@ -159,17 +160,29 @@ def _checked(plugin: Plugin, method: str, called: str, function: Callable[..., A
 
 
 def _steps(plugin: Plugin, called: str, iterator: Iterator[Any]) -> Iterator[Any]:
+    step: Callable[..., Any] = next
+    thrown: tuple[BaseException, ...] = ()
     try:
         while True:
             try:
-                item = _run(plugin, called, next, iterator)
+                item = _run(plugin, called, step, iterator, *thrown)
             except StopIteration:
                 return
-            yield item
+            step, thrown = next, ()
+            try:
+                yield item
+            except KeyboardInterrupt as stop:  # a policy may hand over what had come by then
+                step, thrown = _throw, (stop,)
     finally:
         close = getattr(iterator, "close", None)
         if close is not None:
             _run(plugin, called, close)
+
+
+def _throw(iterator: Iterator[Any], stop: BaseException) -> Any:
+    if not isinstance(iterator, Generator):
+        raise stop
+    return iterator.throw(stop)
 
 
 def _run(plugin: Plugin, method: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
@@ -186,7 +199,7 @@ def _run(plugin: Plugin, method: str, function: Callable[..., Any], *arguments: 
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # noqa: BLE001 - also SystemExit: a stranger's code may raise anything
-        if function is next and isinstance(error, StopIteration):
+        if function in (next, _throw) and isinstance(error, StopIteration):
             raise
         raise failed(plugin, method, error) from error
     finally:
@@ -206,7 +219,7 @@ def failed(plugin: Plugin, method: str, error: BaseException) -> BaseException:
     if os.environ.get("T2T_PLUGIN_TRACEBACK"):
         return error
     try:
-        text = str(error)[:300]
+        text = one_line(error, 300)
     except Exception:  # noqa: BLE001 - even that is the stranger's code
         text = "(its text cannot be read)"
     return plugin.fault(f"failed in {method}: {type(error).__name__}: {text}".rstrip(": "), error)
@@ -259,7 +272,7 @@ class _Router:
     def _say(self, plugin: Plugin, line: str) -> None:
         self.lines += bool(line.strip())
         if line.strip() and self.lines <= _LINES:
-            note(f"{plugin} printed: {line[:300]}")
+            note(f"{plugin} printed: {one_line(line, 300)}")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
