@@ -94,8 +94,8 @@ def test_another_configuration_is_another_run(folder: Path, tmp_path: Path) -> N
 
 def test_the_dry_run_shows_it_and_random_where_there_is_none(folder: Path) -> None:
     shown = t2t("run", "--config", folder / "named.toml", "--dry-run")
-    assert "| configuration.3.hole_ratio | 0.1 " in " ".join(shown.split()).replace("  ", " ")
-    assert "| configuration | random |" in " ".join(t2t("run", "--config", folder / "random.toml", "--dry-run").split())
+    assert " configuration.3.hole_ratio 0.1 " in " ".join(shown.split())
+    assert " configuration random " in " ".join(t2t("run", "--config", folder / "random.toml", "--dry-run").split())
 
 
 def test_a_file_over_a_preset_replaces_the_whole_table(folder: Path) -> None:

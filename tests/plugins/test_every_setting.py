@@ -248,6 +248,8 @@ OF_ENDPOINTS: dict[str, Effect | str] = {
 POLICIES: dict[str, dict[str, Any]] = {
     "answers": {},
     "independent": {},
+    "minimax": {"p": "tests/envs/tictactoe/test_ttt_testbed.py::test_players_are_as_strong_as_they_say"},
+    "first-free": {},
     "cbs": {"max_nodes": answers_otherwise("cbs", "max_nodes=1")},
     "prioritized": {"orders": answers_otherwise("prioritized", "orders=1")},
     "pibt": {"max_steps": answers_otherwise("pibt", "max_steps=2")},
@@ -276,7 +278,7 @@ TABLES: dict[str, Mapping[str, Any]] = {
     "designers": DESIGNERS,
     "contexts": CONTEXTS,
     "trainers": TRAINERS,
-    "testbeds": {"mapf-frozenlake": {}},
+    "testbeds": {"mapf-frozenlake": {}, "tictactoe": {}},
 }
 CASES = [
     (f"{name} {setting}", effect)
@@ -300,8 +302,8 @@ def test_every_name_and_every_setting_has_its_line(kind: str, monkeypatch: pytes
     names = {entry.name for entry in load().registries[kind]}  # afresh: other tests bring names of their own
     assert names == set(TABLES[kind]), "a name without a line in this file"
     for name, lines in TABLES[kind].items():
-        if isinstance(lines, str) or (kind, name) == ("testbeds", "mapf-frozenlake"):
-            continue  # trainers compare their own settings with what they walk; the lake takes none at all
+        if isinstance(lines, str) or kind == "testbeds":
+            continue  # trainers compare their own settings with what they walk; testbeds take none at all
         missing = known(kind, name) - set(lines) - (SAMPLING if kind == "designers" else set())
         assert not missing, f"{kind} {name}: no test shows what {missing} does"
         assert set(lines) - known(kind, name) <= SAMPLING | {"(argument)"}, f"{kind} {name} has lines for what it does not take"
