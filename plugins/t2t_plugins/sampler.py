@@ -91,7 +91,8 @@ class Sampler:
         top_p: float = 1.0,
         generator: Any = None,
     ) -> list[list[Sampled]]:
-        """`group` answers to every prompt (token ids), in the prompts' order. Prompts of like length share a batch."""
+        """`group` answers to every prompt (token ids), in the prompts' order. Prompts of like length share a batch, and
+        equal ones in it are read once."""
         import torch
 
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
@@ -112,12 +113,14 @@ class Sampler:
 
         device = self.embed.device
         width = max(len(p) for p in prompts)
-        pads = torch.tensor([width - len(p) for p in prompts], device=device)
-        ids = torch.tensor([[0] * (width - len(p)) + list(p) for p in prompts], device=device)
-        shape = (len(self.layers), 2, len(prompts) * group, self.kv_heads, width + min(max_tokens, _COLUMNS), self.dim)
+        unique = {p: row for row, p in enumerate(dict.fromkeys(map(tuple, prompts)))}
+        copies = torch.tensor([unique[tuple(p)] for p in prompts for _ in range(group)], device=device)
+        pads = torch.tensor([width - len(p) for p in unique], device=device)
+        ids = torch.tensor([[0] * (width - len(p)) + list(p) for p in unique], device=device)
+        shape = (len(self.layers), 2, len(copies), self.kv_heads, width + min(max_tokens, _COLUMNS), self.dim)
         cache = torch.zeros(shape, device=device, dtype=self.embed.dtype)
-        logits = self._prefill(ids, pads, cache, group).repeat_interleave(group, 0)
-        pads = pads.repeat_interleave(group, 0)
+        logits = self._prefill(ids, pads, cache, copies)[copies]
+        pads = pads[copies]
         rows = torch.arange(len(pads), device=device)
         tokens = torch.zeros(len(pads), max_tokens, dtype=torch.long, device=device)
         logprobs = torch.zeros(len(pads), max_tokens, device=device)
@@ -181,8 +184,9 @@ class Sampler:
 
         return linear(rms_norm(hidden, hidden.shape[-1:], self.norm, self.eps), self.head)
 
-    def _prefill(self, ids: Any, pads: Any, cache: Any, group: int) -> Any:
-        """Reads left-padded prompts (rows, columns), writes every copy's cache, returns the last column's logits."""
+    def _prefill(self, ids: Any, pads: Any, cache: Any, copies: Any) -> Any:
+        """Reads left-padded prompts (rows, columns), writes the cache of each of `copies` (rows of `ids`), returns the
+        last column's logits."""
         import torch
 
         columns = torch.arange(ids.shape[1], device=ids.device)
@@ -193,8 +197,8 @@ class Sampler:
         hidden = self.embed[ids]
         for layer, kv in zip(self.layers, cache, strict=True):
             q, k, v = self._project(layer, hidden, cos, sin)
-            kv[0, :, :, : ids.shape[1]] = k.repeat_interleave(group, 0)
-            kv[1, :, :, : ids.shape[1]] = v.repeat_interleave(group, 0)
+            kv[0, :, :, : ids.shape[1]] = k[copies]
+            kv[1, :, :, : ids.shape[1]] = v[copies]
             hidden = self._finish(layer, hidden, self._attend(q, k, v, mask))
         return self._logits(hidden[:, -1])
 

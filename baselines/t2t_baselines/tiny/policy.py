@@ -1,6 +1,7 @@
-"""`tiny`: the toy policy, as shipped or from a folder (`tiny:runs/x/round_2/checkpoint`).
+"""`tiny`: the toy policies, as shipped or from a folder (`tiny:runs/x/round_2/checkpoint`).
 
-It answers one form of question, the compact one, whatever form an evaluation asks in: it writes that form from the instance.
+That of the lakes answers one form of question, the compact one, whatever form an evaluation asks in: it writes that form from
+the instance. That of tic-tac-toe asks to be asked in its compact form.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ SHIPPED = {
     "2agents": "a warm-up that saw 2 agents only",
     "designed": "the warm-up after three rounds of `t2t run`, which designed its own training data",
     "control": "the same with round 0's configuration for good",
+    "tictactoe": "plays tic-tac-toe: the warm-up on a mediocre player's games",
 }
 
 
@@ -46,7 +48,7 @@ class Tiny:
                 f"there is no checkpoint of the toy policy in {self.checkpoint}",
                 where=f"tiny:{argument}",
                 cause="shipped ones are " + ", ".join(SHIPPED),
-                next="python -m t2t_baselines.tiny.warmup --out DIR makes one",
+                next="python -m t2t_baselines.tiny.warmup --out DIR makes one; for tic-tac-toe tiny.tictactoe.warmup",
             )
         self._model = installed().policies.make(Spec("hf", str(self.checkpoint), {"threads": "1", **(settings or {})}))
 

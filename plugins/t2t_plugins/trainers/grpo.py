@@ -275,17 +275,22 @@ class Training:
             missing = sum(group.dead for group in played)
 
     def _groups(self, instances: Sequence[int], number: int) -> list[Group]:
-        games = [Game(at, opening(self.job.testbed, self.job.instances[at], self.format))
-                 for at in instances for _ in range(self.settings.group)]  # fmt: skip
+        games = [Game(at, (), rollout=rollout) for at in instances for rollout in range(self.settings.group)]
+        for game in games:
+            game.first = opening(self.job.testbed, self._task(game), self.format)
         self.play(games, number)
         weights = self.weights.weights() if self.job.testbed.length_term else None
         groups = []
         for at, members in zip(instances, parts_of(games, self.settings.group), strict=True):
             instance = self.job.instances[at]
-            verdicts = [judge(self.job.testbed, instance, game.messages, self.format) for game in members]
+            verdicts = [judge(self.job.testbed, self._task(game), game.messages, self.format) for game in members]
             rewards = [self._worth(instance, v, game, weights) for v, game in zip(verdicts, members, strict=True)]
             groups.append(Group(at, members, verdicts, rewards))
         return groups
+
+    def _task(self, game: Game) -> Any:
+        """The instance as this rollout of it plays it."""
+        return self.job.testbed.rollout(self.job.instances[game.instance], game.rollout)
 
     def _worth(self, instance: Any, verdict: Verdict, game: Game, weights: tuple[float, float] | None) -> float:
         worth = reward(self.job.testbed, instance, verdict, self.job.reward)
@@ -300,28 +305,28 @@ class Training:
         sampler, settings, testbed = Sampler(self.model, self.ends), self.settings, self.job.testbed
         open_games, turn = list(games), 0
         while open_games:
-            texts = [self._text(game) for game in open_games]
-            unique = list(dict.fromkeys(texts)) if turn == 0 else texts
-            group = settings.group if turn == 0 and len(unique) * settings.group == len(texts) else 1
-            encoded = self.tokenizer(unique if group > 1 else texts, add_special_tokens=False)["input_ids"]
+            encoded = self._encoded(open_games)
             seed = key(self.job.seed, "rollout", self.done, number, turn)
             generator = torch.Generator().manual_seed(seed % 2**63)
-            answers = sampler.sample(encoded, group, settings.max_tokens, settings.temperature, 1.0, generator)
-            prompts = [ids for ids in encoded for _ in range(group)]
-            flat = [answer for row in answers for answer in row]
+            flat = [one for (one,) in sampler.sample(encoded, 1, settings.max_tokens, settings.temperature, 1.0, generator)]
             said = self.tokenizer.batch_decode([answer.tokens for answer in flat], skip_special_tokens=True)
             going_on = []
-            for game, prompt, answer, text in zip(open_games, prompts, flat, said, strict=True):
-                game.turns.append(Turn(prompt, answer.tokens, answer.ended))
+            for game, prompt, answer, text in zip(open_games, encoded, flat, said, strict=True):
+                game.turns.append(Turn(prompt, answer.tokens, answer.ended, sum(answer.logprobs)))
                 game.messages = (*game.messages, Message("assistant", text))
-                reply = replies(testbed, self.job.instances[game.instance], game.messages, self.format)
+                reply = replies(testbed, self._task(game), game.messages, self.format)
                 if reply:
                     game.messages = (*game.messages, *reply)
                     going_on.append(game)
             open_games, turn = going_on, turn + 1
 
-    def _text(self, game: Game) -> str:
-        return chat_prompt(self.tokenizer, shown(self.job.testbed, game.first, game.messages, self.format))
+    def _encoded(self, games: Sequence[Game]) -> list[list[int]]:
+        """What each of the games shows the policy, as token ids; games that show the same are written out once."""
+        seen = [shown(self.job.testbed, game.first, game.messages, self.format) for game in games]
+        unique = list(dict.fromkeys(seen))
+        texts = [chat_prompt(self.tokenizer, messages) for messages in unique]
+        ids = dict(zip(unique, self.tokenizer(texts, add_special_tokens=False)["input_ids"], strict=True))
+        return [ids[messages] for messages in seen]
 
     # --- the gradient
 
@@ -344,8 +349,7 @@ class Training:
             norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), MAX_GRAD_NORM)
             self.optimizer.step()
             if not figures:
-                entropy = -logprobs.detach().mean()  # of the sampled tokens: an estimate
-                figures = {"loss": loss.item(), "grad_norm": norm.item(), "entropy": entropy.item()}
+                figures = {"loss": loss.item(), "grad_norm": norm.item()}
                 figures |= {"kl": kl} if reference is not None else {}
         return figures
 
@@ -361,6 +365,7 @@ class Training:
             "turns": sum(len(game.turns) for game in games) / len(games),
             "response_tokens": sum(game.tokens for game in games) / len(games),
             "truncated": sum(not turn.ended for game in games for turn in game.turns) / sum(len(game.turns) for game in games),
+            "entropy": -sum(turn.logprob for game in games for turn in game.turns) / sum(game.tokens for game in games),
             "short": sum(game.tokens <= self.settings.length_start for game in games) / len(games),
         }
 
@@ -421,21 +426,25 @@ def last_state(updates: Path) -> Path | None:
 
 @dataclass
 class Turn:
-    """One message of the policy: the tokens it saw, those it wrote (the end token included), and whether it ended by itself."""
+    """One message of the policy: the tokens it saw, those it wrote (the end token included), whether it ended by itself, and its
+    log-probability, of which the mean over many tokens estimates the entropy."""
 
     prompt: list[int]
     tokens: list[int]
     ended: bool
+    logprob: float = 0.0
 
 
 @dataclass
 class Game:
-    """A conversation about the job's instance of that number: what opened it, all that was said after, and the turns."""
+    """A conversation about the job's instance of that number: what opened it, all that was said after, the turns, and the number
+    of this rollout in its group."""
 
     instance: int
     first: tuple[Message, ...]
     messages: tuple[Message, ...] = ()
     turns: list[Turn] = field(default_factory=list)
+    rollout: int = 0
 
     @property
     def tokens(self) -> int:
@@ -485,15 +494,18 @@ def advantages_of(rewards: Sequence[Sequence[float]], scale: str) -> list[list[f
 
 @dataclass(frozen=True)
 class Batch:
-    """The turns of an update as rows of one tensor, in the order of their length in a few parts, so that little is padding.
+    """The turns of an update. Equal ones (in a game of few positions most are) are one row, in the order of their length in a few
+    parts, so that little is padding. Those without an advantage are left out where nothing else would move them.
 
     Args:
         parts: of each part the token ids (rows, columns) and where the policy's own tokens stand in it.
-        advantages: of every such token (tokens,), in the order of `parts`.
+        places: of every token of the policy in every turn (tokens,), its place among the own tokens of all parts.
+        advantages: of every such token.
         weights: its share in the loss; they sum to 1 except for "dr_grpo".
     """
 
     parts: Sequence[tuple[Any, Any]]
+    places: Any
     advantages: Any
     weights: Any
 
@@ -507,20 +519,24 @@ class Batch:
             of_token = {"grpo": len(games) * max(1, game.tokens), "dr_grpo": len(games) * settings.max_tokens}
             weight = 1 / of_token.get(settings.loss, total)
             turns += [(turn, advantage, weight) for turn in game.turns if turn.tokens]
+        if not settings.beta:
+            turns = [row for row in turns if row[1]] or turns
         turns.sort(key=lambda row: len(row[0].prompt) + len(row[0].tokens))
-        parts, gains, shares = [], [], []
-        for part in parts_of(turns, rows):
-            width = max(len(turn.prompt) + len(turn.tokens) for turn, _, _ in part)
-            ids = torch.zeros(len(part), width, dtype=torch.long)
-            own = torch.zeros(len(part), width, dtype=torch.bool)
-            for row, (turn, advantage, weight) in enumerate(part):
-                start, end = len(turn.prompt), len(turn.prompt) + len(turn.tokens)
-                ids[row, :end] = torch.tensor([*turn.prompt, *turn.tokens])
-                own[row, start:end] = True
-                gains += [advantage] * len(turn.tokens)
-                shares += [weight] * len(turn.tokens)
-            parts.append((ids, own))
-        return cls(parts, torch.tensor(gains), torch.tensor(shares))
+        starts: dict[Any, int] = {}
+        own_tokens = 0
+        places: list[int] = []
+        gains: list[float] = []
+        shares: list[float] = []
+        for turn, advantage, weight in turns:
+            words = (tuple(turn.prompt), tuple(turn.tokens))
+            if words not in starts:
+                starts[words] = own_tokens
+                own_tokens += len(turn.tokens)
+            places += range(starts[words], starts[words] + len(turn.tokens))
+            gains += [advantage] * len(turn.tokens)
+            shares += [weight] * len(turn.tokens)
+        parts = [tensors(part) for part in parts_of(list(starts), rows)]
+        return cls(parts, torch.tensor(places), torch.tensor(gains), torch.tensor(shares))
 
     def logprobs(self, model: Any, temperature: float) -> Any:
         """The log-probability (tokens,) of each of the policy's tokens under the model at that temperature."""
@@ -532,7 +548,7 @@ class Batch:
             chosen = own[:, 1:]
             logits = model.lm_head(hidden[chosen]) / temperature
             found.append(-torch.nn.functional.cross_entropy(logits, ids[:, 1:][chosen], reduction="none"))
-        return torch.cat(found)
+        return torch.cat(found)[self.places]
 
     def loss(self, logprobs: Any, old: Any, reference: Any, settings: Settings) -> tuple[Any, float]:
         """The loss to descend, and the mean KL per token (0 without a reference)."""
@@ -549,3 +565,15 @@ class Batch:
         away = reference - logprobs
         kl = (torch.exp(away) - away - 1) * ratio  # weighed by the ratio, its gradient is that of the reverse KL, as in TRL
         return ((settings.beta * kl - gain) * self.weights).sum(), float(kl.detach().mean())
+
+
+def tensors(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> tuple[Any, Any]:
+    """The token ids (rows, columns) of prompts and what the policy wrote after them, and where the latter stands."""
+    import torch
+
+    width = max(len(prompt) + len(tokens) for prompt, tokens in rows)
+    ids = torch.tensor([[*prompt, *tokens, *[0] * (width - len(prompt) - len(tokens))] for prompt, tokens in rows])
+    own = torch.zeros(len(rows), width, dtype=torch.bool)
+    for row, (prompt, tokens) in enumerate(rows):
+        own[row, len(prompt) : len(prompt) + len(tokens)] = True
+    return ids, own

@@ -1,0 +1,228 @@
+"""What decides in tic-tac-toe: fixed configurations of the opponent, and the habits of training, each alone.
+
+    python studies/tictactoe.py run FOLDER [--seeds 11-15] [--arms NAME ...]   a file an arm and seed; goes on where it stopped
+    python studies/tictactoe.py table FOLDER                                 FOLDER/table.md from the files
+
+Every arm starts from the warm-up `tiny:tictactoe` and plays 15,360 games by the trainer `grpo`. What an arm was given is in its
+file, beside how each game of the evaluation sets ended, so every figure can be computed anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from t2t_core.evaluation.answers import ANSWERS
+from t2t_core.evaluation.evaluate import evaluate, scored
+from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.stats import seeded_difference, t_interval
+from t2t_core.hookspecs import TrainingJob
+from t2t_core.plugins import installed
+from t2t_core.records import Sampling
+from t2t_core.report.summary import markdown
+from t2t_core.seeding import key
+from t2t_core.store import folders, paths
+from t2t_core.store.paths import SafePath
+from t2t_envs.tictactoe import Configuration, Instance
+
+TESTBED = installed().testbeds.make("tictactoe")
+BASE = "warm-up"
+UPDATES, PROMPTS, GROUP = 60, 32, 8
+TRAINING: Mapping[str, Any] = {"prompts": PROMPTS, "group": GROUP, "max_tokens": 2, "learning_rate": 1e-3, "temperature": 1.0}
+RESULTS = {"win": "w", "draw": "d", "loss": "l"}
+# What the table shows, of which set: the share of the games that ended so.
+COLUMNS = (("random", "w"), ("optimal", "d"), ("optimal", "l"), ("second", "d"), ("first", "d"))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Some updates on games of one kind.
+
+    Args:
+        low, high: between which the opponent's p is spread evenly.
+        updates: of 256 games; as many games where an update is smaller.
+        request: options of the generator. training: what differs from TRAINING.
+    """
+
+    low: float
+    high: float
+    updates: int = UPDATES
+    request: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)
+
+
+HALF = UPDATES // 2
+ARMS: Mapping[str, Sequence[Stage]] = {
+    "p 0.2-0.7": [Stage(0.2, 0.7)],
+    "p 1": [Stage(1.0, 1.0)],
+    "p 0": [Stage(0.0, 0.0)],
+    "two stages": [Stage(0.2, 0.7, HALF), Stage(0.0, 0.25, HALF)],
+    "p 0.7-1": [Stage(0.7, 1.0)],
+    "p 0-0.25": [Stage(0.0, 0.25)],
+    "p 0-1": [Stage(0.0, 1.0)],
+    "p 0, first of equal moves": [Stage(0.0, 0.0, request={"opponent": "first"})],
+    "p 0.2-0.7, batches of 64": [Stage(0.2, 0.7, training={"prompts": 8})],
+    "two stages, the second at 1.25": [Stage(0.2, 0.7, HALF), Stage(0.0, 0.25, HALF, training={"temperature": 1.25})],
+    "p 0.2-0.7, not seeded": [Stage(0.2, 0.7, request={"seeded": False})],
+    "p 0.2-0.7, not stratified": [Stage(0.2, 0.7, request={"stratified": False}, training={"stratify": False})],
+}
+
+
+def measured_sets() -> dict[str, Sequence[Instance]]:
+    """The frozen sets, and the first-move player. It and the second optimal player draw nothing, nor does a greedy policy, so one
+    game for each who moves first says all."""
+    games = {name: TESTBED.load_set(name).instances for name in ("random", "optimal")}
+    games["second"] = TESTBED.load_set("second").instances[:2]
+    games["first"] = [Instance(mover=mover, opponent="first", id=f"first_{mover}") for mover in ("policy", "opponent")]
+    return games
+
+
+def measure(checkpoint: Path) -> dict[str, str]:
+    """How each game of every set ended, greedily: a letter a game, in the set's order."""
+    policy = installed().policies.make(f"tiny:{checkpoint}")
+    endings = {}
+    for name, instances in measured_sets().items():
+        evaluation = Evaluation(TESTBED, instances, sampling=Sampling(max_tokens=2), prompt_format="compact")
+        with tempfile.TemporaryDirectory() as work:
+            evaluate(evaluation, policy, Path(work))
+            figures = [one.verdict.figures for one in scored(evaluation, SafePath.of(Path(work)) / ANSWERS)]
+        endings[name] = "".join(RESULTS[next(result for result in RESULTS if game[result])] for game in figures)
+    return endings
+
+
+def run(arm: str, seed: int, work: Path) -> dict[str, Any]:
+    """Train one arm, and measure it after each of its stages."""
+    checkpoint, stages, begun = installed().policies.make("tiny:tictactoe").checkpoint, [], time.process_time()
+    for number, stage in enumerate(ARMS[arm]):
+        request = TESTBED.request(stage.updates * PROMPTS, **stage.request)
+        configuration = Configuration.uniform(stage.low, stage.high)
+        instances = TESTBED.generate(configuration, request, key(seed, "games", number) >> 1)
+        updates: list[Mapping[str, Any]] = []
+        settings = {**TRAINING, **stage.training, "save_every": 10_000}
+        job = TrainingJob(
+            checkpoint, instances, TESTBED, settings, work / f"stage_{number}", key(seed, "train", number) >> 1, number,
+            progress=updates.append,
+        )  # fmt: skip
+        checkpoint = installed().trainers.make("grpo").train(job).checkpoint
+        spent = time.process_time() - begun
+        kept = [{k: round(v, 4) for k, v in line.items() if k in ("reward", "zero_variance", "entropy")} for line in updates]
+        facts = {"configuration": configuration.to_dict(), "request": dict(stage.request), "training": settings}
+        stages.append({**facts, "cpu_seconds": round(spent, 1), "updates": kept, "endings": measure(checkpoint)})
+        begun = time.process_time()
+    return {"arm": arm, "seed": seed, "stages": stages}
+
+
+def path_of(folder: Path, arm: str, seed: int) -> Path:
+    return folder / f"seed_{seed}" / f"{arm.replace(', ', '_').replace(' ', '_')}.json"
+
+
+def run_all(folder: Path, seeds: Sequence[int], arms: Sequence[str]) -> None:
+    """Seed by seed, whatever is not there yet."""
+    base = folder / "warm-up.json"
+    if not base.exists():
+        endings = measure(installed().policies.make("tiny:tictactoe").checkpoint)
+        folders.write_json(base, {"arm": BASE, "stages": [{"endings": endings}]})
+    for seed in seeds:
+        for arm in arms:
+            path = path_of(folder, arm, seed)
+            if path.exists():
+                continue
+            with tempfile.TemporaryDirectory() as work:
+                found = run(arm, seed, Path(work))
+            os.makedirs(path.parent, exist_ok=True)
+            folders.write_atomic(path, json.dumps(found) + "\n")
+            shares = {f"{name} {end}": round(100 * share(found["stages"][-1], name, end)) for name, end in COLUMNS}
+            print(seed, arm, [stage["cpu_seconds"] for stage in found["stages"]], shares, flush=True)
+
+
+# --- the table
+
+
+def read(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(folders.read_text(path, paths.MAX_STREAM))
+    return found
+
+
+def share(stage: Mapping[str, Any], name: str, ending: str) -> float:
+    """The share of a set's games that ended so."""
+    return float(stage["endings"][name].count(ending) / len(stage["endings"][name]))
+
+
+def rows(folder: Path) -> Iterator[tuple[str, list[Mapping[str, Any]]]]:
+    """Every arm, and for each of its seeds the stage that was measured; what two stages share after the first is a row too."""
+    yield BASE, [read(folder / "warm-up.json")["stages"][0]]
+    seeds = sorted(folder.glob("seed_*"), key=lambda path: int(path.name[5:]))
+    for arm, stages in ARMS.items():
+        files = [read(path) for seed in seeds if (path := path_of(folder, arm, int(seed.name[5:]))).exists()]
+        for number in range(len(stages)):
+            after = f"{arm}, after the first" if number + 1 < len(stages) else arm
+            if files:
+                yield after, [file["stages"][number] for file in files]
+
+
+def table(folder: Path) -> str:
+    """Means with 95 % t intervals over seeds, and paired differences from the warm-up over seeds and games."""
+    found = dict(rows(folder))
+    head = ["arm", "seeds", *(f"{name} {_ENDS[end]}" for name, end in COLUMNS), "CPU seconds"]
+    lines, compared = [], []
+    for arm, stages in found.items():
+        cells = [_interval([share(stage, name, end) for stage in stages]) for name, end in COLUMNS]
+        seconds = [stage["cpu_seconds"] for stage in stages if "cpu_seconds" in stage]
+        lines.append([arm, str(len(stages)), *cells, f"{sum(seconds) / len(seconds):.0f}" if seconds else "-"])
+        if arm != BASE:
+            deltas = [_difference(stages, found[BASE][0], name, end) for name, end in COLUMNS]
+            compared.append([f"{arm} - {BASE}", *deltas])
+    note = "Percent of 400 games each against random moves and optimal play, and of 2 against the players that draw nothing; "
+    note += "greedy; 95 % t interval over seeds. CPU seconds are those of the stage's training, its games included."
+    other = "Percentage points; 95 % interval over seeds and games, each comparison for itself."
+    return "\n\n".join([markdown(head, lines), note, markdown(["difference", *head[2:-1]], compared), other]) + "\n"
+
+
+_ENDS = {"w": "won", "d": "drawn", "l": "lost"}
+
+
+def _interval(values: Sequence[float]) -> str:
+    estimate = t_interval(values)
+    text = f"{100 * estimate.value:.1f}"
+    return text if len(values) < 2 else f"{text} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+
+
+def _difference(stages: Sequence[Mapping[str, Any]], base: Mapping[str, Any], name: str, ending: str) -> str:
+    """The strata are who moves first; the sets hold games of both in turns."""
+    before = base["endings"][name]
+    deltas = []
+    for after in (stage["endings"][name] for stage in stages):
+        changes = [float(a == ending) - float(b == ending) for a, b in zip(after, before, strict=True)]
+        deltas.append([changes[0::2], changes[1::2]])
+    made = seeded_difference(deltas)
+    text = f"{100 * made.value:+.1f}"
+    return text if len(stages) < 2 else f"{text} [{100 * made.low:+.1f}, {100 * made.high:+.1f}]"
+
+
+def _seeds(text: str) -> list[int]:
+    low, _, high = text.partition("-")
+    return list(range(int(low), int(high or low) + 1))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("command", choices=("run", "table"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seeds", type=_seeds, default=list(range(11, 16)), help="11-15 or 13 (default 11-15)")
+    parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS), metavar="ARM")
+    options = parser.parse_args()
+    if options.command == "run":
+        run_all(options.folder, options.seeds, options.arms)
+    else:
+        folders.write_atomic(options.folder / "table.md", table(options.folder))
+
+
+if __name__ == "__main__":
+    main()
