@@ -123,6 +123,55 @@ def test_loss_and_gradients_are_trls(checkpoint, tmp_path, loss, beta):
         assert torch.allclose(parameter.grad, gradient, atol=2e-6)
 
 
+def test_equal_turns_are_read_once_and_lose_nothing(checkpoint, tmp_path):
+    training = Training(job(checkpoint, tmp_path), Settings(prompt_format="plain"))
+    played = games()
+    twice = [*played, *played]
+    advantages = [0.9, -1.1, 0.3, -0.2, 1.4, -1.0, *[0.5] * len(played)]
+    batch = Batch.of(twice, advantages, training.settings)
+    assert sum(len(ids) for ids, _ in batch.parts) == sum(len(game.turns) for game in played)
+    logprobs = batch.logprobs(training.model, 1.0)
+    value, _ = batch.loss(logprobs, logprobs.detach(), None, training.settings)
+    apart = [Batch.of([game], [a], training.settings) for game, a in zip(twice, advantages, strict=True)]
+    tokens = sum(game.tokens for game in twice)
+    summed = sum(
+        b.loss(own := b.logprobs(training.model, 1.0), own.detach(), None, training.settings)[0] * game.tokens / tokens
+        for b, game in zip(apart, twice, strict=True)
+    )
+    assert value.item() == pytest.approx(summed.item(), abs=1e-6)
+
+
+def test_games_without_an_advantage_are_left_out_and_still_weigh(checkpoint, tmp_path):
+    training = Training(job(checkpoint, tmp_path), Settings(prompt_format="plain"))
+    played = games()
+    batch = Batch.of(played, [1.0, *[0.0] * (len(played) - 1)], training.settings)
+    assert len(batch.advantages) == played[0].tokens
+    assert float(batch.weights.sum()) == pytest.approx(played[0].tokens / sum(game.tokens for game in played))
+    assert len(Batch.of(played, [0.0] * len(played), training.settings).advantages) == sum(game.tokens for game in played)
+    kept = replace(training.settings, beta=0.1)  # the KL term moves them all
+    assert len(Batch.of(played, [1.0, *[0.0] * (len(played) - 1)], kept).advantages) == sum(game.tokens for game in played)
+
+
+class Differing(Numbers):
+    """Every rollout of a game has a secret of its own."""
+
+    def rollout(self, instance, number):
+        return replace(instance, number=number % 8)
+
+
+def test_a_testbed_may_give_every_rollout_a_chance_of_its_own(checkpoint, tmp_path):
+    asked = []
+
+    class Watched(Differing):
+        def verify(self, instance, answer, format=""):
+            asked.append(instance.number)
+            return super().verify(instance, answer, format)
+
+    training = Training(job(checkpoint, tmp_path, Watched()), Settings(group=4, prompts=2, max_tokens=3, prompt_format="plain"))
+    training.update([0, 1])
+    assert asked == [0, 1, 2, 3] * 2
+
+
 def test_advantages_by_hand():
     rows = advantages_of([[1.0, 0.0], [0.5, 0.5]], "group")
     assert rows[0] == pytest.approx([0.5 / (0.5**0.5 + 1e-4), -0.5 / (0.5**0.5 + 1e-4)]) and rows[1] == [0.0, 0.0]

@@ -1,0 +1,70 @@
+"""The toy policy of tic-tac-toe: its words, its recipe, and that the shipped one plays."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+
+import pytest
+
+from t2t_baselines.tiny.tictactoe import warmup
+from t2t_core.plugins import installed
+from t2t_envs.tictactoe import Instance, sets
+from t2t_envs.tictactoe.instance import POLICY, stones
+from t2t_envs.tictactoe.rules import CELLS, free_cells, optimal_moves
+
+TESTBED = installed().testbeds.make("tictactoe")
+
+
+@pytest.fixture(scope="module")
+def moves():
+    return warmup.demonstrations(0, 60)
+
+
+def test_the_teacher_is_mediocre_and_its_moves_are_legal(moves):
+    boards = [(stones(board, POLICY), stones(board, "O"), cell) for board, cell in moves]
+    assert all(cell in free_cells(own | other) for own, other, cell in boards)
+    best = sum(cell in optimal_moves(own, other) for own, other, cell in boards) / len(boards)
+    assert 0.5 < best < 0.95
+
+
+def test_a_move_is_learnt_in_all_eight_views_of_its_board():
+    found = set(warmup.views([("X........", 1)]))
+    corners = {board.index("X") for board, _ in found}
+    assert len(found) == 8 and corners == {0, 2, 6, 8}
+    for board, cell in found:
+        assert abs(board.index("X") - cell) in (1, 3), "the move stays beside the stone"
+
+
+@pytest.mark.train
+def test_every_board_is_three_words_and_every_move_one():
+    from t2t_baselines.tiny.tictactoe.model import make_tokenizer
+
+    tokenizer = make_tokenizer()
+    for line in product(".XO", repeat=3):
+        text = "".join(line) * 3
+        assert tokenizer.decode(tokenizer(text)["input_ids"]) == text and len(tokenizer(text)["input_ids"]) == 3
+    chat = [{"role": "user", "content": "." * 9}]
+    assert len(tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False)) == 4
+    assert [len(tokenizer(str(cell))["input_ids"]) for cell in CELLS] == [1] * 9
+
+
+@pytest.mark.train
+def test_the_warm_up_is_one_command_and_repeats_itself(tmp_path, monkeypatch):
+    monkeypatch.setattr(warmup, "measure", lambda folder: {})
+    for name in ("a", "b"):
+        warmup.main(["--out", str(tmp_path / name), "--games", "20", "--steps", "3"])
+    files = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("a", "b")]
+    assert files[0] == files[1]
+    recipe = json.loads((tmp_path / "a" / "recipe.json").read_text())
+    assert recipe["games"] == 20 and recipe["excluded_sets"] == {name: sets.load_set(name).sha256 for name in sets.NAMES}
+
+
+@pytest.mark.train
+def test_the_shipped_one_plays_as_its_recipe_says():
+    policy = installed().policies.make("tiny:tictactoe")
+    assert policy.describe()["prompt_format"] == "compact" and policy.describe()["caveat"] == "toy policy"
+    recipe = json.loads((policy.checkpoint / "recipe.json").read_text())
+    assert recipe["measured"] == warmup.measure(policy.checkpoint)
+    assert sum(file.stat().st_size for file in policy.checkpoint.iterdir()) < 500_000
+    assert TESTBED.prompt(Instance(), "compact") == "." * 9
