@@ -51,7 +51,7 @@ def test_every_board_is_three_words_and_every_move_one():
 
 @pytest.mark.train
 def test_the_warm_up_is_one_command_and_repeats_itself(tmp_path, monkeypatch):
-    monkeypatch.setattr(warmup, "measure", lambda folder: {})
+    monkeypatch.setattr(warmup, "measure", lambda folder, games: {})
     for name in ("a", "b"):
         warmup.main(["--out", str(tmp_path / name), "--games", "20", "--steps", "3"])
     files = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("a", "b")]
@@ -61,10 +61,10 @@ def test_the_warm_up_is_one_command_and_repeats_itself(tmp_path, monkeypatch):
 
 
 @pytest.mark.train
-def test_the_shipped_one_plays_as_its_recipe_says():
+def test_the_shipped_one_plays_as_its_recipe_says(tmp_path):
     policy = installed().policies.make("tiny:tictactoe")
     assert policy.describe()["prompt_format"] == "compact" and policy.describe()["caveat"] == "toy policy"
     recipe = json.loads((policy.checkpoint / "recipe.json").read_text())
-    assert recipe["measured"] == warmup.measure(policy.checkpoint)
+    assert recipe["measured"] == warmup.measure(policy.checkpoint, tmp_path)
     assert sum(file.stat().st_size for file in policy.checkpoint.iterdir()) < 500_000
     assert TESTBED.prompt(Instance(), "compact") == "." * 9

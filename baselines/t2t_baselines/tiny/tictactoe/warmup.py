@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 import time
 from collections.abc import Sequence
 from importlib import metadata
@@ -102,17 +101,16 @@ def learn(seed: int, moves: Sequence[tuple[str, int]], steps: int) -> tuple[Any,
     return model.eval(), tokenizer, loss.item()
 
 
-def measure(folder: Path) -> dict[str, dict[str, float]]:
-    """Percent of games won, drawn, lost and with an invalid move, greedily, on every evaluation set."""
+def measure(folder: Path, games: Path) -> dict[str, dict[str, float]]:
+    """Percent of games won, drawn, lost and with an invalid move, greedily, on every evaluation set; `games` keeps them."""
     testbed = installed().testbeds.make("tictactoe")
     policy = installed().policies.make(f"hf:{folder},threads=1")
     rates = {}
     for name in sets.EVALUATION:
         instances = testbed.load_set(name).instances
         evaluation = Evaluation(testbed, instances, sampling=Sampling(max_tokens=2), prompt_format=PROMPT_FORMAT)
-        with tempfile.TemporaryDirectory() as work:
-            evaluate(evaluation, policy, Path(work))
-            verdicts = [one.verdict for one in scored(evaluation, SafePath.of(Path(work)) / ANSWERS)]
+        evaluate(evaluation, policy, games / name)
+        verdicts = [one.verdict for one in scored(evaluation, SafePath.of(games / name) / ANSWERS)]
         rates[name] = {
             figure: round(100 * sum(verdict.figures[figure] for verdict in verdicts) / len(verdicts), 2)
             for figure in ("win", "draw", "loss", "invalid")
@@ -144,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "versions": {name: metadata.version(name) for name in PACKAGES},
         "excluded_sets": {name: sets.load_set(name).sha256 for name in sets.NAMES},
         "cpu_seconds": round(time.process_time() - begun, 1),
-        "measured": measure(out),
+        "measured": measure(out, out / "games"),
     }
     folders.write_json(out / "recipe.json", recipe)
     print(json.dumps(recipe["measured"], indent=2))
