@@ -19,10 +19,11 @@ FORMAT = 1
 
 
 def measured(bench: Bench, row: Row) -> dict[str, Any]:
-    """One row's figures, recomputed from the raw text of its answers."""
+    """One row's figures, recomputed from the raw text of its answers; by the recorded verdicts where another version of the
+    testbed's reader gave them."""
     evaluation = bench.evaluation(row.sampling)
     path = row.folder / ANSWERS
-    tables = tabulate(bench.testbed, scored(evaluation, path), evaluation.samples)
+    tables = tabulate(bench.testbed, scored(evaluation, path, row.reader != bench.testbed.reader), evaluation.samples)
     caveat = row.facts["describe"].get("caveat")
     return {
         "row": row.name,
@@ -31,6 +32,7 @@ def measured(bench: Bench, row: Row) -> dict[str, Any]:
         **({"caveat": one_line(caveat)[:60]} if isinstance(caveat, str) else {}),
         "sampling": row.facts["sampling"],
         "answers_sha256": folders.sha256(path),
+        **({"reader": row.reader} if "reader" in row.facts else {}),
         "tables": tables,
     }
 

@@ -32,7 +32,9 @@ _PROBLEMS = 30  # shown of those that a verification found
 def board_document(board: Json, verification: Json | None) -> Document:
     """The document of `leaderboard.json` and what `t2t verify` last said of it."""
     title = f"{board['title'][:1].upper()}{board['title'][1:]}: leaderboard"
-    tone: Tone = "good" if verification and verification["verified"] else "bad" if verification else "strong"
+    verified = bool(verification and verification["verified"])
+    moved = verification and verification.get("moved")
+    tone: Tone = "strong" if not verification or (verified and moved) else "good" if verified else "bad"
     lead: list[Block] = [Paragraph(_facts(board), "soft"), Paragraph(status(verification), tone)]
     if verification and verification["problems"]:
         lead.append(Items(verification["problems"][:_PROBLEMS]))
@@ -44,6 +46,11 @@ def status(verification: Json | None) -> str:
     """What is known of the figures: verified, not verified, or what is wrong."""
     if not verification:
         return "not verified: t2t verify has not looked at this folder"
+    if verification["verified"] and verification.get("moved"):
+        return (
+            f"sound, but another version of the reader scored it: {verification['moved']:,} of {verification['answers']:,}"
+            f" verdicts are others under reader {verification['reader']}; the same t2t bench scores the answers anew"
+        )
     if verification["verified"]:
         return (
             f"verified: {verification['answers']:,} answers of {verification['rows']} row(s) rescored from their raw text"
@@ -110,7 +117,7 @@ def _rates(table: Json, metric: Json, colours: Mapping[str, int]) -> Table:
 
 
 def _means(board: Json, table: Json, measured: Sequence[Json], colours: Mapping[str, int]) -> Table:
-    """n and the means of the measured rows, column by column."""
+    """The means of the measured rows, column by column, each with the number of answers that it is over."""
     rate = next(m["name"] for m in board["metrics"] if m["kind"] == "rate")
     means = [
         m for m in board["metrics"]
@@ -120,12 +127,17 @@ def _means(board: Json, table: Json, measured: Sequence[Json], colours: Mapping[
     for row in measured:
         cells = [*(row["cells"].get(column, {}) for column in table["columns"]), row["total"]]
         counts: list[Cell] = [f"{c[rate]['n']:,}" if rate in c else DASH for c in cells]
-        rows.append(Row([_name(row, colours), "n", *counts]))
+        rows.append(Row([_name(row, colours), "instances", *counts]))
         for metric in means:
-            figures = [Figure(c.get(metric["name"], {}).get("value")) for c in cells]
-            rows.append(Row([_name(row, colours), metric["title"], *figures]))
+            rows.append(Row([_name(row, colours), metric["title"], *(_mean(c.get(metric["name"], {})) for c in cells)]))
     columns = [Column("policy", words=True), Column("mean", words=True), *map(Column, table["columns"])]
     return Table([*columns, Column("total", total=True)], rows, "Means of the measured rows")
+
+
+def _mean(figure: Json) -> Words:
+    """A mean over the answers that have it, and how many those are."""
+    value = figure.get("value")
+    return Words(DASH) if value is None else Words(Figure(value).text(), f"n {figure['n']:,}")
 
 
 def _answers(measured: Sequence[Json], colours: Mapping[str, int]) -> Table:

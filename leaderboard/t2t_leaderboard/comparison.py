@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_core.evaluation.answers import ANSWERS, NOT_ASKED
+from t2t_core.evaluation.answers import ANSWERS, NOT_ASKED, read_response
 from t2t_core.evaluation.evaluate import scored
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.stats import Difference, holm, paired_difference
@@ -20,8 +20,8 @@ from t2t_leaderboard import submission
 from t2t_leaderboard.folder import read_bench
 
 ASSUMPTIONS = (
-    "each difference is A minus B on the same instances; instances are taken as independent draws, columns weigh alike",
-    "intervals: 95 % percentile bootstrap over instances within each column (no width where all differ alike)",
+    "each difference is A minus B on the instances that both answered; they are taken as independent draws, columns weigh alike",
+    "intervals: 95 % percentile bootstrap over instances within each column; none where no column's differences vary",
     "p: exact McNemar for rates with one answer per instance, else sign flips (differences symmetric if there is no effect)",
     "p (Holm) holds for all rows of this table together",
     "an error counts as not valid; a mean is compared over the instances where both have a value",
@@ -49,8 +49,15 @@ class Comparison:
     difference: Difference
     holm: float
 
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """None where nothing varies within a column (one instance each, say): resampling tells nothing then."""
+        d = self.difference
+        return None if d.low == d.high else (d.low, d.high)
+
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        low, high = self.interval or (None, None)
+        return {**asdict(self), "difference": {**asdict(self.difference), "low": low, "high": high}}
 
 
 def read_side(path: Path) -> Side:
@@ -65,17 +72,16 @@ def read_side(path: Path) -> Side:
 
 
 def compare(a: Side, b: Side, seed: int = 0) -> list[Comparison]:
-    """Every metric of every table. T2TError where the two did not answer the same instances."""
-    _refuse_different(a, b)
+    """Every metric of every table, over the instances that both answered. T2TError where there is none."""
+    _refuse_strangers(a, b)
     metrics = a.evaluation.testbed.metrics
     one_each = a.evaluation.samples == b.evaluation.samples == 1
     pairs: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
-    for (instance, ours), (_, theirs) in zip(_groups(a), _groups(b), strict=True):
-        if not ours or not theirs:
-            continue  # one of them was not asked about it
+    theirs = {_key(instance): [value(metric, group) for metric in metrics] for instance, group in _groups(b)}
+    for instance, group in _groups(a):
         place = a.evaluation.testbed.place(instance)
-        for metric in metrics:
-            x, y = value(metric, ours), value(metric, theirs)
+        for metric, y in zip(metrics, theirs.get(_key(instance), ()), strict=False):
+            x = value(metric, group)
             if x is not None and y is not None:
                 pairs.setdefault((place.table, metric.name), {}).setdefault(place.column, []).append((x, y))
     found = []
@@ -88,27 +94,46 @@ def compare(a: Side, b: Side, seed: int = 0) -> list[Comparison]:
     return [Comparison(t, m.title, m.unit, x, y, d, corrected[f"{t} {m.name}"]) for t, m, x, y, d in found]
 
 
-def _refuse_different(a: Side, b: Side) -> None:
+def in_common(a: Side, b: Side) -> str:
+    """How many instances each side answered and both did; "" where they are the same."""
+    ours, theirs = _asked(a), _asked(b)
+    if ours == theirs:
+        return ""
+    return f"A answered {len(ours):,} instances and B {len(theirs):,}; compared are the {len(ours & theirs):,} that both did"
+
+
+def _refuse_strangers(a: Side, b: Side) -> None:
     if a.evaluation.testbed.name != b.evaluation.testbed.name:
         raise T2TError(f"two testbeds: {a.evaluation.testbed.name} and {b.evaluation.testbed.name}")
-    ours, theirs = ([jsonlines.canonical(i.to_dict()) for i in side.evaluation.instances] for side in (a, b))
-    if ours != theirs:
-        differing = len(set(ours) ^ set(theirs))
+    ours, theirs = _asked(a), _asked(b)
+    if not ours & theirs:
         raise T2TError(
-            "the two did not answer the same instances",
+            "the two answered no instance in common",
             where=f"{a.answers} and {b.answers}",
-            cause=f"{len(ours)} and {len(theirs)} instances; {differing} are on one side only",
-            next="run t2t bench for both with the same sets and the same --limit",
+            cause=f"{len(ours)} and {len(theirs)} instances, labels included",
+            next="run t2t bench for both with the same sets",
         )
 
 
+def _asked(side: Side) -> set[bytes]:
+    """The instances that the side was asked about at least once."""
+    lines = enumerate(jsonlines.read(side.answers))
+    asked = {i for i, line in lines if read_response(line.value, f"{side.answers}, line {line.number}") != NOT_ASKED}
+    return {_key(side.evaluation.instance(index)) for index in asked if index < len(side.evaluation)}
+
+
+def _key(instance: Any) -> bytes:
+    return jsonlines.canonical(instance.to_dict())
+
+
 def _groups(side: Side) -> Iterator[tuple[Any, list[Scored]]]:
-    """The answers to each instance, without what was not asked yet."""
+    """The answers to each instance that was asked, without what was not asked yet."""
     group: list[Scored] = []
     for one in scored(side.evaluation, side.answers):
         group.append(one)
         if len(group) == side.evaluation.samples:
-            yield one.instance, [answer for answer in group if answer.response != NOT_ASKED]
+            if asked := [answer for answer in group if answer.response != NOT_ASKED]:
+                yield one.instance, asked
             group = []
 
 

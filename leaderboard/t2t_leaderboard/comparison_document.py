@@ -9,12 +9,14 @@ from t2t_core.report.figures import Figure
 from t2t_leaderboard.comparison import ASSUMPTIONS, Comparison
 
 
-def comparison_document(a: str, b: str, found: Sequence[Comparison]) -> Document:
-    """A row per table and metric: both figures, their difference, and what speaks against chance."""
+def comparison_document(a: str, b: str, found: Sequence[Comparison], in_common: str = "") -> Document:
+    """A row per table and metric: both figures, their difference, and what speaks against chance. `in_common` says what is
+    compared where the two answered different instances."""
     rows = []
     for one in found:
         d = one.difference
-        difference = Figure(d.value, d.low, d.high, interval_digits=2, signed=True)
+        low, high = one.interval or (None, None)
+        difference = Figure(d.value, low, high, interval_digits=2, signed=True)
         counts = [f"{d.instances:,}", f"{d.higher} / {d.lower}"]
         rows.append(
             Row([one.table, one.metric, Figure(one.a), Figure(one.b), difference, *counts, _p(d.p), _p(one.holm)])
@@ -23,7 +25,7 @@ def comparison_document(a: str, b: str, found: Sequence[Comparison]) -> Document
     columns += [Column(name) for name in ("n", "A higher / lower", "p", "p (Holm)")]
     tests = ", ".join(sorted({one.difference.test for one in found}))
     notes = Items([*ASSUMPTIONS, f"tests used: {tests}"])
-    sides = [Paragraph(f"A: {a}"), Paragraph(f"B: {b}")]
+    sides = [Paragraph(f"A: {a}"), Paragraph(f"B: {b}"), *([Paragraph(in_common, "strong")] if in_common else [])]
     return Document("A and B", sides, [Section("Differences", [Table(columns, rows), notes])])
 
 

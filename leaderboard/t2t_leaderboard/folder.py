@@ -112,6 +112,11 @@ class Row:
         return limit
 
     @property
+    def reader(self) -> int:
+        """The version of the reader that gave the verdicts in the export; 1 where an early version of the suite wrote it."""
+        return int(self.facts.get("reader", 1))
+
+    @property
     def finished(self) -> bool:
         return (self.folder / ANSWERS).exists()
 

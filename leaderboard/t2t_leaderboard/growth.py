@@ -35,13 +35,14 @@ def larger(a: int | None, b: int | None) -> int | None:
     return None if a is None or b is None else max(a, b)
 
 
-def grow(folder: SafePath, plan: Plan, limit: int | None, samples: int) -> None:
+def grow(folder: SafePath, plan: Plan, limit: int | None, samples: int, reader: int) -> None:
     """Make the folder of a bench, or let it grow to what is asked for.
 
     Args:
         folder: new, empty, or a bench folder.
         plan: the bench's settings and instances for a limit and a number of samples.
         limit, samples: what is asked for now.
+        reader: the version of the testbed's reader of answers.
 
     Raises:
         T2TError: the folder holds another bench.
@@ -49,7 +50,7 @@ def grow(folder: SafePath, plan: Plan, limit: int | None, samples: int) -> None:
     manifest = folder / folders.MANIFEST
     if not manifest.exists():
         settings, chosen = plan(limit, samples)
-        folders.open_manifest(folder, KIND, settings, "bench", question)
+        folders.open_manifest(folder, KIND, settings, "bench", question, {"reader": reader})
         _write_instances(folder, chosen)
         return
     there = folders.read_manifest(folder, KIND)["settings"]
@@ -59,7 +60,7 @@ def grow(folder: SafePath, plan: Plan, limit: int | None, samples: int) -> None:
     if settings["limit"] != there["limit"]:
         _remember(folder)
     _write_instances(folder, chosen)
-    folders.open_manifest(folder, KIND, settings, "bench", question)
+    folders.open_manifest(folder, KIND, settings, "bench", question, {"reader": reader})
 
 
 def _write_instances(folder: SafePath, chosen: Sequence[Chosen]) -> None:
@@ -77,10 +78,13 @@ def _remember(folder: SafePath) -> None:
 
 
 def level(bench: Bench) -> None:
-    """Let every row's answers have a line for each question of the folder; those that it was not asked say so."""
+    """Let every row's answers have a line for each question of the folder, those that it was not asked say so; and a verdict by
+    the testbed's present reader."""
     for row in (r for r in bench.rows() if r.finished and (r.folder / LOG).exists()):
-        evaluation = bench.evaluation(row.sampling)
-        if sum(1 for _ in jsonlines.read(row.folder / ANSWERS)) != len(evaluation):
+        evaluation, present = bench.evaluation(row.sampling), bench.testbed.reader
+        if row.reader != present or sum(1 for _ in jsonlines.read(row.folder / ANSWERS)) != len(evaluation):
             ids = [instance.id for instance in evaluation.instances]
             with closing(AnswerIndex(row.folder / LOG, ids, evaluation.samples, evaluation.testbed.turns)) as log:
                 export(evaluation, log, row.folder / ANSWERS)
+        if row.reader != present:  # said last: under a killed process the new verdicts agree with the present reader all the same
+            folders.write_json(row.folder / "row.json", {**row.facts, "reader": present})

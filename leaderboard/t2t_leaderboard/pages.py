@@ -69,14 +69,16 @@ def page_problems(folder: SafePath, board: Json, empty: Json, fresh: Json) -> tu
 
 
 def _before(folder: SafePath, fresh: Json) -> Json | None:
-    """The last outcome on record, where it can be one: verified as now (perhaps by another version), or not verified."""
+    """The last outcome on record, where it can be one: verified as now (perhaps by another version, or under another reader of
+    answers), or not verified."""
     try:
         record = folders.read_record(folder / VERIFICATION, VerificationRecord)
     except T2TError:  # missing or damaged; t2t verify writes it anew
         return None
     said: Json = schema.plain(record)
     failed = not record.verified and (record.problems or record.unfinished)
-    return said if failed or said == {**fresh, "version": record.version, "layout": record.layout} else None
+    known = {name: said[name] for name in ("version", "layout", "moved", "reader")}
+    return said if failed or said == {**fresh, **known} else None
 
 
 def _difference(shown: str, wanted: str) -> str:

@@ -26,6 +26,7 @@ from t2t_leaderboard.folder import Bench, Row, row_name
 from t2t_leaderboard.growth import larger
 
 _MOST = 60  # characters of a label
+_CHANGES = ("policy", "sessions", "describe", "limit", "reader")  # the facts that are compared otherwise, or not at all
 # What a policy says of itself that may change between two sessions of one row, besides its transport.
 _PACE = ("batch_size", "concurrency", "timeout", "max_retries", "retries", "transport")
 
@@ -57,6 +58,7 @@ class Planned:
             "describe": Redactor().everywhere(said),
             "limit": limit,
             "prompts_sha256": bench.evaluation(self.sampling, limit).prompts_sha256(),
+            "reader": bench.testbed.reader,
         }
 
     def same(self, row: Row) -> bool:
@@ -74,7 +76,7 @@ class Planned:
     def lasting(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """A row's facts without those that may change from one session to the next."""
         said, left_out = facts.get("describe"), {*_PACE, *self.how}
-        kept = {name: value for name, value in facts.items() if name not in ("policy", "sessions", "describe", "limit")}
+        kept = {name: value for name, value in facts.items() if name not in _CHANGES}
         return {**kept, "describe": {k: v for k, v in said.items() if k not in left_out} if isinstance(said, dict) else said}
 
 

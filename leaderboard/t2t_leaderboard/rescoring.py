@@ -18,6 +18,7 @@ from t2t_core.evaluation.answers import (
     AnswerIndex,
     read_response,
     read_turns,
+    read_verdict,
     response_record,
     verdict_record,
 )
@@ -40,7 +41,8 @@ class Verification:
     `unfinished`: what a process that works in the folder, or was killed while it did, has not written yet; it shows nothing false
     of the answers. `partial`: rows that were not asked everything, which the board shows as such. `board`: the recomputed
     leaderboard, where the answers hold; `pages`: those that do not show it; `outdated`: those of an earlier layout, which were
-    not compared.
+    not compared. `moved`: the verdicts that another version of the testbed's reader gave and that are others under the present
+    one, `reader`.
     """
 
     problems: Sequence[str]
@@ -51,6 +53,8 @@ class Verification:
     unfinished: Sequence[str] = ()
     partial: Sequence[str] = ()
     outdated: Collection[str] = ()
+    moved: Sequence[str] = ()
+    reader: int = 1
 
     @property
     def verified(self) -> bool:
@@ -66,6 +70,8 @@ class Verification:
             "problems": list(self.problems),
             "unfinished": list(self.unfinished),
             "partial": list(self.partial),
+            "moved": len(self.moved),
+            "reader": self.reader,
         }
 
 
@@ -77,7 +83,7 @@ def verify(path: Path | SafePath, with_pages: bool = True) -> Verification:
     """
     folder = SafePath.of(path)
     bench = read_bench(folder)
-    rows, found = bench.rows(), _Found(locks.holder(folder))
+    rows, found = bench.rows(), _Found(locks.holder(folder), bench.testbed.reader)
     found.problems += set_problems(bench)
     for row in rows:
         _check_row(bench, row, found)
@@ -99,9 +105,11 @@ class _Found:
     one has not written yet is unfinished, not wrong."""
 
     holder: str | None
+    reader: int
     problems: list[str] = field(default_factory=list)
     unfinished: list[str] = field(default_factory=list)
     partial: list[str] = field(default_factory=list)
+    moved: list[str] = field(default_factory=list)
     answers: int = 0
 
     def late(self, problem: str) -> None:
@@ -110,7 +118,9 @@ class _Found:
 
     def verification(self, rows: int) -> Verification:
         said = [f"not finished by {self.holder}: {text}" for text in self.unfinished]
-        return Verification(self.problems, self.answers, rows, unfinished=said, partial=self.partial)
+        return Verification(
+            self.problems, self.answers, rows, unfinished=said, partial=self.partial, moved=self.moved, reader=self.reader
+        )
 
 
 def _check_row(bench: Bench, row: Row, found: _Found) -> None:
@@ -124,7 +134,7 @@ def _check_row(bench: Bench, row: Row, found: _Found) -> None:
         return
     missing: list[str] = []
     late: list[str] = []
-    wrong = list(few(answer_problems(evaluation, path, missing)))
+    wrong = list(few(answer_problems(evaluation, path, row.reader, missing, found.moved)))
     if not wrong and not missing:
         wrong = list(few(_log_problems(evaluation, row, late)))
     found.problems += wrong
@@ -191,9 +201,12 @@ def named_set(testbed: AnyTestbed, one: Mapping[str, Any]) -> InstanceSet | None
     return testbed.load_set(one["base"])
 
 
-def answer_problems(evaluation: Evaluation, path: SafePath, missing: list[str]) -> Iterator[str]:
+def answer_problems(
+    evaluation: Evaluation, path: SafePath, reader: int, missing: list[str], moved: list[str]
+) -> Iterator[str]:
     """Every answer of an export: foreign, doubled or out of order, and verdicts that do not follow from the text. Those that are
-    missing go into `missing`."""
+    missing go into `missing`. Where another version of the reader than the testbed's gave the verdicts, those that are others
+    now are no problem: they go into `moved`."""
     every = ((i.id, sample) for i in evaluation.instances for sample in range(evaluation.samples))
     asked = {name: index for index, name in enumerate(every)}
     seen: set[tuple[Any, Any]] = set()
@@ -213,7 +226,12 @@ def answer_problems(evaluation: Evaluation, path: SafePath, missing: list[str]) 
             disordered, before = disordered or asked[name] < before, asked[name]
             _, messages = read_conversation(evaluation, asked[name], line.value, where)
             verdict = verdict_record(evaluation.verdict(asked[name], messages))
-            if line.value.get("verdict") != verdict:
+            if line.value.get("verdict") == verdict:
+                continue
+            if reader != evaluation.testbed.reader:
+                recorded = verdict_record(read_verdict(line.value, where))
+                moved.append(f"{where}: {shown}, by reader {reader}: {'; '.join(differences(recorded, verdict))}")
+            else:
                 yield f"{where}: the recorded verdict on {shown} does not follow from the text: {_differing(line.value, verdict)}"
     except T2TError as error:
         yield f"{error.where or path}: {error.what}{': ' * bool(error.cause)}{error.cause}"

@@ -95,7 +95,7 @@ def run(request: Request, listener: Listener) -> Result:
     with locks.locked(folder) as stale:
         if stale:
             listener.note(stale)
-        grow(folder, partial(_plan, testbed, request), request.limit, request.samples)
+        grow(folder, partial(_plan, testbed, request), request.limit, request.samples, testbed.reader)
         bench = read_bench(folder)
         level(bench)
         try:

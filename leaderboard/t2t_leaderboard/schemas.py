@@ -46,7 +46,8 @@ class BenchSettings:
 @dataclass(frozen=True, kw_only=True)
 class RowRecord:
     """`row.json`: one policy without its transport, the name the user gave it, what it says of itself, up to which limit it was
-    asked (absent from earlier versions: that of the folder), the hash of those prompts, and how it was asked at each start."""
+    asked (absent from earlier versions: that of the folder), the hash of those prompts, how it was asked at each start, and the
+    version of the testbed's reader that gave the verdicts in answers.jsonl."""
 
     format: int
     policy: str
@@ -56,6 +57,7 @@ class RowRecord:
     limit: int | None = None
     prompts_sha256: str
     sessions: list[dict[str, Any]] = field(default_factory=list)
+    reader: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,11 +85,13 @@ class SubmissionRecord:
     tables: dict[str, Any]
     sessions: list[dict[str, Any]]
     seal: Sha256
+    reader: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerificationRecord:
-    """`verification.json`: what `t2t verify` last said; `layout` is that of the pages, absent from the first one."""
+    """`verification.json`: what `t2t verify` last said; `layout` is that of the pages, absent from the first one. `moved`
+    verdicts were given by another reader than the testbed's present one, `reader`, and are others under it."""
 
     verified: bool
     version: Annotated[str, Meta(pattern=r"^[0-9A-Za-z][0-9A-Za-z.+-]{0,39}\Z")]
@@ -97,3 +101,5 @@ class VerificationRecord:
     problems: list[str] = field(default_factory=list)
     unfinished: list[str] = field(default_factory=list)
     partial: list[str] = field(default_factory=list)
+    moved: Count = 0
+    reader: int = 1

@@ -44,6 +44,10 @@ class Submission:
     metadata: Mapping[str, Any]
     evaluation: Evaluation
 
+    @property
+    def reader(self) -> int:
+        return int(self.metadata.get("reader", 1))
+
 
 def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None, day: str | None = None) -> Path:
     """Make a submission from one verified row; returns its folder.
@@ -68,6 +72,12 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
             cause=(*checked.problems, *checked.unfinished)[0],
             next="t2t verify",
         )
+    if checked.moved:
+        raise T2TError(
+            f"{len(checked.moved)} verdicts are others under reader {checked.reader} of answers, the present one",
+            where=str(bench_folder),
+            next="give the same t2t bench again: it scores the answers anew",
+        )
     row = pick(bench.rows(), row_name, bench_folder)
     tables = board.measured(bench, row)["tables"]
     if lacking := [title for title, table in tables.items() if table["incomplete"]]:
@@ -91,6 +101,7 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
         "answers": {"lines": answers.count(b"\n"), "sha256": hashlib.sha256(answers).hexdigest()},
         "tables": tables,
         "sessions": folders.read_manifest(bench_folder, "bench")["sessions"],
+        "reader": row.reader,
     }
     with folders.building(folder) as fresh:  # whole or not at all: half a submission could be neither checked nor made again
         folders.write_atomic(fresh / ANSWERS, answers)
@@ -149,11 +160,14 @@ def verify(path: Path | SafePath) -> rescoring.Verification:
     """Recompute everything a submission claims, from its answers and the suite's own instances."""
     submission = read(path)
     missing: list[str] = []
-    found = list(rescoring.few(rescoring.answer_problems(submission.evaluation, submission.folder / ANSWERS, missing)))
-    found += rescoring.few(iter(missing))
+    moved: list[str] = []
+    answers = submission.folder / ANSWERS
+    checked = rescoring.answer_problems(submission.evaluation, answers, submission.reader, missing, moved)
+    found = [*rescoring.few(checked), *rescoring.few(iter(missing))]
     problems = [*_shape_problems(submission), *_set_problems(submission)]
     problems += found or _figure_problems(submission)
-    return rescoring.Verification(problems, len(submission.evaluation), 1)
+    evaluation = submission.evaluation
+    return rescoring.Verification(problems, len(evaluation), 1, moved=moved, reader=evaluation.testbed.reader)
 
 
 def _shape_problems(submission: Submission) -> Iterator[str]:
@@ -186,7 +200,8 @@ def _set_problems(submission: Submission) -> Iterator[str]:
 
 
 def _figure_problems(submission: Submission) -> list[str]:
-    evaluation, path = submission.evaluation, submission.folder / ANSWERS
-    made = jsonlines.loads(jsonlines.dumps(tabulate(evaluation.testbed, scored(evaluation, path), evaluation.samples)))
+    evaluation = submission.evaluation
+    answers = scored(evaluation, submission.folder / ANSWERS, submission.reader != evaluation.testbed.reader)
+    made = jsonlines.loads(jsonlines.dumps(tabulate(evaluation.testbed, answers, evaluation.samples)))
     found = rescoring.differences(submission.metadata["tables"], made, "tables")
     return [f"{submission.folder / METADATA}: {difference}" for difference in rescoring.few(found)]

@@ -14,7 +14,7 @@ from t2t_core.conversation import total
 from t2t_core.errors import T2TError
 from t2t_core.records import Message, Response, ToolCall, Verdict
 from t2t_core.redaction import Redactor
-from t2t_core.store import folders, jsonlines, paths
+from t2t_core.store import folders, jsonlines, paths, schema
 from t2t_core.store.paths import SafePath
 
 LOG, ANSWERS = "log.jsonl", "answers.jsonl"
@@ -307,6 +307,25 @@ def _earlier_fault(earlier: Any) -> str | None:
         if fault := response_fault(reply):
             return f"earlier reply's {fault}"
     return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictRecord:
+    """A verdict as an export holds it."""
+
+    checks: dict[str, bool]
+    valid: bool
+    optimal: bool | None
+    cost: int | None
+    costs: dict[str, int]
+    gap: int | None
+    gaps: dict[str, int]
+
+
+def read_verdict(record: Mapping[str, Any], where: str) -> Verdict:
+    """The verdict in a line of an export, its faults aside; T2TError where it is none."""
+    known = schema.check(record.get("verdict"), VerdictRecord, where)
+    return Verdict(**schema.plain(known))
 
 
 def verdict_record(verdict: Verdict) -> dict[str, Any]:

@@ -135,7 +135,8 @@ def _open(folder: SafePath, evaluation: Evaluation, policy: str) -> None:
         "instances_sha256": hashlib.sha256(lines).hexdigest(),
         "prompts_sha256": evaluation.prompts_sha256(),
     }
-    folders.open_manifest(folder, KIND, settings, "question", transport.asked)
+    reader = {"reader": evaluation.testbed.reader}
+    folders.open_manifest(folder, KIND, settings, "question", transport.asked, reader)
     if not (folder / INSTANCES).exists():
         folders.write_atomic(folder / INSTANCES, lines)
 

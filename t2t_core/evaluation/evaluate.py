@@ -26,6 +26,7 @@ from t2t_core.evaluation.answers import (
     Progress,
     read_response,
     read_turns,
+    read_verdict,
     response_fault,
     response_record,
     verdict_record,
@@ -256,8 +257,9 @@ def _exported(evaluation: Evaluation, log: AnswerIndex, index: int) -> dict[str,
     return {**asked, **response_record(response), "turns": held, "verdict": verdict}
 
 
-def scored(evaluation: Evaluation, path: Path | SafePath) -> Iterator[Scored]:
-    """The answers of an export, scored afresh from their raw text, in instance order.
+def scored(evaluation: Evaluation, path: Path | SafePath, as_recorded: bool = False) -> Iterator[Scored]:
+    """The answers of an export, scored afresh from their raw text, in instance order. `as_recorded`: where the verdict that
+    stands there is another, that one counts (another version of the testbed's reader gave it).
 
     T2TError where the file does not hold exactly the evaluation's questions in their order.
     """
@@ -270,7 +272,10 @@ def scored(evaluation: Evaluation, path: Path | SafePath) -> Iterator[Scored]:
         if line is None or there != asked:
             raise T2TError(f"the answer to {asked} is expected, not {ascii(there)[:120]}", where=where)
         response, messages = read_conversation(evaluation, index, line.value, where)
-        yield Scored(instance, sample, response, evaluation.verdict(index, messages), messages)
+        verdict = evaluation.verdict(index, messages)
+        if as_recorded and line.value.get("verdict") != verdict_record(verdict):
+            verdict = read_verdict(line.value, where)
+        yield Scored(instance, sample, response, verdict, messages)
     extra = next(lines, None)
     if extra is not None:
         raise T2TError("there are more answers than questions", where=f"{path}, line {extra.number}")

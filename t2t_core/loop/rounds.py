@@ -64,7 +64,8 @@ class Loop:
             self.fork.check(self.experiment)
         self._ready()
         with folders.Interrupts():
-            folders.open_manifest(self.folder, KIND, settings, asked=transport.asked)
+            reader = {"reader": self.testbed.reader}
+            folders.open_manifest(self.folder, KIND, settings, asked=transport.asked, session=reader)
             if not (everything := self.folder / "resolved.json").exists():
                 found = resolved(self.experiment, self.testbed, self.trainer, self.designer, self.context)
                 folders.write_json(everything, design_step.plain_json(found))
@@ -214,7 +215,7 @@ class Loop:
             folders.rename(files.validation_log / ANSWERS, files.validation)
         answers = list(scored(self.validation, files.validation))
         breakdown = dict(self.testbed.breakdown(answers))
-        folders.write_json(files.breakdown, breakdown)
+        folders.write_json(files.breakdown, {**breakdown, "reader": self.testbed.reader})
         total = breakdown.get("total", {})
         self.reporter.figures(valid=total.get("valid"), optimal=total.get("optimal"), answers=total.get("answers"))
 

@@ -60,6 +60,7 @@ def bench(experiment: Experiment, testbed: AnyTestbed, folder: SafePath, arms: S
                 instances=len(evaluation),
                 rows=_rows(found),
                 differences=list(_differences(found)),
+                reader=testbed.reader,
             )
         )
     table = BenchTable(sets=sets)

@@ -136,6 +136,7 @@ class RoundFiles:
         """The whole breakdown, in the testbed's own terms beside those that every testbed has."""
         breakdown = folders.read_json(self.breakdown)
         schema.check(breakdown, Breakdown, str(self.breakdown))
+        breakdown.pop("reader", None)  # says who counted, not what
         return breakdown
 
     def read_proposal(self) -> Design:

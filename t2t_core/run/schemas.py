@@ -49,9 +49,10 @@ class Counts:
 
 @dataclass(frozen=True, kw_only=True)
 class Breakdown:
-    """`breakdown.json`, as far as the core reads it; testbeds say more."""
+    """`breakdown.json`, as far as the core reads it; testbeds say more. `reader` is the version of what read the answers."""
 
     groups: dict[str, Counts]
+    reader: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,13 +138,14 @@ class DifferenceRow:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchSet:
-    """One evaluation set of a closing bench."""
+    """One evaluation set of a closing bench; `reader` is the version of what read the answers."""
 
     name: str
     sha256: str
     instances: Count
     rows: list[ArmRow]
     differences: list[DifferenceRow]
+    reader: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, BinaryIO, TypeVar
 
 from msgspec import Meta
@@ -33,6 +34,7 @@ from t2t_core.store.paths import SafePath, unreadable, unwritable
 T = TypeVar("T")
 FORMAT = 1  # of run folders; raised when a reader of today could not read tomorrow's
 MANIFEST = "run.json"
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _PIECE = 1 << 20  # bytes read at a time
 _PACKAGES = ("numpy", "gymnasium", "pettingzoo", "aiohttp", "torch", "transformers", "trl", "vllm")
 
@@ -225,11 +227,13 @@ def open_manifest(
     settings: Mapping[str, Any],
     what: str = "run",
     asked: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+    session: Mapping[str, Any] = _NOTHING,
 ) -> dict[str, Any]:
     """Make `folder/run.json`, or check that the one there is of the same format, kind and settings, and return it.
 
-    A resumed run in a changed environment (another commit, another numpy) gets a further entry under `sessions`; so does one
-    whose settings differ in what `asked` leaves out, with what they are now and what they were.
+    A run that is resumed in a changed environment (another commit, another numpy), or with other facts of the `session` (the
+    version of the reader of answers), gets a further entry under `sessions`; so does one whose settings differ in what `asked`
+    leaves out, with what they are now and what they were.
     """
     folder = SafePath.of(folder)
     path = folder / MANIFEST
@@ -245,7 +249,7 @@ def open_manifest(
             "format": FORMAT,
             "kind": kind,
             "settings": dict(settings),
-            "sessions": [{"started": now(), "environment": environment()}],
+            "sessions": [{"started": now(), "environment": environment(), **session}],
         }
         write_json(path, manifest)
         return manifest
@@ -259,10 +263,11 @@ def open_manifest(
             **manifest["sessions"][-1].get("changed", {}),
         }
         manifest["settings"] = dict(settings)
-    here = environment()
-    if changed or manifest["sessions"][-1].get("environment") != here:
-        session = {"started": now(), "environment": here}
-        manifest["sessions"].append({**session, "changed": {n: settings[n] for n in changed}} if changed else session)
+    here = {"environment": environment(), **session}
+    if changed or any(manifest["sessions"][-1].get(name) != value for name, value in here.items()):
+        manifest["sessions"].append(
+            {"started": now(), **here, **({"changed": {n: settings[n] for n in changed}} if changed else {})}
+        )
         write_json(path, manifest)
     return manifest
 

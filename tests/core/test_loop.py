@@ -64,6 +64,8 @@ def test_a_run_has_every_file_and_design_runs_after_every_round_but_the_last(tmp
     projected = read(tmp_path / "round_0" / "projection.json")["configuration"]
     assert read(tmp_path / "round_1" / "configuration.json") == projected
     manifest = read(tmp_path / "run.json")
+    assert manifest["sessions"][-1]["reader"] == 1
+    assert [read(tmp_path / f"round_{i}" / "breakdown.json")["reader"] for i in range(3)] == [1, 1, 1]
     assert manifest["settings"] == json.loads(json.dumps(EXPERIMENT.to_dict()))
     assert any("validate" in line for line in lines)
 

@@ -270,9 +270,29 @@ def test_one_answer_per_instance_gets_mcnemar(tmp_path):
     assert "exact McNemar" in t2t("compare", tmp_path / "a", tmp_path / "b").stdout
 
 
-def test_different_instances_are_refused(out, tmp_path):
-    t2t("bench", "--testbed", "addition", "--policy", "adder", "--limit", 3, "--out", tmp_path / "few")
-    with pytest.raises(T2TError, match="same instances"):
-        t2t("compare", row_of(out), tmp_path / "few")
+def test_what_two_benches_have_in_common_is_compared(out, tmp_path):
+    t2t("bench", "--testbed", "addition", "--policy", "adder:off=3", "--limit", 3, "--samples", 2, "--out", tmp_path / "few")
+    a, b = comparison.read_side(row_of(out)), comparison.read_side(tmp_path / "few")
+    found = {c.metric: c for c in comparison.compare(a, b)}
+    assert (found["optimal"].a, found["optimal"].b, found["optimal"].difference.instances) == (100, 0, 6)
+    said = "A answered 40 instances and B 6; compared are the 6 that both did"
+    assert comparison.in_common(a, b) == said and comparison.in_common(a, a) == ""
+    assert said in " ".join(t2t("compare", row_of(out), tmp_path / "few").stdout.split())
+    assert json.loads(t2t("compare", row_of(out), tmp_path / "few", "--json").stdout)["in_common"] == said
+
+
+def test_an_interval_without_width_is_none(tmp_path):
+    for name, policy in (("a", "adder"), ("b", "adder:every=4")):
+        t2t("bench", "--testbed", "addition", "--policy", policy, "--limit", 1, "--out", tmp_path / name)
+    one_each = json.loads(t2t("compare", tmp_path / "a", tmp_path / "b", "--json").stdout)["comparisons"]
+    assert one_each and all(c["difference"]["low"] is None is c["difference"]["high"] for c in one_each)
+    table = t2t("compare", tmp_path / "a", tmp_path / "b").stdout.split("p (Holm)")[1].split("each difference")[0]
+    assert " to " not in table
+
+
+def test_nothing_in_common_is_refused(out, tmp_path):
+    t2t("bench", "--testbed", "addition", "--policy", "adder", "--digits", "two", "--out", tmp_path / "others")
+    with pytest.raises(T2TError, match="no instance in common"):
+        t2t("compare", row_of(out), tmp_path / "others")
     with pytest.raises(T2TError, match="which row"):
         t2t("compare", out, out)

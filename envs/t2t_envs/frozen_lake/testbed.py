@@ -21,6 +21,7 @@ from .generation.overlap import shared
 from .generation.projection import project, random_configuration
 from .generation.request import Request
 from .instance import Instance
+from .parser import READER
 from .prompt import FORMATS, make_prompt
 from .reported import reported_rows
 from .reward import FLOOR, UNKNOWN, reward
@@ -102,6 +103,7 @@ class MAPFFrozenLake(Testbed[Instance, Configuration, Request]):
     groups_rise = True
     sameness = "up to the grid's symmetries and the agents' labels"
     checks = CHECKS
+    reader = READER
     metrics: Sequence[Metric] = (
         _rate("valid", "valid", _valid),
         _rate("optimal", "optimal", _optimal),

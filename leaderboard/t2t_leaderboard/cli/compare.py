@@ -16,7 +16,7 @@ import click
 def compare(a: Path, b: Path, seed: int, as_json: bool) -> None:
     """The paired difference A - B on the same instances, with a bootstrap interval and an exact test.
 
-    A and B are bench folders with one row, rows (DIR/rows/ROW) or submissions. Different instances are refused.
+    A and B are bench folders with one row, rows (DIR/rows/ROW) or submissions. Compared are the instances that both answered.
     """
     from t2t_core.report import terminal
     from t2t_leaderboard import comparison
@@ -25,8 +25,9 @@ def compare(a: Path, b: Path, seed: int, as_json: bool) -> None:
     ours, theirs = comparison.read_side(a), comparison.read_side(b)
     found = comparison.compare(ours, theirs, seed)
     if as_json:
-        sides = {"a": ours.label, "b": theirs.label}
+        sides = {"a": ours.label, "b": theirs.label, "in_common": comparison.in_common(ours, theirs)}
         rows = [one.to_dict() for one in found]
         click.echo(json.dumps({**sides, "assumptions": comparison.ASSUMPTIONS, "comparisons": rows}, indent=2, allow_nan=False))
         return
-    terminal.show(comparison_document(ours.label, theirs.label, found), terminal.console())
+    both = comparison.in_common(ours, theirs)
+    terminal.show(comparison_document(ours.label, theirs.label, found, both), terminal.console())

@@ -20,13 +20,24 @@ def verify(folder: Path, write: bool) -> int:
     show what its answers give. Prints `verified` or exactly what is wrong; the exit status is 1 on any difference, and where a
     process that was killed left something unwritten. A page that shows something else is left as it is: t2t bench writes it anew,
     or t2t verify once it is deleted.
+
+    A folder that another version of the testbed's reader of answers scored is not called damaged: the verdicts that are others
+    under the present one are listed.
     """
     from t2t_core.report.words import visible
     from t2t_leaderboard import rescoring, submission
 
     is_submission = (SafePath(folder) / submission.METADATA).exists()
     found = submission.verify(folder) if is_submission else rescoring.verify(folder)
-    if found.verified:
+    if found.verified and found.moved:
+        click.echo(
+            f"sound: {found.answers:,} answers of {found.rows} row(s), and the figures that their recorded verdicts give; but"
+            f" another version of the reader gave those, and {len(found.moved):,} are others under reader {found.reader}:"
+        )
+        for one in rescoring.few(iter(found.moved)):
+            click.echo(f"  {visible(one, 1000)}")
+        click.echo("whether that reader gave them, nobody can check; the same t2t bench scores the answers anew")
+    elif found.verified:
         click.echo(f"verified: {found.answers:,} answers of {found.rows} row(s), rescored from their raw text")
     elif found.problems:
         click.echo(f"NOT verified: {len(found.problems)} problem(s)")
