@@ -106,6 +106,9 @@ AS_MODELS_WRITE = {
     "Agent 1: t0 (1,0), t1 (1,1), t2 (2,1), t3 (2,2)",
     "steps under each agent": "Agent 0:\nStep 0: (2,0)\nStep 1: (2,1)\nStep 2: (2,2)\nStep 3: (1,2)\n\n"
     "Agent 1:\nStep 0: (1,0)\nStep 1: (1,1)\nStep 2: (2,1)\nStep 3: (2,2)",
+    "where a path begins, in words": PLAIN.replace(": ", ": Start ").replace("-> (1,2)", "-> up (1,2)"),
+    "a step at each cell": "Agent 0: (2,0)@t0, (2,1)@t1, (2,2)@t2, (1,2)@t3\nAgent 1: (1,0)@t=0 (1,1)@t=1 (2,1)@t=2 (2,2)@t=3",
+    "the task in words before": f"Agent 0: start (2,0), goal (1,2)\nAgent 1: start (1,0), goal (2,2)\n\n{PLAIN}",
     "where a path begins and ends": PLAIN.replace("(2,0)", "(2,0) [start]").replace("-> (1,2)", "-> (1,2) (goal)"),
     "the last cell again": PLAIN.replace("(1,2)\n", "(1,2), which reaches (1,2) in 3 moves ✓\n"),
     "moves that are named": PLAIN.replace("(2,1)", "(2,1) (right)"),

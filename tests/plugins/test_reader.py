@@ -59,6 +59,7 @@ READ: dict[str, list[str]] = {
     "other names of a knob": [
         JSON.replace("data_ratio", "Data ratio").replace("hole_ratio", "holeRatio").replace("wait_ratio", "WAIT-RATIO"),
         JSON.replace("_ratio", ""),
+        JSON.replace("hole_ratio", "Holes"),
     ],
     "percent with its sign, numbers as text": [
         JSON.replace("0.4", '"40%"').replace("0.6", "60%").replace("0.1", '"10 %"').replace("0.3", '"0.3"'),
@@ -200,6 +201,12 @@ def test_a_part_of_a_configuration_and_unknown_sizes_are_left_to_project() -> No
     assert read_reply('{"3": {"data_ratio": "much", "hole_ratio": NaN}}', FORM).data == {
         "3": {"data_ratio": "much", "hole_ratio": None}
     }
+
+
+def test_what_a_group_may_hold_beside_its_knobs() -> None:
+    cells = {"3": {"cells": [{"share": 0.5, "hole_ratio": 0.1}, {"share": 0.5, "hole_ratio": 0.3}]}}
+    assert read_reply(json.dumps(cells), FORM).data is None
+    assert read_reply(json.dumps(cells), replace(FORM, parts=("cells",))).data == cells
 
 
 def test_the_compact_form_has_as_many_numbers_as_knobs() -> None:

@@ -99,7 +99,9 @@ def form_of(brief: Brief, compact: bool) -> Form:
 
     known = [(c, shown(c)) for c in (*(r.configuration for r in brief.state.rounds), current)]
     names = tuple(knob.name for knob in knobs)
-    return Form(tuple(current), names, brief.state.testbed.group_of, known, of_list if compact else None)
+    testbed = brief.state.testbed
+    parts = ("cells",) if testbed.joint_cells else ()
+    return Form(tuple(current), names, testbed.group_of, known, of_list if compact else None, parts)
 
 
 def llm(argument: str, settings: Mapping[str, str]) -> LanguageModelDesigner:

@@ -36,15 +36,23 @@ Groups = dict[str, Ratios]
 
 @dataclass(frozen=True)
 class Form:
-    """What a reply is read for. groups: the names a configuration has. knobs: of each group, in order. group_of: the group
-    that a key means ("3x3" -> "3"), None where none. known: the configurations that the brief showed, the one in force last,
-    each exactly and as it was shown. of_list: a group's values from a list of numbers, where lists were asked for."""
+    """What a reply is read for.
+
+    Args:
+        groups: the names that a configuration has.
+        knobs: of each group, in order.
+        group_of: the group that a key means ("3x3" -> "3"), None where none.
+        known: the configurations that the brief showed, the one in force last, each exactly and as it was shown.
+        of_list: a group's values from a list of numbers, where lists were asked for.
+        parts: what a group may hold beside its knobs.
+    """
 
     groups: Sequence[str]
     knobs: Sequence[str]
     group_of: Callable[[str], str | None]
     known: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]] = ()
     of_list: Callable[[Sequence[Any]], Mapping[str, Any]] | None = None
+    parts: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -167,7 +175,7 @@ def _by_group(data: Mapping[str, Any], reader: _Reader) -> Groups:
 
 def _sets_knobs(value: Any, form: Form) -> bool:
     if isinstance(value, dict):
-        return any(_knob(key, form) for key in value)
+        return any(_knob(key, form) or key in form.parts for key in value)
     return isinstance(value, list) and bool(value) and all(isinstance(x, (int, float)) for x in value)
 
 
@@ -231,14 +239,14 @@ def _ratios(group: str, value: Any, reader: _Reader) -> Ratios:
         if knob not in (None, key):
             reader.note(f"the key {_short(key)} was read as {knob}")
         ratios[name] = number
-    if not any(knob in ratios for knob in knobs):
+    if not any(name in ratios for name in (*knobs, *reader.form.parts)):
         raise _Unreadable(f"the group {group} names none of {', '.join(knobs)}")
     return ratios
 
 
 def _knob(key: str, form: Form) -> str | None:
     """The knob that a key means: in other letters ("Data ratio", dataRatio), or by the first word that is its alone ("data")."""
-    plain = _letters(key)
+    plain = _letters(key).removesuffix("s")
     exact = [knob for knob in form.knobs if _letters(knob) == plain]
     first = [knob for knob in form.knobs if _letters(knob.split("_")[0]) == plain]
     return exact[0] if exact else first[0] if len(first) == 1 else None

@@ -214,7 +214,9 @@ def _openings(line: Sequence[Token]) -> list[int]:
         if token.kind != tokens.LABEL:
             continue
         end = next((i for i in range(start + 1, len(line)) if line[i].kind not in _LINKS), len(line))
-        if end < len(line):
+        if end < len(line) and line[end].kind == tokens.NEUTRAL:
+            opens = _starts_with_words(line[end:])
+        elif end < len(line):
             opens = line[end].kind in (*tokens.CELLS, tokens.RUIN)
         else:
             heading = all(t.kind in (*_LEADING, tokens.BULLET) for t in line[:start])
@@ -224,6 +226,13 @@ def _openings(line: Sequence[Token]) -> list[int]:
     return starts
 
 
+def _starts_with_words(line: Sequence[Token]) -> bool:
+    """Whether a path follows words such as "start", by an arrow: "start (2,0), goal (1,2)" is no path."""
+    kinds = [token.kind for token in line if token.kind not in (tokens.NEUTRAL, tokens.COLON)]
+    return len(kinds) > 1 and kinds[0] in tokens.CELLS and kinds[1] == tokens.ARROW
+
+
 def _joins_a_cell(line: Sequence[Token]) -> bool:
-    pairs = zip(line, line[1:], strict=False)
-    return any({tokens.ARROW, *tokens.CELLS} >= {a.kind, b.kind} > {tokens.ARROW} for a, b in pairs if a.kind != b.kind)
+    """Whether an arrow stands beside a cell."""
+    kinds = [token.kind for token in line]
+    return any(tokens.ARROW in pair and not set(tokens.CELLS).isdisjoint(pair) for pair in zip(kinds, kinds[1:], strict=False))
