@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import shutil
 import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
@@ -13,7 +16,9 @@ from t2t_core.records import Message, Sampling, Task
 from t2t_core.testing import check_policy
 from t2t_envs.frozen_lake import Configuration, generate, make_prompt
 from t2t_envs.frozen_lake.testbed import make
-from t2t_plugins.policies.hf import HuggingFace, chat_prompt, own_formats
+from t2t_plugins.policies import chat
+from t2t_plugins.policies.chat import chat_prompt, chat_prompts
+from t2t_plugins.policies.hf import HuggingFace, own_formats
 from t2t_plugins.policies.vllm import Vllm
 
 torch = pytest.importorskip("torch")
@@ -218,3 +223,106 @@ def test_the_thinking_switch_is_passed_on_only_where_it_is_set():
     assert "thinking" not in texts[0] and "'enable_thinking': True" in texts[1] and "'enable_thinking': False" in texts[2]
     Template.chat_template = ""
     assert chat_prompt(Template(), [Message("user", "hello")], True) == "hello"
+
+
+class Templated:
+    """What a tokenizer with that template does, without its weights' library in the way."""
+
+    def __init__(self, template):
+        pytest.importorskip("transformers.utils.chat_template_utils")  # here and not first in the child, whose time is short
+        self.chat_template, self.name_or_path = template, "stranger"
+
+    def apply_chat_template(self, said, tokenize, add_generation_prompt, **switch):
+        from transformers.utils.chat_template_utils import render_jinja_template
+
+        rendered, _ = render_jinja_template(
+            [said], chat_template=self.chat_template, add_generation_prompt=add_generation_prompt, **switch
+        )
+        return rendered[0]
+
+
+HELLO = [Message("user", "hello")]
+LOOPS = "{% for a in range(99999) %}" * 4 + "x" + "{% endfor %}" * 4
+
+
+def test_a_template_is_rendered_in_the_order_of_the_conversations():
+    template = Templated("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{{ enable_thinking }}")
+    said = [[Message("user", str(n)), Message("assistant", "\udc80")] for n in range(600)]
+    assert chat_prompts(template, [(one, ()) for one in said], False) == [f"<user>{n}<assistant>\udc80False" for n in range(600)]
+    template.chat_template = "another"
+    assert chat_prompt(template, HELLO) == "another"
+
+
+@pytest.mark.parametrize(
+    ("template", "complaint"),
+    [
+        (LOOPS, "did not come to an end"),
+        ("{{ 'x' * 10**12 }}", "it fails: MemoryError|it ended the process"),
+        ("{{ range(99999) | list * 99999 }}", "it fails|it ended the process"),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "it fails: RecursionError|it ended the process"),
+        ("{% for a in range(9999) %}{{ 'x' * 99999 }}{% endfor %}", "longer than"),
+        ("{{ messages.nothing.there }}", "it fails: UndefinedError"),
+        ("{% if", "it fails: TemplateSyntaxError"),
+        ("{{ ().__class__.__base__.__subclasses__() }}", "it fails: SecurityError"),
+        ("{{ raise_exception('no system message\x1b') }}", "no system message"),
+    ],
+)
+def test_a_template_that_fails_or_never_ends_is_one_clear_sentence(template, complaint, monkeypatch):
+    monkeypatch.setattr(chat, "SECONDS", 5)
+    stranger = Templated(template)
+    with pytest.raises(T2TError, match=complaint) as error:
+        chat_prompt(stranger, HELLO)
+    assert "stranger" in error.value.where and "\x1b" not in str(error.value)
+    stranger.chat_template = "{{ messages[0].content }}"
+    assert chat_prompt(stranger, HELLO) == "hello", "the next one is rendered all the same"
+
+
+def test_a_renderer_ends_with_its_tokenizer_and_holds_nothing_of_its_parents(tmp_path):
+    import fcntl
+
+    with (tmp_path / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        stranger = Templated("{{ messages[0].content }}")
+        chat_prompt(stranger, HELLO)
+        child = stranger._t2t_renderer._process._child
+    with (tmp_path / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the child has no copy that would still hold it
+    del stranger
+    gc.collect()
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+
+
+BROKEN = {
+    "no JSON": "{",
+    "a list": "[]",
+    "deep": '{"a":' * 100_000,
+    "digits": '{"vocab_size": ' + "9" * 100_000 + "}",
+    "nothing": "",
+    "another kind": '{"model_type": "no such"}',
+    "values of another type": '{"model_type": "qwen3", "hidden_size": "x", "num_attention_heads": []}',
+    "negative": '{"model_type": "qwen3", "hidden_size": -5, "vocab_size": -1}',
+}
+
+
+@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json", "generation_config.json"])
+def test_a_broken_configuration_is_one_clear_sentence(folder, tasks, tmp_path, file, text):
+    shutil.copytree(folder, tmp_path / "model")
+    (tmp_path / "model" / file).write_text(text)
+    try:
+        list(HuggingFace(str(tmp_path / "model"), {}).respond(tasks[:1], Sampling(max_tokens=1)))
+    except T2TError as error:
+        assert str(tmp_path) in str(error)
+    else:
+        assert file != "config.json", "what it says of the model must be read"
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])
+def test_a_configuration_that_is_a_pipe_or_huge_is_not_read(folder, tasks, tmp_path, file):
+    for number, plant in enumerate((os.mkfifo, lambda path: (path.touch(), os.truncate(path, 1 << 40)))):
+        shutil.copytree(folder, tmp_path / str(number))
+        (tmp_path / str(number) / file).unlink()
+        plant(tmp_path / str(number) / file)
+        with pytest.raises(T2TError, match="cannot be read"):
+            list(HuggingFace(str(tmp_path / str(number)), {}).respond(tasks[:1], Sampling(max_tokens=1)))

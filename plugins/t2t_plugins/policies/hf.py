@@ -15,10 +15,12 @@ from typing import Any
 
 from t2t_core.errors import NotReady, T2TError
 from t2t_core.reading.tool_calls import take_tool_calls
-from t2t_core.records import Message, Response, Sampling, Task, Tool
+from t2t_core.records import Response, Sampling, Task
 from t2t_core.seeding import key
 from t2t_core.settings import Reader, integer, one_of, read_settings
 from t2t_core.store import folders
+from t2t_core.text import one_line
+from t2t_plugins.policies.chat import task_prompts
 
 READERS: dict[str, Reader] = {
     "lora": str,
@@ -70,7 +72,7 @@ class HuggingFace:
 
         if "threads" in self.settings:
             torch.set_num_threads(self.settings["threads"])
-        prompts = [chat_prompt(tokenizer, task.messages, sampling.thinking, task.tools) for task in tasks]
+        prompts = task_prompts(tokenizer, tasks, sampling.thinking)
         encoded = tokenizer(prompts, add_special_tokens=False)["input_ids"]
         room = getattr(model.config, "max_position_embeddings", None) or 1 << 30
         for i in (i for i, ids in enumerate(encoded) if len(ids) >= room):
@@ -139,13 +141,14 @@ def load(name: str, settings: Mapping[str, Any]) -> tuple[Any, Any]:
     trust = settings.get("trust_remote_code") == "true"
     device = settings.get("device", "cuda" if torch.cuda.is_available() else "cpu")
     dtype = settings.get("dtype", "auto")
+    check_files(name)
     try:
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trust, padding_side="left")
         model = AutoModelForCausalLM.from_pretrained(name, trust_remote_code=trust, use_safetensors=True, dtype=dtype)
-    except (OSError, ValueError) as error:
-        reason = " ".join(str(error).split())[:200]
+    except Exception as error:  # noqa: BLE001 - what a stranger's files drive the library into
+        known = isinstance(error, OSError | ValueError)
         raise T2TError(
-            f"the model could not be loaded: {reason}",
+            f"the model could not be loaded: {one_line(error if known else f'{type(error).__name__}: {error}')}",
             where=f"hf:{name}",
             cause="it is neither a checkpoint's folder nor in the local cache, and the Hub was not reached; "
             "or the checkpoint has no safetensors, or wants trust_remote_code=true",
@@ -166,15 +169,24 @@ def model_facts(name: str, where: str) -> tuple[Any, str]:
     """
     from transformers import AutoConfig, AutoTokenizer
 
+    check_files(name)
     try:
         return AutoConfig.from_pretrained(name), str(AutoTokenizer.from_pretrained(name).chat_template or "")
-    except (OSError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - what a stranger's files drive the library into
         raise NotReady(
-            f"the model could not be read: {' '.join(str(error).split())[:200]}",
+            f"the model could not be read: {one_line(f'{type(error).__name__}: {error}')}",
             where=f"{where}, {name}",
             cause="it is neither a checkpoint's folder nor in the local cache, and the Hub was not reached",
             next="give the folder of a checkpoint, or download it where there is a network: hf download " + name,
         ) from error
+_FILES = ("config.json", "generation_config.json", "tokenizer_config.json", "adapter_config.json", "special_tokens_map.json")
+
+
+def check_files(name: str) -> None:
+    """T2TError where a local checkpoint's configuration is no JSON object, or one that would break whatever reads it."""
+    for file in _FILES:
+        if (path := Path(name) / file).exists():
+            folders.read_json(path)
 
 
 def quiet() -> None:
@@ -193,26 +205,11 @@ def quiet() -> None:
 def _with_adapter(model: Any, adapter: str) -> Any:
     from peft import PeftModel
 
+    check_files(adapter)
     try:
         return PeftModel.from_pretrained(model, adapter).merge_and_unload()
-    except (OSError, ValueError) as error:
-        raise T2TError(
-            f"the adapter could not be loaded: {' '.join(str(error).split())[:200]}", where=f"lora={adapter}"
-        ) from error
-
-
-def chat_prompt(
-    tokenizer: Any, messages: Sequence[Message], thinking: bool | None = None, tools: Sequence[Tool] = ()
-) -> str:
-    """The conversation in the model's chat template, up to where the model speaks; where the model has none, what was said
-    line by line, one message as it stands."""
-    if not tokenizer.chat_template:
-        return "\n".join(message.content for message in messages)
-    switch: dict[str, Any] = {} if thinking is None else {"enable_thinking": thinking}
-    if tools:
-        switch["tools"] = [tool.to_dict() for tool in tools]
-    said = [message.to_dict() for message in messages]
-    return str(tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True, **switch))
+    except Exception as error:  # noqa: BLE001 - as above
+        raise T2TError(f"the adapter could not be loaded: {one_line(error)}", where=f"lora={adapter}") from error
 
 
 def spoken(text: str, task: Task, **facts: Any) -> Response:

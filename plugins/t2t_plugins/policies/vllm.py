@@ -14,7 +14,8 @@ from t2t_core.errors import T2TError
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.settings import Reader, integer, number, one_of, read_settings
 from t2t_core.store import folders
-from t2t_plugins.policies.hf import chat_prompt, model_name, own_formats, spoken, too_long, versions
+from t2t_plugins.policies.chat import task_prompts
+from t2t_plugins.policies.hf import model_name, own_formats, spoken, too_long, versions
 
 READERS: dict[str, Reader] = {
     "lora": str,
@@ -57,7 +58,7 @@ class Vllm:
         from vllm import SamplingParams
 
         tokenizer = engine.get_tokenizer()
-        texts = [chat_prompt(tokenizer, task.messages, sampling.thinking, task.tools) for task in tasks]
+        texts = task_prompts(tokenizer, tasks, sampling.thinking)
         encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
         room = engine.model_config.max_model_len
         for i in (i for i, ids in enumerate(encoded) if len(ids) >= room):

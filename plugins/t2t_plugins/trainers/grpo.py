@@ -26,7 +26,8 @@ from t2t_core.seeding import key
 from t2t_core.settings import no_argument
 from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
-from t2t_plugins.policies.hf import chat_prompt, end_tokens, model_facts, own_formats, quiet
+from t2t_plugins.policies.chat import chat_prompts
+from t2t_plugins.policies.hf import end_tokens, model_facts, own_formats, quiet
 from t2t_plugins.sampler import Sampler, supports_config
 from t2t_plugins.trainers.common import UPDATES, refuse_overlap, stratified, threads
 from t2t_plugins.trainers.extra import require
@@ -324,7 +325,7 @@ class Training:
         """What each of the games shows the policy, as token ids; games that show the same are written out once."""
         seen = [shown(self.job.testbed, game.first, game.messages, self.format) for game in games]
         unique = list(dict.fromkeys(seen))
-        texts = [chat_prompt(self.tokenizer, messages) for messages in unique]
+        texts = chat_prompts(self.tokenizer, [(messages, ()) for messages in unique])
         ids = dict(zip(unique, self.tokenizer(texts, add_special_tokens=False)["input_ids"], strict=True))
         return [ids[messages] for messages in seen]
 

@@ -219,7 +219,8 @@ def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:
     """Our sampler as TRL's `rollout_func`, or None where TRL's own generation is wanted or needed."""
     from transformers import AutoConfig
 
-    from t2t_plugins.policies.hf import chat_prompt, end_tokens
+    from t2t_plugins.policies.chat import chat_prompts
+    from t2t_plugins.policies.hf import end_tokens
     from t2t_plugins.sampler import Sampler
 
     fits = supports_config(AutoConfig.from_pretrained(start)) and not settings.lora
@@ -235,7 +236,7 @@ def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:
         calls[:] = [*(call for call in calls if call == step), step]
         model, tokenizer = trainer.accelerator.unwrap_model(trainer.model), trainer.processing_class
         thinking = {"on": True, "off": False}.get(settings.thinking)
-        texts = [chat_prompt(tokenizer, [Message("user", prompt[-1]["content"])], thinking) for prompt in prompts]
+        texts = chat_prompts(tokenizer, [((Message("user", prompt[-1]["content"]),), ()) for prompt in prompts], thinking)
         runs = [(text, len(list(copies))) for text, copies in itertools.groupby(texts)]
         even = len({count for _, count in runs}) == 1
         unique, group = ([text for text, _ in runs], runs[0][1]) if even else (texts, 1)
