@@ -22,6 +22,7 @@ from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.records import Message, Task, Tool
+from t2t_core.store import folders
 from t2t_core.text import one_line
 
 SECONDS = 60  # for one batch of conversations; a template takes some fifty microseconds for each
@@ -160,8 +161,8 @@ def _serve(work: Callable[[bytes], Any], requests: int, replies: int) -> None:
         edges = sorted((2, requests, replies))
         for below, above in zip(edges, [*edges[1:], os.sysconf("SC_OPEN_MAX")], strict=True):
             os.closerange(below + 1, above)
-        with contextlib.suppress(OSError, ValueError):
-            taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        with contextlib.suppress(T2TError, OSError, ValueError):  # where the system does not say, time alone is limited
+            taken = int(folders.read_text(Path("/proc/self/statm")).split()[0]) * resource.getpagesize()
             resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY, resource.RLIM_INFINITY))
         while True:
             request = _read(requests)
