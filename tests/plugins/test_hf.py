@@ -260,7 +260,7 @@ def test_a_template_is_rendered_in_the_order_of_the_conversations():
         ("{{ 'x' * 10**12 }}", "it fails: MemoryError|it ended the process"),
         ("{{ range(99999) | list * 99999 }}", "it fails|it ended the process"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "it fails: RecursionError|it ended the process"),
-        ("{% for a in range(9999) %}{{ 'x' * 99999 }}{% endfor %}", "longer than"),
+        ("{% for a in range(999) %}{{ 'x' * 99999 }}{% endfor %}", "longer than"),
         ("{{ messages.nothing.there }}", "it fails: UndefinedError"),
         ("{% if", "it fails: TemplateSyntaxError"),
         ("{{ ().__class__.__base__.__subclasses__() }}", "it fails: SecurityError"),
