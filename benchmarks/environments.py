@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import gymnasium as gym
+import numpy as np
 import pettingzoo
 from gymnasium import spaces
 from gymnasium.envs.toy_text.frozen_lake import generate_random_map
@@ -28,6 +29,7 @@ from measuring import arguments, pin, spread, text, write
 import t2t_envs  # noqa: F401 - registers the environments
 
 ENV = "MAPFFrozenLake-v0"
+FATAL: dict[str, Any] = {"size": 10, "num_agents": 5, "hole_ratio": 0.2}
 OPEN: dict[str, Any] = {"size": 10, "num_agents": 5, "hole_ratio": 0, "on_conflict": "block"}
 
 
@@ -51,8 +53,8 @@ def timed(seconds: float, batch: Callable[[], int]) -> Timing:
     return Timing(units, taken, time.perf_counter() - wall)
 
 
-def joint_steps() -> Side:
-    env = gym.make(ENV, **OPEN)
+def joint_steps(**options: Any) -> Side:
+    env = gym.make(ENV, **options)
     env.action_space.seed(0)
     actions = [env.action_space.sample() for _ in range(2000)]
     env.reset(seed=0)
@@ -157,6 +159,7 @@ def vector_steps(count: int, **options: Any) -> Side:
     envs.action_space.seed(0)
     actions = [envs.action_space.sample() for _ in range(50)]
     envs.reset(seed=0)
+    ended = np.zeros(count, bool)
 
     def measure(seconds: float) -> Timing:
         restarted = 0
@@ -165,14 +168,38 @@ def vector_steps(count: int, **options: Any) -> Side:
             nonlocal restarted
             before = restarted
             for action in actions:
-                infos = envs.step(action)[4]
-                if "_instance" in infos:
-                    restarted += int(infos["_instance"].sum())
+                restarted += int(ended.sum())  # these steps begin episodes instead
+                _, _, terminated, truncated, _ = envs.step(action)
+                np.logical_or(terminated, truncated, out=ended)
             return count * len(actions) - (restarted - before)
 
         return timed(seconds, batch)._replace(resets=restarted)
 
     return measure
+
+
+def vector_resets(count: int) -> Side:
+    """The episodes that a vector with `reuse=1` begins while it steps."""
+    steps = vector_steps(count, reuse=1)
+
+    def measure(seconds: float) -> Timing:
+        timing = steps(seconds)
+        return timing._replace(units=timing.resets, resets=0)
+
+    return measure
+
+
+def draws(count: int) -> Side:
+    """The floor: fresh lakes from the core, with no observation, step or info."""
+    envs = gym.make_vec(ENV, num_envs=count, vectorization_mode="vector_entry_point", reuse=1, **FATAL).unwrapped
+    envs.reset(seed=0)
+    every, no_keys = np.ones(count, bool), np.zeros(0, np.uint64)
+
+    def batch() -> int:
+        envs._stepper.reset(every, no_keys)
+        return count
+
+    return lambda seconds: timed(seconds, batch)
 
 
 def sync_frozen_lake_steps(count: int) -> Side:
@@ -247,13 +274,20 @@ def rows(pogema: Pogema | None) -> Iterator[tuple[str, float, dict[str, Side]]]:
         return {"pogema 1.4": pogema.side(row)} if pogema else {}
 
     yield "joint steps, 10x10, 5 agents, no holes, blocking", 100e3, {
-        "gym.make": joint_steps(), "FrozenLake-v1 (one agent)": frozen_lake_steps(), **other("steps")
+        "gym.make": joint_steps(**OPEN), "FrozenLake-v1 (one agent)": frozen_lake_steps(), **other("steps")
     }  # fmt: skip
     yield "joint steps, PettingZoo parallel, the same", 60e3, {
         "pettingzoo.make": parallel_steps(pettingzoo.make("parallel", ENV, **OPEN)),
         "an empty ParallelEnv (the floor)": parallel_steps(EmptyParallelEnv()), **other("parallel"),
     }  # fmt: skip
-    yield "make + reset, a fresh labelled 10x10 instance, 20 % holes, 5 agents", 5e3, {
+    yield "joint steps, episodes of some three steps: 20 % holes, the default (fatal) modes, a fresh lake each", 50e3, {
+        "gym.make": joint_steps(**FATAL), "FrozenLake-v1 (one agent)": frozen_lake_steps()
+    }  # fmt: skip
+    yield "joint steps, PettingZoo parallel, the same", 30e3, {
+        "pettingzoo.make": parallel_steps(pettingzoo.make("parallel", ENV, **FATAL)),
+        "FrozenLake-v1 (one agent)": frozen_lake_steps(),
+    }  # fmt: skip
+    yield "make + reset, a fresh 10x10 lake, 20 % holes, 5 agents", 5e3, {
         "gym.make(...).reset()": makes_and_resets(), "FrozenLake-v1, random 10x10 map": frozen_lake_makes_and_resets(),
         **other("resets"), "our reset() alone": resets(),
     }  # fmt: skip
@@ -261,8 +295,11 @@ def rows(pogema: Pogema | None) -> Iterator[tuple[str, float, dict[str, Side]]]:
     yield "joint steps, 1,024 environments, 10x10, 20 % holes, 5 agents, blocking", 5e6, {
         "make_vec": vector_steps(1024, on_hole="block", on_conflict="block"), "SyncVectorEnv of 64 FrozenLake-v1": sync
     }  # fmt: skip
-    yield "joint steps, the same with the default (fatal) modes", 1e6, {
+    yield "joint steps, the same with the default (fatal) modes, each lake drawn in the measured time and played 32 times", 5e6, {
         "make_vec": vector_steps(1024), "SyncVectorEnv of 64 FrozenLake-v1": sync
+    }  # fmt: skip
+    yield "resets, the same with a fresh lake for each (reuse=1)", 100e3, {
+        "make_vec, while it steps": vector_resets(1024), "drawing and proving lakes, and nothing else": draws(1024)
     }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from play import TINY
 import t2t_envs  # noqa: F401
 from t2t_core.errors import T2TError
 from t2t_envs.frozen_lake import solver
+from t2t_envs.frozen_lake.generation.configuration import Configuration
 from t2t_envs.frozen_lake.gym import stepper
 from t2t_envs.frozen_lake.instance import Instance
 from t2t_envs.frozen_lake.jsonl import write_instances
@@ -24,6 +25,10 @@ from t2t_envs.frozen_lake.solver import solve
 
 OPTIONS: list[dict[str, Any]] = [
     {},
+    {"observation": "flat", "reward": "shaped", "action_masks": True},
+    {"observation": "image", "configuration": Configuration.uniform(), "num_agents": 3, "labels": True},
+    {"observation": "padded", "size": 3, "max_size": 5, "labels": False},
+    {"relative_goals": True, "desc": ["a.#B", "b..A"]},
     {"size": 4, "num_agents": 3, "observation": "planes", "objective": "sum_of_costs"},
     {"size": 4, "view": 1, "on_hole": "block", "on_conflict": "block", "reward": "success"},
     {"size": 3, "num_agents": 1, "view": 2, "observation": "planes", "max_steps": 5},
@@ -59,7 +64,9 @@ def test_whole_episodes_follow_from_the_seed(options: dict[str, Any]) -> None:
     one, two = episodes(make(**options), 7), episodes(make(**options), 7)
     assert data_equivalence(one, two, exact=True)
     assert not data_equivalence(one, episodes(make(**options), 8))
-    ids = [info["instance"] for step in one if len(step) == 2 for info in [step[1]]]
+    assert {type(value) for step in one for value in step[-1].values()} <= {bool, int, np.ndarray}
+    named = [] if "desc" in options else episodes(make(**options, names=True), 7)
+    ids = [info["instance"] for step in named if len(step) == 2 for info in [step[1]]]
     assert len(set(ids)) == len(ids)
 
 
@@ -78,7 +85,7 @@ def test_a_fresh_instance_is_solvable_and_labelled() -> None:
         instance = env.unwrapped.instance
         assert observation["holes"].sum() == len(instance.holes) == 4
         assert instance.requires_wait is True and instance.objective == "sum_of_costs"
-        assert info == {"instance": instance.id, "optimum": solve(instance).cost}
+        assert info == {} and env.unwrapped.optimum == solve(instance).cost == env.unwrapped.instance.optimum
         assert observation["positions"].tolist() == [list(cell) for cell in instance.starts]
         assert observation["goals"].tolist() == [list(cell) for cell in instance.goals]
 
@@ -97,11 +104,12 @@ def test_an_optimal_solution_earns_the_whole_reward() -> None:
 
 
 def test_instances_and_pools_through_reset(tmp_path: Path) -> None:
-    env = make(size=3)
+    env = make(size=3, names=True, labels=True)
     other = Instance.from_dict(TINY.to_dict() | {"id": "other", "goals": [[2, 2], [0, 2]]})
     for given in (TINY, TINY.to_dict()):
         _, info = env.reset(options={"instance": given})
         assert env.unwrapped.instance == TINY and info == {"instance": "", "optimum": 1}
+        assert make(size=3).reset(options={"instance": given})[1] == {}
     path = tmp_path / "pool.jsonl"
     write_instances(path, [TINY, other])
     for pool in (path, str(path), [TINY, other.to_dict()]):
@@ -109,20 +117,28 @@ def test_instances_and_pools_through_reset(tmp_path: Path) -> None:
         assert seen == {"", "other"}
     env.reset(seed=1)
     assert env.unwrapped.instance not in (TINY, other)
-    always = make(size=3, pool=path)
+    always = make(pool=path, names=True)
     assert {always.reset()[1]["instance"] for _ in range(20)} == {"", "other"}
 
 
 @pytest.mark.parametrize(
     ("options", "word"),
     [
-        ({"size": 2}, "size"), ({"size": 33}, "size"), ({"size": 5.0}, "size"), ({"num_agents": 0}, "num_agents"),
+        ({"size": 2}, "size"), ({"size": 33}, "sizes up to 32"), ({"size": 257}, "size"),
+        ({"size": 5.0}, "size"), ({"num_agents": 0}, "num_agents"),
         ({"num_agents": 17}, "num_agents"), ({"num_agents": True}, "num_agents"), ({"size": 3, "num_agents": 10}, "fit"),
         ({"hole_ratio": 0.6}, "hole_ratio"), ({"hole_ratio": float("nan")}, "hole_ratio"), ({"hole_ratio": "a"}, "hole_ratio"),
         ({"require_wait": 1}, "require_wait"), ({"objective": "flowtime"}, "objective"), ({"max_steps": 0}, "max_steps"),
         ({"on_hole": "drown"}, "on_hole"), ({"on_conflict": None}, "on_conflict"), ({"reward": "dense"}, "reward"),
-        ({"observation": "image"}, "observation"), ({"view": 5}, "view"), ({"view": -1}, "view"), ({"pool": []}, "pool"),
-        ({"pool": "/nowhere.jsonl"}, "read"), ({"pool": [TINY]}, "size"), ({"pool": 5}, "pool"),
+        ({"observation": "voxels"}, "observation"), ({"view": 5}, "view"), ({"view": -1}, "view"), ({"pool": []}, "pool"),
+        ({"pool": "/nowhere.jsonl"}, "read"), ({"pool": [TINY], "size": 5}, "size"), ({"colour": 1}, "unknown option 'colour'"),
+        ({"labels": 1}, "labels"), ({"reuse": 0}, "reuse"), ({"max_size": 4}, "max_size"), ({"action_masks": 1}, "action_masks"),
+        ({"observation": "image", "image_size": 4}, "pixels"), ({"observation": "padded", "view": 1}, "padded"),
+        ({"observation": "flat", "relative_goals": True}, "relative_goals"), ({"gamma": 1.5}, "gamma"),
+        ({"pool": [TINY], "desc": ["S.G"]}, "not both"), ({"desc": ["S.#"]}, "goal"), ({"desc": ["S.G"], "size": 5}, "size"),
+        ({"configuration": 3}, "configuration"), ({"configuration": {"3": 1}}, "size 3"), ({"max_nodes": 0}, "max_nodes"),
+        ({"configuration": Configuration.uniform(), "hole_ratio": 0.1}, "hole_ratio"),
+        ({"configuration": Configuration.uniform(), "max_size": 4}, "max_size"), ({"pool": 5}, "pool"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_named(options: dict[str, Any], word: str) -> None:
@@ -148,7 +164,7 @@ def test_wrong_reset_options_are_named() -> None:
     with pytest.raises(T2TError) as error:
         make(hole_ratio=1.5)
     assert error.value.cause == "it is 1.5"
-    with pytest.raises(T2TError, match="no such instance"):
+    with pytest.raises(T2TError, match="no such lake"):
         make(size=3, num_agents=3, hole_ratio=0.5, require_wait=True).reset()
 
 
@@ -167,7 +183,32 @@ def test_the_observations_show_what_they_say() -> None:
 def test_action_masks() -> None:
     env = make(size=3)
     env.reset(options={"instance": TINY})
-    assert env.unwrapped.action_masks().tolist() == [False, False, True, False, True, True, True, True, False, True]
+    masks = env.unwrapped.action_masks()
+    assert masks.tolist() == [[0, 0, 1, 0, 1], [1, 1, 1, 0, 1]]
+    assert env.action_space.sample(tuple(masks)) in env.action_space
+    shown = make(size=3, action_masks=True)
+    assert data_equivalence(shown.reset(options={"instance": TINY})[1]["action_mask"], masks, exact=True)
+    assert shown.step([4, 4])[4]["action_mask"].shape == (2, 5)
+
+
+@pytest.mark.parametrize("options", [{}, {"size": 9}, {"max_steps": 7}, {"size": 3, "max_size": 8}])
+def test_the_spec_names_the_limit_in_force(options: dict[str, Any]) -> None:
+    """And no wrapper keeps a second one."""
+    env = make(**options)
+    steps = options.get("max_steps", 8 * options.get("max_size", options.get("size", 5)))
+    assert env.spec.max_episode_steps == env.unwrapped.spec.max_episode_steps == steps
+    assert "TimeLimit" not in str(env)
+    blocked = make(**options, on_hole="block", on_conflict="block")
+    blocked.reset(seed=0)
+    taken, done = 0, False
+    while not done:
+        *_, terminated, truncated, _ = blocked.step([4, 4])
+        taken, done = taken + 1, terminated or truncated
+    assert taken == steps and truncated
+
+
+def test_numpys_booleans_are_booleans() -> None:
+    assert make(size=4, require_wait=np.bool_(True), names=np.bool_(True)).reset(seed=0)[1]["instance"]
 
 
 def test_render_modes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -199,7 +240,7 @@ def test_spawned_workers_find_the_environment_by_module_and_name() -> None:
         )
     try:
         observations, infos = envs.reset(seed=1)
-        assert observations["positions"].shape == (2, 2, 2) and len(infos["instance"]) == 2
+        assert observations["positions"].shape == (2, 2, 2) and infos == {}
         for _ in range(30):
             envs.step(envs.action_space.sample())
     finally:

@@ -16,8 +16,11 @@ from play import TINY, instances, joint_actions
 
 import t2t_envs  # noqa: F401
 from t2t_core.errors import T2TError
+from t2t_envs.frozen_lake.gym import stepper as stepping
+from t2t_envs.frozen_lake.gym.episode import CONFLICTS, FAILURES
+from t2t_envs.frozen_lake.gym.lakes import flat_lake
 from t2t_envs.frozen_lake.gym.options import EnvOptions
-from t2t_envs.frozen_lake.gym.stepper import PythonStepper, make_stepper
+from t2t_envs.frozen_lake.gym.stepper import stepping_core
 from t2t_envs.frozen_lake.instance import Instance
 from t2t_envs.frozen_lake.reward import accuracy_reward
 from t2t_envs.frozen_lake.verifier import verify_paths
@@ -49,38 +52,45 @@ def test_an_episodes_path_gets_the_episodes_verdict(data: st.DataObject) -> None
     assert info.get("cost") == verdict.cost
     assert info.get("gap") == verdict.gap
     assert {name: info[name] for name in ("makespan", "sum_of_costs") if name in info} == verdict.costs
-    assert info.get("failure") == verdict.failure
     fault = verdict.faults.get("conflict_free")
-    assert info.get("conflict") == (fault.kind if fault else None)
+    if not verdict.valid:
+        assert FAILURES[info["failure"]] == verdict.failure and CONFLICTS[info["conflict"]] == (fault.kind if fault else "")
 
 
-@settings(max_examples=150, deadline=None)
+FORMS = [
+    {"observation": form, "view": view, "relative_goals": relative}
+    for form in ("dict", "planes", "flat", "image", "padded")
+    for view in (None, 0, 1, 2)
+    for relative in (False, True)
+    if not (form == "padded" and view is not None) and not (relative and form != "dict")
+]
+
+
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_the_native_stepper_does_what_the_python_one_does(data: st.DataObject) -> None:
     instance = data.draw(instances(max_size=6, max_agents=5))
     options = EnvOptions(
         instance.size, instance.num_agents, 0.0, max_steps=10, on_hole=data.draw(modes), on_conflict=data.draw(modes),
-        observation=data.draw(st.sampled_from(["dict", "planes"])), view=data.draw(st.sampled_from([None, 0, 1, 2])),
+        max_size=data.draw(st.sampled_from([None, 8])), image_size=data.draw(st.sampled_from([8, 21])),
+        **data.draw(st.sampled_from(FORMS)),
     )  # fmt: skip
-    board = np.zeros((instance.size, instance.size), np.uint8)
-    for cell in instance.holes:
-        board[cell] = 1
-    pair = (make_stepper(**options.stepper()), PythonStepper(**options.stepper()))
-    cells = [[r * instance.size + c for r, c in part] for part in (instance.starts, instance.goals)]
-    for stepper in pair:
-        stepper.load(board.ravel(), *cells)
+    pair = []
+    for core in (stepping_core(), stepping):
+        given_source = core.LakeSource.random([(3, 0, 1 << 32, -1)], np.zeros(0, np.uint8), instance.num_agents, 0, 1000, 1000)
+        pair.append(core.Stepper(core.EnvOptions(**options.stepper()), given_source))
+        pair[-1].play(*flat_lake(instance))
+    assert type(pair[0]) is not type(pair[1])
     names = tuple(f"agent_{i}" for i in range(instance.num_agents))
     for joint in data.draw(joint_actions(instance.num_agents)):
-        actions: Any = np.array(joint)
-        name = "step"
         if data.draw(st.booleans()):
-            actions, name = dict(zip(names, joint, strict=True)), "step_agents"
-        first, second = (
-            getattr(stepper, name)(*([names] if name == "step_agents" else []), actions) for stepper in pair
-        )
+            first, second = (stepper.step(np.array(joint)) for stepper in pair)
+        else:
+            first, second = (stepper.step_agents(names, dict(zip(names, joint, strict=True)), True) for stepper in pair)
         assert data_equivalence(first, second, exact=True)
-        for what in ("observation", "planes", "masks", "outcome"):
+        for what in ("observation", "planes", "masks", "outcome", "potential", "lake"):
             assert data_equivalence(getattr(pair[0], what)(), getattr(pair[1], what)(), exact=True)
+        assert pair[0].potential(0) == pair[1].potential(0)
         assert pair[0].history == pair[1].history
         if first[1] or first[2]:
             break
@@ -105,9 +115,9 @@ def test_a_copy_goes_on_as_the_original(data: st.DataObject) -> None:
     ("actions", "reward", "info"),
     [
         ([2, 2], 1.0, {"valid": True, "optimal": True, "cost": 1, "gap": 0, "makespan": 1, "sum_of_costs": 2}),
-        ([2, 0], 0.0, {"valid": False, "optimal": False, "failure": "conflict_free", "conflict": "edge"}),
-        ([2, 4], 0.0, {"valid": False, "optimal": False, "failure": "conflict_free", "conflict": "vertex"}),
-        ([1, 2], 0.0, {"valid": False, "optimal": False, "failure": "hole_free"}),
+        ([2, 0], 0.0, {"valid": False, "optimal": False, "failure": 2, "conflict": 2}),
+        ([2, 4], 0.0, {"valid": False, "optimal": False, "failure": 2, "conflict": 1}),
+        ([1, 2], 0.0, {"valid": False, "optimal": False, "failure": 1, "conflict": 0}),
     ],
 )
 def test_how_an_episode_ends(actions: list[int], reward: float, info: dict[str, Any]) -> None:
@@ -121,7 +131,7 @@ def test_moves_off_the_grid_stay_and_time_runs_out() -> None:
     assert observation["positions"].tolist() == [[0, 0], [0, 1]] and not (terminated or truncated)
     observation, reward, terminated, truncated, info = env.step([4, 4])
     assert (reward, terminated, truncated) == (0.0, False, True)
-    assert info == {"valid": False, "optimal": False, "failure": "goal_reached"} and observation["step"] == 2
+    assert info == {"valid": False, "optimal": False, "failure": 3, "conflict": 0} and observation["step"] == 2
     with pytest.raises(T2TError, match="has ended"):
         env.step([4, 4])
 

@@ -17,10 +17,14 @@ from play import TINY, instances, joint_actions
 
 import t2t_envs  # noqa: F401
 from t2t_core.errors import T2TError
+from t2t_envs.frozen_lake.generation.configuration import Configuration
 from t2t_envs.frozen_lake.instance import Instance
 
 OPTIONS: list[dict[str, Any]] = [
     {"observation": "planes"},
+    {"observation": "padded", "size": 3, "max_size": 4},
+    {"observation": "flat", "reward": "shaped", "rewards": "individual", "view": 1},
+    {"observation": "image", "configuration": Configuration.uniform(), "num_agents": 3},
     {"size": 4, "num_agents": 3, "on_hole": "block", "on_conflict": "block"},
     {"size": 4, "view": 1, "rewards": "individual"},
     {"size": 3, "view": 2, "observation": "planes", "max_steps": 5},
@@ -39,7 +43,7 @@ def aec(**options: Any) -> Any:
 def test_pettingzoos_suites_pass(options: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        if options.get("observation") != "planes":  # it would rather have arrays than dicts of arrays
+        if options.get("observation", "dict") == "dict":  # it would rather have arrays than dicts of arrays
             warnings.filterwarnings("ignore", message="Observation is not a NumPy array")
             warnings.filterwarnings("ignore", message="Observation space for each agent probably should be")
         parallel_api_test(parallel(**options), num_cycles=50)
@@ -114,11 +118,18 @@ def test_individual_rewards_go_to_those_who_arrived_without_fault() -> None:
 def test_masks_state_and_errors() -> None:
     env = parallel(size=3)
     _, infos = env.reset(options={"instance": TINY})
-    assert infos["agent_0"]["action_mask"].tolist() == [0, 0, 1, 0, 1] and infos["agent_0"]["optimum"] == 1
+    assert infos["agent_0"]["action_mask"].tolist() == [0, 0, 1, 0, 1] and env.optimum == 1 and env.action_masks().shape == (2, 5)
     assert np.argwhere(env.state()).tolist() == [[0, 1, 0], [1, 0, 0], [2, 0, 1], [3, 0, 1], [4, 0, 2]]
     for actions in ({"agent_0": 2}, {"agent_0": 2, "agent_9": 2}, {"agent_0": 2, "agent_1": 7}, {"agent_0": 2, "agent_1": None}):
         with pytest.raises(T2TError):
             env.step(actions)
+    env.step({"agent_0": 2, "agent_1": 2})
+    for actions in ({}, {"agent_0": 2, "agent_1": 2}):
+        with pytest.raises(T2TError, match="the episode has ended"):
+            env.step(actions)
+    with pytest.raises(T2TError, match="there is no episode yet"):
+        parallel().step({})
+    assert parallel(action_masks=False).reset(seed=0)[1] == {"agent_0": {}, "agent_1": {}}
     with pytest.raises(T2TError, match="rewards"):
         parallel(rewards="none")
     with pytest.raises(T2TError, match="reset"):

@@ -11,7 +11,7 @@ from t2t_core.errors import T2TError
 
 Cell = tuple[int, int]
 OBJECTIVES = ("makespan", "sum_of_costs")
-MIN_SIZE, MAX_SIZE = 3, 32
+MIN_SIZE, MAX_SIZE = 3, 256  # of a lake; the solver and the generator stop at 32 (solver.MAX_SIZE)
 MAX_AGENTS = 16
 MAX_COST = 1_000_000  # no optimum of a 32x32 grid with 16 agents comes near; a larger stored one is nonsense
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+-]{0,199}|")
@@ -68,7 +68,7 @@ class Instance:
     """A MAPF-FrozenLake instance, checked when it is made.
 
     Args:
-        size: N, the grid has N x N cells, 3..32 (the paper uses 3..10).
+        size: N, the grid has N x N cells, 3..256 (the paper uses 3..10; the solver takes up to 32).
         holes, starts, goals: cells (row, column), zero-based from the top left. Starts are distinct, goals are distinct,
             both lie on free cells; an agent may start on its own goal (generated ones never do, our choice).
         objective: "makespan" (default) or "sum_of_costs"; what `optimal` and the reward refer to.

@@ -20,6 +20,7 @@ from t2t_core.errors import T2TError
 from . import reference_cbs
 from .instance import OBJECTIVES, Cell, Instance
 
+MAX_SIZE = 32  # of the grids that the solver takes
 DEFAULT_MAX_NODES = 2_000_000  # our choice: up to 10x10 with 5 agents it left two candidates of 180,000 undecided
 _STATUS = ("solved", "infeasible", "undecided")
 _ANSWER = (False, True, None)
@@ -93,6 +94,7 @@ def solve(instance: Instance, objective: str | None = None, max_nodes: int = DEF
         T2TError: unknown objective or a limit that is not a positive integer.
     """
     objective, max_nodes = _objective_of(instance, objective), _limit(max_nodes)
+    _check_size(instance)
     core = native_core()
     if core is None:
         result = reference_cbs.search(instance, objective, max_nodes)
@@ -137,6 +139,8 @@ def solve_many(
     """
     max_nodes, threads = _limit(max_nodes), _limit(threads, "threads", 1024)
     objectives = [_objective_of(instance, objective) for instance in instances]
+    for instance in instances:
+        _check_size(instance)
     core = native_core()
     if core is None:
         labels = []
@@ -184,6 +188,15 @@ def _objective_of(instance: Instance, objective: str | None) -> str:
     if chosen not in OBJECTIVES:
         raise T2TError(f"unknown objective {ascii(chosen)[:60]}", next='use "makespan" or "sum_of_costs"')
     return chosen
+
+
+def _check_size(instance: Instance) -> None:
+    if instance.size > MAX_SIZE:
+        raise T2TError(
+            f"the solver takes grids of up to {MAX_SIZE}x{MAX_SIZE}, this one has {instance.size}x{instance.size}",
+            where=f"instance {instance.id}",
+            cause="larger lakes can be played and verified, but not solved",
+        )
 
 
 def _limit(value: int, name: str = "max_nodes", high: int = 2**62) -> int:

@@ -25,7 +25,7 @@ from .instance import Cell, Instance
 from .parser import read_answer
 from .reading.tokens import Label, Path
 from .rules import DELTAS, Costs, costs, first_path_conflict, in_bounds, is_legal_move
-from .solver import native_core
+from .solver import MAX_SIZE, native_core
 
 PARSABLE = "parsable"
 CHECKS = (
@@ -50,7 +50,7 @@ def verify(instance: Instance, text: str) -> Verdict:
     if not isinstance(text, str):
         raise T2TError(f"an answer is text, not {type(text).__name__}", next="verify_paths checks paths as cells")
     _checked(instance)
-    if core := native_core():
+    if instance.size <= MAX_SIZE and (core := native_core()):
         judged = core.judge_answer(text, instance.size, instance.holes, instance.starts, instance.goals)
         if judged is not None:
             return _judged(instance, *judged)

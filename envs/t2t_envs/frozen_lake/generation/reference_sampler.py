@@ -32,7 +32,7 @@ def draw_cell(
     while len(found) < total and any(left.values()):
         if drawn - last >= stall:
             return Draws(found, drawn, undecided, stalled=True)
-        candidate = _draw(cell, stream.fork(drawn))
+        candidate = candidate_of(cell, stream.fork(drawn))
         drawn += 1
         if progress is not None:
             progress(drawn, wanted.wait_free - left[False], wanted.wait - left[True], undecided)
@@ -58,11 +58,12 @@ def variant(instance: Instance) -> object:
     return instance.holes, frozenset(zip(instance.starts, instance.goals, strict=True))
 
 
-def _draw(cell: GridCell, stream: Stream) -> Instance | None:
-    """One uniform candidate; None where an agent starts on its goal or is cut off from it."""
+def candidate_of(cell: GridCell, stream: Stream, given: set[int] | None = None) -> Instance | None:
+    """One uniform candidate, with the `given` holes where there are such; None where an agent starts on its goal or is cut off
+    from it."""
     n = cell.size * cell.size
-    holes: set[int] = set()
-    for j in range(n - cell.holes, n):  # Floyd's algorithm: a uniform subset
+    holes: set[int] = set() if given is None else given
+    for j in range(n - cell.holes, n) if given is None else ():  # Floyd's algorithm: a uniform subset
         drawn = stream.below(j + 1)
         holes.add(j if drawn in holes else drawn)
     starts: list[int] = []

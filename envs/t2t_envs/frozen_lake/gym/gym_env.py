@@ -6,11 +6,13 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 
 from ..instance import Cell, Instance
-from .episode import Episode, check_reset_options
-from .options import EnvOptions, joint_action_space, observation_space
-from .pools import PoolSource
+from .episode import Episode, Lobby, check_reset_options
+from .lakes import ConfigurationSource, PoolSource
+from .observation_spaces import joint_action_space, observation_space
+from .options import with_steps
 from .rendering import FPS, RENDER_MODES, check_render_mode, render_frame
 
 
@@ -40,8 +42,9 @@ class MAPFFrozenLakeEnv(gym.Env[Any, Any]):
     - 3: Move up
     - 4: Wait
 
-    A move off the grid leaves the agent where it is (ours). `env.unwrapped.action_masks()` says which actions are no move
-    off the grid or into a hole.
+    A move off the grid leaves the agent where it is (ours). `env.unwrapped.action_masks()`, `(k, 5)` int8, is 1 where an action
+    is no move off the grid or into a hole; `action_masks=True` puts it into every info as `action_mask`. Its rows go into
+    `env.action_space.sample(tuple(masks))`, the flat array into sb3-contrib's MaskablePPO.
 
     ## Observation Space
     With `observation="dict"` (default) a `Dict` of
@@ -50,35 +53,64 @@ class MAPFFrozenLakeEnv(gym.Env[Any, Any]):
     |---|---|---|
     | `holes` | `Box(0, 1, (N, N), uint8)` | 1 where there is a hole |
     | `positions` | `Box(0, N-1, (k, 2), int32)` | (row, column) of each agent, from the top left |
-    | `goals` | `Box(0, N-1, (k, 2), int32)` | (row, column) of each agent's goal |
+    | `goals` | `Box(0, N-1, (k, 2), int32)` | (row, column) of each goal; with `relative_goals=True` the steps to it |
     | `step` | `Discrete(max_steps + 1)` | steps taken |
 
-    With `observation="planes"` a `Box(0, 1, (1 + 2k, N, N), uint8)`: the holes, then one plane per agent's position, then
-    one per agent's goal.
+    The other forms are single arrays:
+
+    | `observation=` | space | meaning |
+    |---|---|---|
+    | `"planes"` | `Box(0, 1, (1 + 2k, N, N), uint8)` | holes, a plane per position, a plane per goal |
+    | `"flat"` | `Box(-1, 1, ((1 + 2k) N^2 + 2k + 1,), float32)` | planes, steps to the goals / (N - 1), time / `max_steps` |
+    | `"image"` | `Box(0, 255, (S, S, 3), uint8)` | S = `image_size`; red holes, green agents, blue goals |
+    | `"padded"` | `Box(0, 1, (k, 6, N, N), uint8)` | per agent: the lake, holes, itself, its goal, the others, their goals |
+
+    `"padded"` has the same shape for any number of agents but its first axis, so that one policy, shared by all agents, plays
+    every size up to `max_size` and any team.
+
+    `max_size=M` makes all arrays as large as an M x M lake, whatever is played: a smaller lake lies in the upper left corner,
+    and what is off it looks like a hole (N above is then M).
 
     `view=r` limits each agent to a window of w x w cells around it, w = 2r + 1. What lies off the grid looks like a hole.
     The dict then has `holes` and `others` (the other agents), both `(k, w, w)`, beside each agent's own position and goal.
     The planes are `(k, 3, w, w)`: holes, other agents, own goal (if it is further away: the cell of the window's border
-    nearest to it).
+    nearest to it); images are `(k, S, S, 3)`, and flat observations those of the agents' windows, end to end.
 
     Every array is fresh: what is returned never changes later.
 
     ## Starting State
-    Every `reset()` draws a fresh random instance that is solvable, and labels it with its exact optimum. It has
-    floor(hole_ratio * N^2 + 1/2) holes; every agent's start differs from its goal and can reach it. The instance depends on
-    the seed given to `reset` and on the number of resets since. Instead,
+    Every `reset()` draws a fresh random lake that is proven solvable. It has floor(hole_ratio * N^2 + 1/2) holes; every agent's
+    start differs from its goal and can reach it. The lake depends on the seed given to `reset` and on the number of resets
+    since, and different seeds start independent streams. The same seed starts the same stream in every form of the environment
+    (in a vector: in its first one). Instead,
 
     - `reset(options={"instance": instance})` starts an `Instance`, or its dict form,
     - `reset(options={"pool": pool})` draws from a JSON Lines file of instances, or from a list of them (this one reset),
-    - the argument `pool` does so for every reset.
+    - the argument `pool` does so for every reset. It may also be a MovingAI scenario (`.scen`, beside its `.map`), with
+      `num_agents` of its lines to an instance,
+    - `desc` is a map: rows of text such as `["S.#.", "...G"]`, where `S` is a start and `G` a goal, or with a letter per agent,
+      `["a.#B", "b..A"]`: agent a goes from `a` to `A`. Without agents in it they are drawn. A rectangle becomes a square whose
+      rest is holes. It may also be a MovingAI `.map` file. Maps and pools may have up to 256 x 256 cells. The solver takes
+      32 x 32; larger ones have no optimum, and agents are not drawn on them,
+    - `configuration` is one of the generator's: a `Configuration`, its dict form or a JSON file. Every reset then draws a size by
+      the data ratios, the size's hole count, and a lake that requires a wait with the wait ratio. `max_size` is by default the
+      largest size in it. `env.unwrapped.set_configuration(other)` changes it, from the next reset on; wrappers and workers reach
+      it by name (`env.get_wrapper_attr("set_configuration")`, `envs.call("set_configuration", other)`, SB3's `env_method`).
+
+    `reuse=m` plays every drawn lake m times (1 by default; 32 in the vector environment): under another symmetry of the grid and
+    order of the agents each time, and, where only the makespan counts, perhaps backwards. Its optimum stays.
 
     ## Rewards
     0 at every step but the last. When all agents stand on their goals at once (and nobody has just fallen or run into
     another), the episode is solved:
 
     - `reward="accuracy"` (default): the accuracy reward of the paper. 1.0 at the optimum, falling linearly to 0.3 at a cost
-      gap of twice the optimum, 0.3 beyond; 0.5 where a given instance stores no optimum.
+      gap of twice the optimum, 0.3 beyond; 0.5 where the optimum is not known.
     - `reward="success"`: 1.0.
+    - `reward="shaped"` (ours): the accuracy reward and, at every step, gamma * phi(after) - phi(before). phi is the share of
+      the way that the agents have behind them, 1 - (sum of the steps that each needs alone to its goal) / (the same at the
+      start), and 0 at the end. So the discounted return of every episode is the same as without it, and so is what is
+      optimal (Ng, Harada, Russell 1999); `gamma` must be the learner's.
 
     The cost is that of the instance's objective: the makespan (the last step at which any agent arrives on its goal for
     good), or the sum of costs (the sum of all agents' final arrival steps).
@@ -89,24 +121,26 @@ class MAPFFrozenLakeEnv(gym.Env[Any, Any]):
         2. An agent moves into a hole. With `on_hole="block"` it stays where it is instead.
         3. Two agents conflict. With `on_conflict="block"` the agents concerned stay where they are instead, again and again
            until no conflict is left.
-    - Truncation: after `max_steps` steps, by default 8 N (ours).
+    - Truncation: after `max_steps` steps, by default 8 N (ours); `env.spec.max_episode_steps` says so.
 
     A step after the end raises `T2TError`.
 
     ## Information
-    `reset()` gives `instance` (its id) and, where known, `optimum` (of its own objective). The observation holds no label.
-    `step()` gives an empty dict until the episode ends, then the verdict:
+    Numbers and arrays alone, so that libraries can stack them. `reset()` gives nothing by default; with `labels=True` the
+    `optimum` (where `max_nodes` decides it), with `names=True` the name of the `instance`. `step()` gives an empty dict until the
+    episode ends, then the verdict:
 
     | key | when | meaning |
     |---|---|---|
     | `valid` | always | the episode was solved |
-    | `optimal` | unless valid without a stored optimum | solved at the optimum |
+    | `optimal` | unless valid without an optimum | solved at the optimum |
     | `cost`, `makespan`, `sum_of_costs` | valid | costs in steps; `cost` is that of the objective |
-    | `gap` | valid, optimum stored | cost minus optimum |
-    | `failure` | not valid | the first check that failed: `hole_free`, `conflict_free` or `goal_reached` |
-    | `conflict` | after a conflict | `vertex` or `edge` |
+    | `gap` | valid, optimum known | cost minus optimum |
+    | `failure` | not valid | the check that failed first: 1 `hole_free`, 2 `conflict_free`, 3 `goal_reached` |
+    | `conflict` | not valid | 0 none, 1 vertex, 2 edge |
 
-    `env.unwrapped.instance` is the instance, `env.unwrapped.paths` the agents' paths so far.
+    `env.unwrapped.instance` is the instance, `env.unwrapped.optimum` its exact optimum, `env.unwrapped.paths` the agents'
+    paths so far.
 
     ## Arguments
     ```python
@@ -115,7 +149,7 @@ class MAPFFrozenLakeEnv(gym.Env[Any, Any]):
 
     gym.make(
         "MAPFFrozenLake-v0",
-        size=5,                 # N, 3..32 (the paper: 3..10)
+        size=5,                 # N, 3..32 (the paper: 3..10); or what a map, pool or configuration says
         num_agents=2,           # k, 1..16
         hole_ratio=0.2,         # share of the cells that are holes, 0..0.5
         require_wait=None,      # True: every optimal solution waits; False: some does not; None: either
@@ -123,15 +157,26 @@ class MAPFFrozenLakeEnv(gym.Env[Any, Any]):
         max_steps=None,         # 8 N
         on_hole="terminate",    # or "block"
         on_conflict="terminate",  # or "block"
-        reward="accuracy",      # or "success"
-        observation="dict",     # or "planes"
+        reward="accuracy",      # or "success", "shaped"
+        gamma=0.99,             # of the shaped reward
+        observation="dict",     # or "planes", "flat", "image", "padded"
         view=None,              # radius of each agent's window, 0..N-1; None: the whole grid
+        relative_goals=False,   # goals of the dict as steps from the agent
+        max_size=None,          # the largest lake to be shown; None: N
+        image_size=42,          # pixels a side
+        action_masks=False,     # masks in every info (True for PettingZoo)
+        names=False,            # the instance's name in reset's info
+        labels="lazy",          # the optimum when an episode is solved or somebody asks; True: at every reset; False: never
+        max_nodes=2_000_000,    # search nodes of the solver before an optimum counts as not known
+        reuse=1,                # how often a drawn lake is played
         pool=None,              # path or list of instances to draw from
+        desc=None,              # a map
+        configuration=None,     # of the generator
         render_mode=None,       # "ansi", "rgb_array" or "human"
     )
     ```
 
-    `require_wait` is exact, for the stored objective. Wrong arguments raise `T2TError`. `gym.make_vec(...,
+    `require_wait` is exact, for the objective. Wrong arguments raise `T2TError`. `gym.make_vec(...,
     vectorization_mode="vector_entry_point")` makes many environments at once (`MAPFFrozenLakeVectorEnv`). The environment is
     registered without Gymnasium's passive checker, which would double the time of a fresh environment and looks at the
     environment's own conformance only; `gym.make(..., disable_env_checker=False)` switches it on.
@@ -139,6 +184,8 @@ class MAPFFrozenLakeEnv(gym.Env[Any, Any]):
     Render modes: `ansi` returns text, `rgb_array` an image `(height, width, 3)` uint8. `human` prints the text to the
     terminal after every step and opens no window; for a window wrap `rgb_array` in `gymnasium.wrappers.HumanRendering`,
     which needs pygame.
+
+    Environments pickle and copy, in the middle of an episode too.
 
     ## Version History
     * v0: Initial version release
@@ -148,61 +195,80 @@ class MAPFFrozenLakeEnv(gym.Env[Any, Any]):
 
     def __init__(
         self,
-        size: int = 5,
-        num_agents: int = 2,
-        hole_ratio: float = 0.2,
-        require_wait: bool | None = None,
-        objective: str = "makespan",
-        max_steps: int | None = None,
-        on_hole: str = "terminate",
-        on_conflict: str = "terminate",
-        reward: str = "accuracy",
-        observation: str = "dict",
-        view: int | None = None,
+        *,
         pool: PoolSource | None = None,
+        desc: Any = None,
+        configuration: ConfigurationSource | None = None,
         render_mode: str | None = None,
+        **options: Any,
     ) -> None:
-        options = EnvOptions(
-            size, num_agents, hole_ratio, require_wait, objective, max_steps, on_hole, on_conflict, reward, observation, view
-        )
         self.render_mode = check_render_mode(render_mode)
-        self._episode = Episode(options, pool)
-        self.observation_space = observation_space(options)
-        self.action_space = joint_action_space(options)
+        self._episode = Episode(Lobby(options, pool, desc, configuration))
+        self.observation_space = observation_space(self._episode.options)
+        self.action_space = joint_action_space(self._episode.options)
+        self._spec: EnvSpec | None = None
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """What the environment was made of; its `max_episode_steps` are the `max_steps` in force."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        self._spec = None if spec is None else with_steps(spec, self._episode.options.steps)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         check_reset_options(options)
-        info = self._episode.start(self.np_random, options)
+        self._episode.seed(seed)
+        info = self._episode.start(options)
+        if self._episode.options.action_masks:
+            info["action_mask"] = self.action_masks()
         if self.render_mode == "human":
             self.render()
         return self._episode.stepper.observation(-1), info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        episode = self._episode
         try:
-            observation, terminated, truncated = self._episode.stepper.step(action)
+            observation, terminated, truncated = episode.stepper.step(action)
         except (TypeError, ValueError) as error:
-            raise self._episode.misuse(error) from None
-        reward, info = self._episode.end() if terminated or truncated else (0.0, {})
+            raise episode.misuse(error) from None
+        if terminated or truncated or episode.shaped:
+            reward, info = episode.reward(terminated or truncated)
+        else:
+            reward, info = 0.0, {}
+        if episode.options.action_masks:
+            info["action_mask"] = self.action_masks()
         if self.render_mode == "human":
             self.render()
         return observation, reward, terminated, truncated, info
 
     @property
     def instance(self) -> Instance:
-        """The instance being played, with its labels."""
+        """The instance being played, with the labels that are known."""
         return self._episode.instance
+
+    @property
+    def optimum(self) -> int | None:
+        """The exact optimum of the instance being played, found when asked for; None where `max_nodes` doesn't decide it."""
+        return self._episode.optimum()
 
     @property
     def paths(self) -> list[list[Cell]]:
         """Per agent its cells (row, column) so far, the start first: an answer that `verify_paths` judges."""
         return self._episode.paths
 
-    def action_masks(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """(5k,) flags, False where an action is a move off the grid or into a hole (the form sb3-contrib's MaskablePPO takes)."""
+    def action_masks(self) -> np.ndarray[Any, np.dtype[np.int8]]:
+        """(k, 5) int8, 0 where an action is a move off the grid or into a hole. Its rows are the masks that
+        `MultiDiscrete.sample` takes, and flat it is what sb3-contrib's MaskablePPO takes."""
         self._episode.check_started()
-        masks: np.ndarray[Any, np.dtype[np.bool_]] = self._episode.stepper.masks().astype(bool).ravel()
+        masks: np.ndarray[Any, np.dtype[np.int8]] = self._episode.stepper.masks()
         return masks
+
+    def set_configuration(self, configuration: ConfigurationSource) -> None:
+        """Draw lakes of this configuration from the next reset on; its sizes must fit the spaces (see `max_size`)."""
+        self._episode.set_configuration(configuration)
 
     def render(self) -> Any:
         return render_frame(self.instance, self._episode.recent, self._episode.stepper.steps, self.render_mode)

@@ -1,38 +1,34 @@
-"""The options that every MAPF-FrozenLake environment takes, checked once, and the spaces that follow from them."""
+"""The options that every MAPF-FrozenLake environment takes, checked once."""
 
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from math import floor
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
 
 from t2t_core.errors import T2TError
 
 from ..instance import MAX_AGENTS, MAX_SIZE, MIN_SIZE, OBJECTIVES
+from ..solver import DEFAULT_MAX_NODES
+from ..solver import MAX_SIZE as MAX_SOLVED_SIZE
 
 MAX_STEPS = 1_000_000
 MAX_HOLE_RATIO = 0.5  # the paper's hardest setting
-_CHOICES = {
+MAX_PIXELS = 1024
+FORMS = ("dict", "planes", "flat", "image", "padded")
+_CHOICES: dict[str, tuple[Any, ...]] = {
     "objective": OBJECTIVES,
     "on_hole": ("terminate", "block"),
     "on_conflict": ("terminate", "block"),
-    "reward": ("accuracy", "success"),
-    "observation": ("dict", "planes"),
+    "reward": ("accuracy", "success", "shaped"),
+    "observation": FORMS,
+    "labels": ("lazy", True, False),
 }
-
-
-def _integer(name: str, value: Any, low: int, high: int) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise T2TError(f"{name} must be an integer, not {type(value).__name__}", where=f"option {name}")
-    number = int(value.__index__())
-    if not low <= number <= high:
-        raise T2TError(f"{name} must lie in {low}..{high}", where=f"option {name}", cause=f"it is {str(number)[:40]}")
-    return number
 
 
 @dataclass(frozen=True)
@@ -48,37 +44,80 @@ class EnvOptions:
     on_hole: str = "terminate"
     on_conflict: str = "terminate"
     reward: str = "accuracy"
+    gamma: float = 0.99
     observation: str = "dict"
     view: int | None = None
+    relative_goals: bool = False
+    max_size: int | None = None
+    image_size: int = 42
+    action_masks: bool = False
+    names: bool = False
+    labels: str | bool = "lazy"
+    max_nodes: int = DEFAULT_MAX_NODES
+    reuse: int = 1
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "size", _integer("size", self.size, MIN_SIZE, MAX_SIZE))
-        put(self, "num_agents", _integer("num_agents", self.num_agents, 1, MAX_AGENTS))
-        ratio = self.hole_ratio
-        if isinstance(ratio, bool) or not isinstance(ratio, (int, float, np.number)) or not 0 <= ratio <= MAX_HOLE_RATIO:
-            cause = f"it is {str(ratio)[:40]}"
-            raise T2TError(f"hole_ratio must be a number in 0..{MAX_HOLE_RATIO}", where="option hole_ratio", cause=cause)
-        put(self, "hole_ratio", float(ratio))
-        if self.require_wait is not None and not isinstance(self.require_wait, bool):
-            raise T2TError("require_wait must be True, False or None (either)", where="option require_wait")
+        self._whole("size", MIN_SIZE, MAX_SIZE)
+        self._whole("num_agents", 1, MAX_AGENTS)
+        self._number("hole_ratio", 0, MAX_HOLE_RATIO)
+        self._number("gamma", 0, 1)
+        for name in ("relative_goals", "action_masks", "names"):
+            self._put(name, _flag(name, getattr(self, name)))
+        if self.require_wait is not None:
+            self._put("require_wait", _flag("require_wait", self.require_wait, "True, False or None (either)"))
         for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
+            value = getattr(self, name)
+            if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
                 raise T2TError(f"unknown {name}", where=f"option {name}", next="use one of " + ", ".join(map(repr, choices)))
-        if self.max_steps is not None:
-            put(self, "max_steps", _integer("max_steps", self.max_steps, 1, MAX_STEPS))
-        if self.view is not None:
-            put(self, "view", _integer("view", self.view, 0, self.size - 1))
-        if self.num_agents > self.free_cells:
+        self._whole("max_steps", 1, MAX_STEPS, optional=True)
+        self._whole("max_size", self.size, MAX_SIZE, optional=True)
+        self._whole("view", 0, self.frame - 1, optional=True)
+        self._whole("image_size", 1, MAX_PIXELS)
+        self._whole("max_nodes", 1, 2**62)
+        self._whole("reuse", 1, 2**31)
+        self._check_form()
+
+    def _put(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _whole(self, name: str, low: int, high: int, optional: bool = False) -> None:
+        value = getattr(self, name)
+        if value is None and optional:
+            return
+        self._put(name, _integer(name, value, low, high))
+
+    def _number(self, name: str, low: float, high: float) -> None:
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not low <= value <= high:
+            raise T2TError(f"{name} must be a number in {low}..{high}", where=f"option {name}", cause=f"it is {str(value)[:40]}")
+        self._put(name, float(value))
+
+    def _check_form(self) -> None:
+        cells = self.frame if self.view is None else 2 * self.view + 1
+        if self.observation == "image" and self.image_size < cells:
+            raise T2TError(f"an image of {self.image_size} pixels has none for each of {cells} cells", where="option image_size")
+        if self.observation == "padded" and self.view is not None:
             raise T2TError(
-                f"{self.num_agents} agents do not fit on the {self.free_cells} free cells",
-                where="options size, num_agents, hole_ratio",
-                next="use a larger size, fewer agents or fewer holes",
+                'observation="padded" shows the whole lake',
+                where="options observation, view",
+                next='observation="planes" with a view is as large for every size',
             )
+        if self.relative_goals and self.observation != "dict":
+            cause = '"flat" always holds the steps to the goals, and planes and images show where they are'
+            raise T2TError('relative_goals goes with observation="dict"', where="option relative_goals", cause=cause)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> EnvOptions:
+        """The options of these keyword arguments; T2TError for one that there is not."""
+        known = [field.name for field in fields(cls)]
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise T2TError(f"unknown option {unknown[0]!r}", where="environment", next="use one of " + ", ".join(known))
+        return cls(**given)
 
     @property
     def holes(self) -> int:
-        """How many holes a random instance has: floor(ratio * N^2 + 1/2)."""
+        """How many holes a random lake has: floor(ratio * N^2 + 1/2)."""
         return floor(self.hole_ratio * self.size**2 + 0.5)
 
     @property
@@ -86,72 +125,57 @@ class EnvOptions:
         return self.size**2 - self.holes
 
     @property
+    def frame(self) -> int:
+        """The side of what is observed: `max_size`, or the size."""
+        return self.size if self.max_size is None else self.max_size
+
+    @property
     def steps(self) -> int:
         """`max_steps`, or its default 8 * N."""
-        return 8 * self.size if self.max_steps is None else self.max_steps
+        return 8 * self.frame if self.max_steps is None else self.max_steps
+
+    @property
+    def solvable_frame(self) -> bool:
+        """Whether the solver takes the environment's largest lakes."""
+        return self.frame <= MAX_SOLVED_SIZE
 
     def stepper(self) -> dict[str, Any]:
-        """The keyword arguments of a stepper."""
+        """The keyword arguments of a stepper's options."""
         return {
-            "size": self.size,
+            "frame": self.frame,
             "agents": self.num_agents,
             "block_holes": self.on_hole == "block",
             "block_conflicts": self.on_conflict == "block",
             "max_steps": self.steps,
-            "planes": self.observation == "planes",
+            "form": FORMS.index(self.observation),
             "view": -1 if self.view is None else self.view,
+            "relative_goals": self.relative_goals,
+            "pixels": self.image_size,
+            "reuse": self.reuse,
+            # Played backwards, a lake keeps the optimum of the makespan, but not of the sum of costs, nor whether it takes waits.
+            "reversible": self.objective == "makespan" and self.require_wait is None,
+            "objective": OBJECTIVES.index(self.objective),
+            "max_nodes": self.max_nodes,
         }
 
 
-def _bits(*shape: int) -> spaces.Box:
-    return spaces.Box(0, 1, shape, np.uint8)
+def _integer(name: str, value: Any, low: int, high: int) -> int:
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+        raise T2TError(f"{name} must be an integer, not {type(value).__name__}", where=f"option {name}")
+    number = int(value.__index__())
+    if not low <= number <= high:
+        raise T2TError(f"{name} must lie in {low}..{high}", where=f"option {name}", cause=f"it is {str(number)[:40]}")
+    return number
 
 
-@cache
-def _observation_template(options: EnvOptions, joint: bool) -> spaces.Space[Any]:
-    size, agents = options.size, options.num_agents
-    if options.view is None:
-        lead: tuple[int, ...] = ()
-        width, channels = size, 1 + 2 * agents
-    else:
-        lead = (agents,) if joint else ()
-        width, channels = 2 * options.view + 1, 3
-    if options.observation == "planes":
-        return _bits(*lead, channels, width, width)
-    rows = agents if joint or options.view is None else 1
-    cells = spaces.Box(0, size - 1, (rows, 2), np.int32)
-    parts: dict[str, spaces.Space[Any]] = {"holes": _bits(*lead, width, width)}
-    if options.view is not None:
-        parts["others"] = _bits(*lead, width, width)
-    parts |= {"positions": cells, "goals": copy.copy(cells), "step": spaces.Discrete(options.steps + 1)}
-    return spaces.Dict(parts)
+def with_steps(spec: EnvSpec, steps: int) -> EnvSpec:
+    """The spec with the limit that the environment itself keeps, so that wrappers and libraries read it there."""
+    spec = copy.deepcopy(spec)
+    spec.max_episode_steps = steps
+    return spec
 
 
-def _fresh(space: Any) -> Any:
-    """An unseeded copy that shares the constant bounds: making a Box takes longer than making a whole environment should."""
-    twin = copy.copy(space)
-    if isinstance(space, spaces.Dict):
-        twin.spaces = {name: _fresh(part) for name, part in space.spaces.items()}
-    return twin
-
-
-def observation_space(options: EnvOptions, joint: bool = True) -> spaces.Space[Any]:
-    """The space of the joint observation, or of one agent's."""
-    space: spaces.Space[Any] = _fresh(_observation_template(options, joint))
-    return space
-
-
-@cache
-def _actions_template(agents: int) -> spaces.MultiDiscrete:
-    return spaces.MultiDiscrete([5] * agents)
-
-
-def joint_action_space(options: EnvOptions) -> spaces.MultiDiscrete:
-    """One of the five actions per agent."""
-    space: spaces.MultiDiscrete = _fresh(_actions_template(options.num_agents))
-    return space
-
-
-def state_space(options: EnvOptions) -> spaces.Box:
-    """The whole grid as planes, whatever the observation is."""
-    return _bits(1 + 2 * options.num_agents, options.size, options.size)
+def _flag(name: str, value: Any, choices: str = "True or False") -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise T2TError(f"{name} must be {choices}", where=f"option {name}")
+    return bool(value)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.utils import seeding
 from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.conversions import parallel_to_aec
 
@@ -14,9 +13,9 @@ from t2t_core.errors import T2TError
 
 from ..instance import Cell, Instance
 from ..rules import ACTION_NAMES
-from .episode import Episode
-from .options import EnvOptions, observation_space, state_space
-from .pools import PoolSource
+from .episode import Episode, Lobby
+from .lakes import ConfigurationSource, PoolSource
+from .observation_spaces import observation_space, state_space
 from .rendering import FPS, RENDER_MODES, check_render_mode, render_frame
 
 
@@ -37,23 +36,26 @@ class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[mis
 
     ## Action Space
     `Discrete(5)` per agent: 0 left, 1 down, 2 right, 3 up, 4 wait. `infos[agent]["action_mask"]` (int8, 5) is 1 for the
-    actions that are no move off the grid or into a hole; `env.action_space(agent).sample(mask)` takes it.
+    actions that are no move off the grid or into a hole; `env.action_space(agent).sample(mask)` takes it, and
+    `env.action_masks()` has a row for each agent.
 
     ## Observation Space
     As in the joint environment, with the agent itself first and the others after it in their order: `positions[0]` and
     `goals[0]` are its own, and so are the first of the position planes and of the goal planes. With `view=r` an agent has its
-    own window only: `holes` and `others` are `(w, w)`, `positions` and `goals` `(1, 2)`, planes `(3, w, w)`.
+    own window only: `holes` and `others` are `(w, w)`, `positions` and `goals` `(1, 2)`, planes `(3, w, w)`. A padded observation
+    is `(6, N, N)`, an image shows the agent itself brightest and the others all alike.
 
     `env.state()` gives the whole grid as planes, `(1 + 2k, N, N)` uint8, whatever the observation is.
 
     ## Rewards
     - `rewards="shared"` (default): every agent gets the reward of the joint environment.
     - `rewards="individual"` (ours): when the episode ends, however it ends, 1.0 for each agent that stands on its goal and
-      has neither fallen nor taken part in a conflict; 0 for the others. The argument `reward` then plays no part.
+      has neither fallen nor taken part in a conflict; 0 for the others. Of the argument `reward` only `"shaped"` then plays a
+      part: each agent's own way shapes its own reward.
 
     ## Information
-    At the end every agent's info also holds the verdict of the episode (see `MAPFFrozenLakeEnv`), at the start `instance` and
-    `optimum`. `reset` takes the options `instance` and `pool`, and ignores others, as PettingZoo's own tests ask for.
+    At the end every agent's info also holds the verdict of the episode (see `MAPFFrozenLakeEnv`). `reset` takes the options
+    `instance` and `pool`, and ignores others, as PettingZoo's own tests ask for. `action_masks=False` leaves the masks out.
 
     ## Version History
     * v0: Initial version release
@@ -68,36 +70,27 @@ class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[mis
 
     def __init__(
         self,
-        size: int = 5,
-        num_agents: int = 2,
-        hole_ratio: float = 0.2,
-        require_wait: bool | None = None,
-        objective: str = "makespan",
-        max_steps: int | None = None,
-        on_hole: str = "terminate",
-        on_conflict: str = "terminate",
-        reward: str = "accuracy",
-        observation: str = "dict",
-        view: int | None = None,
+        *,
         pool: PoolSource | None = None,
+        desc: Any = None,
+        configuration: ConfigurationSource | None = None,
         rewards: str = "shared",
         render_mode: str | None = None,
+        action_masks: bool = True,
+        **given: Any,
     ) -> None:
-        options = EnvOptions(
-            size, num_agents, hole_ratio, require_wait, objective, max_steps, on_hole, on_conflict, reward, observation, view
-        )
         if rewards not in ("shared", "individual"):
             raise T2TError("unknown rewards", where="option rewards", next='use "shared" or "individual"')
         self._individual = rewards == "individual"
         self.render_mode = check_render_mode(render_mode)
-        self._episode = Episode(options, pool)
+        self._episode = Episode(Lobby(given | {"action_masks": action_masks}, pool, desc, configuration))
+        options = self._episode.options
         self._names = tuple(f"agent_{agent}" for agent in range(options.num_agents))
         self.possible_agents = list(self._names)
         self.agents: list[str] = []
         self.state_space = state_space(options)
         self._observation_spaces = {name: observation_space(options, joint=False) for name in self._names}
         self._action_spaces = {name: spaces.Discrete(len(ACTION_NAMES)) for name in self._names}
-        self._random: np.random.Generator | None = None
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
         return self._observation_spaces[agent]
@@ -108,13 +101,13 @@ class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[mis
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        if seed is not None or self._random is None:
-            self._random, _ = seeding.np_random(seed)
-        start = self._episode.start(self._random, options)
+        self._episode.seed(seed)
+        start = self._episode.start(options)
         self.agents = list(self._names)
-        observations, infos = self._episode.stepper.observe_agents(self._names)
-        for info in infos.values():
-            info.update(start)
+        observations, infos = self._episode.stepper.observe_agents(self._names, self._episode.options.action_masks)
+        if start:
+            for info in infos.values():
+                info.update(start)
         if self.render_mode == "human":
             self.render()
         return observations, infos
@@ -122,26 +115,37 @@ class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[mis
     def step(
         self, actions: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
-        names = self._names
+        names, episode = self._names, self._episode
         try:
-            observations, terminated, truncated, infos = self._episode.stepper.step_agents(names, actions)
+            observations, terminated, truncated, infos = episode.stepper.step_agents(names, actions, episode.options.action_masks)
         except (TypeError, ValueError) as error:
-            raise self._episode.misuse(error) from None
-        rewards = dict.fromkeys(names, 0.0)
-        if terminated or truncated:
-            rewards = self._end(infos)
+            raise episode.misuse(error) from None
+        ended = terminated or truncated
+        rewards = self._rewards(infos, ended) if ended or episode.shaped else dict.fromkeys(names, 0.0)
+        if ended:
+            self.agents = []
         if self.render_mode == "human":
             self.render()
         return observations, rewards, dict.fromkeys(names, terminated), dict.fromkeys(names, truncated), infos
 
-    def _end(self, infos: dict[str, dict[str, Any]]) -> dict[str, float]:
-        self.agents = []
-        reward, verdict = self._episode.end()
-        for info in infos.values():
-            info.update(verdict)
+    def _rewards(self, infos: dict[str, dict[str, Any]], ended: bool) -> dict[str, float]:
+        reward, verdict = self._episode.reward(ended)
+        if ended:
+            for info in infos.values():
+                info.update(verdict)
         if not self._individual:
             return dict.fromkeys(self._names, reward)
-        return dict(zip(self._names, self._episode.individual_rewards(), strict=True))
+        return dict(zip(self._names, self._episode.individual_rewards(ended), strict=True))
+
+    def action_masks(self) -> np.ndarray[Any, np.dtype[np.int8]]:
+        """(k, 5) int8, a row per agent in the order of `possible_agents`; 0 where an action is no use, as in the infos."""
+        self._episode.check_started()
+        masks: np.ndarray[Any, np.dtype[np.int8]] = self._episode.stepper.masks()
+        return masks
+
+    def set_configuration(self, configuration: ConfigurationSource) -> None:
+        """Draw lakes of this configuration from the next reset on; its sizes must fit the spaces (see `max_size`)."""
+        self._episode.set_configuration(configuration)
 
     def state(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
         self._episode.check_started()
@@ -150,8 +154,13 @@ class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[mis
 
     @property
     def instance(self) -> Instance:
-        """The instance being played, with its labels."""
+        """The instance being played, with the labels that are known."""
         return self._episode.instance
+
+    @property
+    def optimum(self) -> int | None:
+        """The exact optimum of the instance being played, found when asked for; None where `max_nodes` doesn't decide it."""
+        return self._episode.optimum()
 
     @property
     def paths(self) -> list[list[Cell]]:

@@ -13,15 +13,16 @@ from t2t_core.errors import T2TError
 from ..instance import Instance
 from ..prompt import FORMATS, make_prompt
 from ..reward import accuracy_reward
-from ..verifier import verify
-from .episode import check_reset_options, choose, start_info
-from .options import EnvOptions
-from .pools import PoolSource, read_pool
+from ..solver import MAX_SIZE
+from ..verifier import CHECKS, verify
+from .episode import Episode, Lobby, check_reset_options
+from .lakes import ConfigurationSource, PoolSource
 from .rendering import FPS, check_render_mode, render_frame
 
 MAX_ANSWER = 1_000_000  # characters; our choice: more than any model's longest response
 MAX_PROMPT = 100_000  # the longest prompt format at 32 x 32 with 16 agents is a tenth of it
 _RENDER_MODES = ["ansi", "rgb_array"]
+_OPTIONS = ("size", "num_agents", "hole_ratio", "require_wait", "objective", "max_size", "names", "labels", "max_nodes", "reuse")
 
 
 class AnyText(spaces.Text):
@@ -61,8 +62,8 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
     `Text`: the prompt. After the step it is the same prompt again.
 
     ## Starting State
-    As in `MAPFFrozenLakeEnv`: a fresh random instance with its exact optimum at every reset, or `options={"instance": ...}`,
-    or `options={"pool": ...}`, or the argument `pool`.
+    As in `MAPFFrozenLakeEnv`: a fresh random instance at every reset, or `options={"instance": ...}`, or
+    `options={"pool": ...}`, or the arguments `pool`, `desc` and `configuration`.
 
     ## Rewards
     The accuracy reward of the paper: 0 unless the answer is valid; 1.0 at the optimum, falling linearly to 0.3 at a cost gap
@@ -72,13 +73,12 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
     Terminated after one step, always. A second step raises `T2TError`.
 
     ## Information
-    `reset()` gives `instance` (its id) and, where known, `optimum`. `step()` gives the verdict: `valid`; `optimal` (absent for
-    a valid answer to an instance without optimum); `checks`, the eight strict checks by name; for an answer that is not valid
-    `failure`, the first failed check, and `faults`, what was wrong where, as text by check; for a valid one `cost`,
-    `makespan`, `sum_of_costs` and, where the optimum is stored, `gap`.
+    As in `MAPFFrozenLakeEnv`; `checks` are the eight strict checks by name, and `failure` the place of the first failed one among
+    them, from 1. With `names=True` there is also `faults`: what was wrong where, as text by check.
 
     ## Arguments
-    `size=5, num_agents=2, hole_ratio=0.2, require_wait=None, objective="makespan", pool=None` as in `MAPFFrozenLakeEnv`;
+    `size=5, num_agents=2, hole_ratio=0.2, require_wait=None, objective="makespan", max_size=None, names=False, labels="lazy",
+    max_nodes=2_000_000, reuse=1, pool=None, desc=None, configuration=None` as in `MAPFFrozenLakeEnv`;
     `prompt_format="board"` (`board`, `coordinates`, `compact`, or one that was added to `t2t_envs.frozen_lake.prompt.FORMATS`);
     `render_mode=None`, `"ansi"` or `"rgb_array"`: the instance.
 
@@ -90,22 +90,25 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
 
     def __init__(
         self,
-        size: int = 5,
-        num_agents: int = 2,
-        hole_ratio: float = 0.2,
-        require_wait: bool | None = None,
-        objective: str = "makespan",
-        prompt_format: str = "board",
+        *,
         pool: PoolSource | None = None,
+        desc: Any = None,
+        configuration: ConfigurationSource | None = None,
+        prompt_format: str = "board",
         render_mode: str | None = None,
+        **options: Any,
     ) -> None:
-        self._options = EnvOptions(size, num_agents, hole_ratio, require_wait, objective)
+        odd = [name for name in options if name not in _OPTIONS]
+        if odd:
+            raise T2TError(f"unknown option {odd[0]!r}", where="environment", next="use one of " + ", ".join(_OPTIONS))
         if prompt_format not in FORMATS:
             raise T2TError("unknown prompt_format", where="option prompt_format", next="use one of " + ", ".join(FORMATS))
         self.render_mode = check_render_mode(render_mode, _RENDER_MODES)
         self._format = prompt_format
-        self._pool = None if pool is None else read_pool(pool, self._options)
-        self._instance: Instance | None = None
+        lobby = Lobby(options, pool, desc, configuration)
+        if lobby.options.frame > MAX_SIZE:
+            raise T2TError(f"a prompt describes lakes of up to {MAX_SIZE}x{MAX_SIZE}", where="option size")
+        self._episode = Episode(lobby)
         self._answered = False
         self.observation_space = AnyText(MAX_PROMPT, min_length=1)
         self.action_space = AnyText(MAX_ANSWER)
@@ -113,9 +116,10 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         super().reset(seed=seed)
         check_reset_options(options)
-        pool, index = choose(self._options, self._pool, self.np_random, options)
-        self._instance, self._answered = pool.instances[index], False
-        return make_prompt(self._instance, self._format), start_info(self._instance)
+        self._episode.seed(seed)
+        info = self._episode.start(options)
+        self._answered = False
+        return make_prompt(self.instance, self._format), info
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         if self._answered:
@@ -124,22 +128,30 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
         verdict = verify(instance, action)
         self._answered = True
         info: dict[str, Any] = {"valid": verdict.valid, "checks": dict(verdict.checks)}
-        if verdict.optimal is not None:
-            info["optimal"] = verdict.optimal
-        if verdict.valid:
-            info |= {"cost": verdict.cost, **verdict.costs}
-        else:
-            info |= {"failure": verdict.failure, "faults": {name: fault.message for name, fault in verdict.faults.items()}}
-        if verdict.gap is not None:
-            info["gap"] = verdict.gap
-        return make_prompt(instance, self._format), accuracy_reward(verdict.cost, instance.optimum), True, False, info
+        if not verdict.valid:
+            info |= {"optimal": False, "failure": 1 + CHECKS.index(str(verdict.failure))}
+            if self._episode.options.names:
+                info["faults"] = {name: fault.message for name, fault in verdict.faults.items()}
+            return make_prompt(instance, self._format), 0.0, True, False, info
+        cost, optimum = verdict.cost, self._episode.known_optimum()
+        info |= {"cost": cost, **verdict.costs}
+        if optimum is not None and cost is not None:
+            info |= {"optimal": cost == optimum, "gap": cost - optimum}
+        return make_prompt(instance, self._format), accuracy_reward(cost, optimum), True, False, info
 
     @property
     def instance(self) -> Instance:
-        """The instance being asked, with its labels."""
-        if self._instance is None:
-            raise T2TError("there is no episode yet", where="environment", next="call reset() first")
-        return self._instance
+        """The instance being asked, with the labels that are known."""
+        return self._episode.instance
+
+    @property
+    def optimum(self) -> int | None:
+        """The exact optimum of the instance being asked, found when asked for; None where `max_nodes` doesn't decide it."""
+        return self._episode.optimum()
+
+    def set_configuration(self, configuration: ConfigurationSource) -> None:
+        """Draw lakes of this configuration from the next reset on; its sizes must fit (see `max_size`)."""
+        self._episode.set_configuration(configuration)
 
     def render(self) -> Any:
         return render_frame(self.instance, [[cell] for cell in self.instance.starts], 0, self.render_mode)

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from t2t_core.errors import T2TError
-from t2t_core.seeding import Stream, key
 
-from .episode import CONFLICTS, check_reset_options, episode_reward
-from .options import EnvOptions, joint_action_space, observation_space
-from .pools import Pool, PoolSource, random_instances, read_pool
+from ..instance import Instance
+from .episode import Lobby, check_reset_options, episode_reward, no_such_lake, restart, stream_of
+from .lakes import ConfigurationSource, GivenLakes, PoolSource
+from .observation_spaces import joint_action_space, observation_space
+from .options import EnvOptions, with_steps
 from .rendering import FPS, RENDER_MODES, check_render_mode, render_frame
-from .stepper import make_vector_stepper
+from .stepper import stepping_core
 
 Info = dict[str, Any]
-_UNKNOWN = -1
-_CONFLICTS = np.array(CONFLICTS, dtype=object)
-_FAILURES = np.array(["goal_reached", "conflict_free", "hole_free"], dtype=object)
+REUSE = 32  # our choice: how often a drawn lake is played, each time in another guise
 
 
 class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
@@ -39,10 +38,13 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
     Gymnasium batches them: arrays with one row per environment, all of them fresh at every call. What differs:
 
     ## Starting State
-    Instances come from a pool that is made at construction: `pool_size` random instances (default 1,024) drawn with
-    `pool_seed` (default 0), or `pool`, a path or a list of instances. Every reset draws one of it, uniformly. The draws of
-    environment i depend on (seed, i) for `reset(seed=seed)`, or on the i-th seed of a list, and on nothing else; without a
-    seed the streams go on, the first time from a random one.
+    Every environment has its own stream of fresh lakes. It depends on (seed, i) for `reset(seed=seed)`, or on the i-th seed of a
+    list, and on nothing else: not on how many environments there are, nor on when the others end. Without a seed the streams
+    go on, the first time from a random one. Environment 0 plays what a single environment with this seed plays.
+
+    `reuse` is 32: **every drawn lake is played 32 times** in its environment, one after the other, each time under another
+    symmetry of the grid and order of the agents, since drawing takes far longer than playing at random. `reuse=1` draws a lake
+    for every episode.
 
     ## Episode End
     `autoreset_mode` is one of Gymnasium's three, as a member of `AutoresetMode` or its value; `metadata["autoreset_mode"]` says
@@ -57,7 +59,10 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
 
     ## Information
     The infos of the single environment as arrays over the environments, each key with its mask `_key`, as Gymnasium gives
-    them.
+    them. `envs.unwrapped.action_masks()` are the masks of all, `(num_envs, k, 5)` int8, `envs.unwrapped.instance(i)` is what
+    environment i plays, and `set_configuration` changes what all of them draw.
+
+    A vector environment pickles and copies, in the middle of episodes too.
 
     Without the native core the same class runs on the Python rules, slowly.
 
@@ -68,53 +73,56 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
     def __init__(
         self,
         num_envs: int = 1,
-        size: int = 5,
-        num_agents: int = 2,
-        hole_ratio: float = 0.2,
-        require_wait: bool | None = None,
-        objective: str = "makespan",
-        max_steps: int | None = None,
-        on_hole: str = "terminate",
-        on_conflict: str = "terminate",
-        reward: str = "accuracy",
-        observation: str = "dict",
-        view: int | None = None,
+        *,
         pool: PoolSource | None = None,
-        pool_size: int = 1024,
-        pool_seed: int = 0,
+        desc: Any = None,
+        configuration: ConfigurationSource | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        reuse: int = REUSE,
         render_mode: str | None = None,
+        **given: Any,
     ) -> None:
-        options = EnvOptions(
-            size, num_agents, hole_ratio, require_wait, objective, max_steps, on_hole, on_conflict, reward, observation, view
-        )
         self.num_envs = _positive("num_envs", num_envs)
         self.autoreset_mode = _autoreset(autoreset_mode)
         self.metadata = {"render_modes": RENDER_MODES[1:], "render_fps": FPS, "autoreset_mode": self.autoreset_mode}
         self.render_mode = check_render_mode(render_mode, RENDER_MODES[1:])
-        self._options = options
-        self._pool = _pool(options, pool, pool_size, pool_seed)
-        self._labels = _Labels(self._pool, reward)
-        self._stepper = make_vector_stepper(
-            **options.stepper(), holes=self._pool.holes, starts=self._pool.starts, goals=self._pool.goals, count=self.num_envs
-        )
+        self._lobby = Lobby(given | {"reuse": reuse}, pool, desc, configuration)
+        self._options = options = self._lobby.options
+        self._verdicts = Verdicts(options, isinstance(self._lobby.lakes, GivenLakes))
+        self._stepper = self._make_stepper()
         self._done: Any = None  # before the first reset there is nothing to step
+        self._seeded = False
+        self._potentials = np.zeros(self.num_envs)
+        self._spec: EnvSpec | None = None
         self.single_observation_space = observation_space(options)
         self.single_action_space = joint_action_space(options)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
+
+    def _make_stepper(self) -> Any:
+        return stepping_core().VectorStepper(self._lobby.core_options(), self._lobby.source(), self.num_envs)
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """What the environments were made of; its `max_episode_steps` are the `max_steps` in force."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        self._spec = None if spec is None else with_steps(spec, self._options.steps)
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, Info]:
         check_reset_options(options, known=("reset_mask",))
         mask = self._reset_mask((options or {}).get("reset_mask"))
-        keys = self._keys(seed)
-        if keys is None and self._done is None:
-            keys = self._keys(int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> 1))
-        self._stepper.reset(mask, np.zeros(0, np.uint64) if keys is None else keys)
+        self._restart(mask, self._keys(seed))
         self._done = np.zeros(self.num_envs, bool) if self._done is None else self._done & ~mask
-        return self._stepper.observe(), self._labels.starts(self._stepper.instances, mask)
+        return self._stepper.observe(), self._with_masks(self._starts(mask))
+
+    def _restart(self, mask: Any, keys: Any) -> None:
+        restart(self._stepper, mask, keys)
+        self._potentials[mask] = 0.0
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Info]:
         if self._done is None:
@@ -126,30 +134,84 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
                 cause="autoreset_mode is DISABLED",
                 next='call reset(options={"reset_mask": terminations | truncations}) first',
             )
-        terminated, truncated, restarted = self._stepper.step(self._actions(actions))
+        terminated, truncated, restarted = self._advance(self._actions(actions))
         rewards, infos = np.zeros(self.num_envs), {}
-        if restarted:
-            infos = self._labels.starts(self._stepper.instances, self._stepper.restarted.astype(bool))
+        if restarted and self._tells:
+            infos = self._starts(self._stepper.restarted.astype(bool))
         self._done = terminated | truncated
-        if not self._done.any():
-            return self._stepper.observe(), rewards, terminated, truncated, infos
-        verdict = self._labels.ends(rewards, self._stepper.instances, self._done, self._stepper.outcomes())
-        if self.autoreset_mode is AutoresetMode.SAME_STEP:
-            infos = self._restart(verdict)
+        verdict = self._verdicts.ends(rewards, self._done, self._stepper) if self._done.any() else {}
+        if self._options.reward == "shaped":
+            self._shape(rewards)
+        if self.autoreset_mode is AutoresetMode.SAME_STEP and verdict:
+            infos = self._renew(verdict)
         else:
             infos |= verdict
-        return self._stepper.observe(), rewards, terminated, truncated, infos
+        return self._stepper.observe(), rewards, terminated, truncated, self._with_masks(infos)
 
-    def _restart(self, verdict: Info) -> Info:
+    def _advance(self, actions: Any) -> tuple[Any, Any, bool]:
+        try:
+            terminated, truncated, restarted = self._stepper.step(actions)
+        except stepping_core().NoSuchLake as error:
+            raise no_such_lake(error) from None
+        return terminated, truncated, restarted
+
+    def _shape(self, rewards: Any) -> None:
+        """Add what the potentials have gained, where this step did not begin an episode."""
+        begun = self._stepper.restarted.astype(bool)
+        now = np.where(self._done | begun, 0.0, self._stepper.potentials())
+        rewards += np.where(begun, 0.0, self._options.gamma * now - self._potentials)
+        self._potentials = now
+
+    def _renew(self, verdict: Info) -> Info:
         """Restart what has ended within the step that ended it."""
         mask = self._done
         last, final = self._stepper.observe(), np.full(self.num_envs, None, dtype=object)
         for index in np.flatnonzero(mask).tolist():
             final[index] = _row(last, index)
-        self._stepper.reset(mask, np.zeros(0, np.uint64))
+        self._restart(mask, np.zeros(0, np.uint64))
         self._done = np.zeros(self.num_envs, bool)
-        infos = self._labels.starts(self._stepper.instances, mask)
+        infos = self._starts(mask)
         return infos | {"final_obs": final, "_final_obs": mask, "final_info": verdict, "_final_info": mask.copy()}
+
+    @property
+    def _tells(self) -> bool:
+        """Whether the start of an episode has anything to say."""
+        return self._options.names or self._options.labels is True
+
+    def _starts(self, mask: Any) -> Info:
+        """What reset says of the lakes of the environments in `mask`."""
+        infos: Info = {}
+        if self._options.names:
+            names = np.full(self.num_envs, None, dtype=object)
+            for index in np.flatnonzero(mask).tolist():
+                names[index] = self.instance(index).id
+            infos |= {"instance": names, "_instance": mask.copy()}
+        if self._options.labels is True:
+            optima = self._stepper.optima(mask)
+            known = mask & (optima >= 0)
+            if known.any():
+                infos |= {"optimum": optima * known, "_optimum": known}
+        return infos
+
+    def _with_masks(self, infos: Info) -> Info:
+        if self._options.action_masks:
+            infos |= {"action_mask": self._stepper.masks(), "_action_mask": np.ones(self.num_envs, bool)}
+        return infos
+
+    def action_masks(self) -> np.ndarray[Any, np.dtype[np.int8]]:
+        """(num_envs, k, 5) int8, 0 where an action is a move off the grid or into a hole."""
+        if self._done is None:
+            raise T2TError("there is no episode yet", where="action_masks()", next="call reset() first")
+        masks: np.ndarray[Any, np.dtype[np.int8]] = self._stepper.masks()
+        return masks
+
+    def set_configuration(self, configuration: ConfigurationSource) -> None:
+        """Draw lakes of this configuration from each next reset on; its sizes must fit the spaces (see `max_size`)."""
+        self._stepper.set_source(self._lobby.configure(configuration))
+
+    def instance(self, index: int) -> Instance:
+        """The instance that environment `index` plays, with the labels that are known."""
+        return self._lobby.instance(self._stepper.lake(index))
 
     def _actions(self, actions: Any) -> Any:
         array = np.asarray(actions)
@@ -158,7 +220,7 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
             raise T2TError(
                 f"actions must be integers of shape {shape}, not {array.dtype} of shape {array.shape}", where="step()"
             )
-        if array.min() < 0 or array.max() > 4:
+        if array.size and np.ascontiguousarray(array).view(f"u{array.itemsize}").max() > 4:  # a negative one is a large one there
             bad = array[(array < 0) | (array > 4)][0]
             raise T2TError(f"an action lies in 0..4 (left, down, right, up, wait), not {bad}", where="step()")
         return array
@@ -173,70 +235,79 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
         return mask
 
     def _keys(self, seed: int | Sequence[int] | None) -> Any:
-        """One stream key per environment, or None to let the streams go on."""
-        if seed is None:
-            return None
-        if isinstance(seed, (int, np.integer)):
-            super().reset(seed=int(seed))
-            parent = Stream.of(int(seed), "vector environment")
+        """One stream key per environment; none where the streams go on."""
+        if seed is None and self._seeded:
+            return np.zeros(0, np.uint64)
+        self._seeded = True
+        if seed is None or isinstance(seed, (int, np.integer)):
+            super().reset(seed=None if seed is None else int(seed))
+            parent = stream_of(seed)
             return np.array([parent.fork(index).next() for index in range(self.num_envs)], np.uint64)
         if len(seed) != self.num_envs or not all(isinstance(one, (int, np.integer)) and one >= 0 for one in seed):
             raise T2TError(f"seed must be an integer, or {self.num_envs} integers that are not negative", where="reset()")
-        return np.array([Stream.of(int(one), "vector environment").next() for one in seed], np.uint64)
+        return np.array([stream_of(int(one)).fork(0).next() for one in seed], np.uint64)
 
     def render(self) -> tuple[Any, ...] | None:
         """One frame per environment, of its current positions."""
         frames = []
-        for place, step, cells in zip(self._stepper.instances, self._stepper.steps, self._stepper.positions, strict=True):
-            recent = [[divmod(int(cell), self._options.size)] for cell in cells]
-            frames.append(render_frame(self._pool.instances[place], recent, int(step), self.render_mode))
+        for index, (step, cells) in enumerate(zip(self._stepper.steps.tolist(), self._stepper.positions.tolist(), strict=True)):
+            instance = self.instance(index)
+            recent = [[divmod(cell, instance.size)] for cell in cells]
+            frames.append(render_frame(instance, recent, step, self.render_mode))
         return tuple(frames)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and pickles, in the middle of episodes too."""
+        return {name: value for name, value in self.__dict__.items() if name != "_stepper"} | {"state": self._stepper.save()}
 
-class _Labels:
-    """The infos of a batch, from the labels of the pool."""
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        saved = state.pop("state")
+        self.__dict__.update(state)
+        self._stepper = self._make_stepper()
+        self._stepper.load(saved)
 
-    def __init__(self, pool: Pool, reward: str) -> None:
-        self.reward = lru_cache(maxsize=1 << 16)(partial(episode_reward, reward))
-        self.ids = np.array([instance.id for instance in pool.instances], dtype=object)
-        self.optima = np.array([_UNKNOWN if i.optimum is None else i.optimum for i in pool.instances], np.int64)
-        self.by_makespan = np.array([instance.objective == "makespan" for instance in pool.instances])
 
-    def starts(self, instances: Any, mask: Any) -> Info:
-        """What reset says of the instances of the environments in `mask`."""
-        optima = self.optima[instances]
-        infos: Info = {}
-        _add(infos, "instance", self.ids[instances], mask)
-        _add(infos, "optimum", optima, mask & (optima != _UNKNOWN))
+class Verdicts:
+    """What the ends of episodes mean, many at a time. Most episodes end badly, so what concerns the solved ones is worked out
+    for those alone."""
+
+    def __init__(self, options: EnvOptions, given: bool) -> None:
+        self.kind, self.hidden = options.reward, options.labels is False and not given
+        self.objective = options.objective
+
+    def ends(self, rewards: Any, done: Any, stepper: Any) -> Info:
+        """The verdicts of the environments in `done`; their rewards go into `rewards`."""
+        valid, fell, conflict, *costs = stepper.outcomes()
+        failed = done & ~valid
+        infos: Info = {"valid": done & valid, "_valid": done.copy()}
+        if failed.any():
+            infos |= {"failure": _FAILURE[conflict + 3 * fell] * failed, "_failure": failed}
+            infos |= {"conflict": conflict * failed, "_conflict": failed.copy()}
+            infos |= {"optimal": np.zeros(len(done), bool), "_optimal": failed.copy()}
+        if infos["valid"].any():
+            infos |= self._solved(rewards, infos["valid"], dict(zip(_COSTS, costs, strict=True)), failed, stepper)
         return infos
 
-    def ends(self, rewards: Any, instances: Any, done: Any, outcomes: tuple[Any, ...]) -> Info:
-        """The verdicts of the environments in `done`; their rewards go into `rewards`."""
-        valid, fell, conflict, makespan, sum_of_costs = outcomes
-        optima = self.optima[instances]
-        cost = np.where(self.by_makespan[instances], makespan, sum_of_costs)
-        solved, known = done & valid, optima != _UNKNOWN
+    def _solved(self, rewards: Any, solved: Any, costs: dict[str, Any], failed: Any, stepper: Any) -> Info:
+        cost = costs[self.objective]
+        optima = np.full(len(solved), -1) if self.hidden else stepper.optima(solved)
+        known = solved & (optima >= 0)
         rewards[solved] = [
-            self.reward(c, None if o == _UNKNOWN else o)
+            episode_reward(self.kind, c, o if o >= 0 else None)
             for c, o in zip(cost[solved].tolist(), optima[solved].tolist(), strict=True)
         ]
         infos: Info = {}
-        _add(infos, "valid", valid, done)
-        _add(infos, "optimal", valid & (cost == optima), done & (known | ~valid))
-        _add(infos, "failure", _FAILURES[np.where(fell, 2, conflict > 0)], done & ~valid)
-        _add(infos, "conflict", _CONFLICTS[conflict], done & (conflict > 0))
-        for name, values in (("cost", cost), ("makespan", makespan), ("sum_of_costs", sum_of_costs)):
-            _add(infos, name, values, solved)
-        _add(infos, "gap", cost - optima, solved & known)
+        for name, values in {"cost": cost, **costs}.items():
+            infos |= {name: values * solved, f"_{name}": solved.copy()}
+        if (known | failed).any():
+            infos |= {"optimal": known & (cost == optima), "_optimal": known | failed}
+        if known.any():
+            infos |= {"gap": (cost - optima) * known, "_gap": known}
         return infos
 
 
-def _add(infos: Info, name: str, values: Any, mask: Any) -> None:
-    """Add a key as Gymnasium does: absent where it holds for no environment, else the values and the mask of those it holds
-    for; the other entries are zero, False or None."""
-    if mask.any():
-        infos[name] = np.where(mask, values, None if values.dtype == object else values.dtype.type(0))
-        infos[f"_{name}"] = mask.copy()
+_COSTS = ("makespan", "sum_of_costs")
+_FAILURE = np.array([3, 2, 2, 1, 1, 1])  # of conflict + 3 * fell
 
 
 def _row(batch: Any, index: int) -> Any:
@@ -244,14 +315,6 @@ def _row(batch: Any, index: int) -> Any:
     if not isinstance(batch, dict):
         return batch[index].copy()
     return {name: int(part[index]) if name == "step" else part[index].copy() for name, part in batch.items()}
-
-
-def _pool(options: EnvOptions, source: PoolSource | None, size: int, seed: int) -> Pool:
-    if source is not None:
-        return read_pool(source, options)
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise T2TError("pool_seed must be an integer that is not negative", where="option pool_seed")
-    return Pool.of(random_instances(options, key(int(seed), "instance pool"), _positive("pool_size", size)))
 
 
 def _positive(name: str, value: Any) -> int:

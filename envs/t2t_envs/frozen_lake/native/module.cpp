@@ -4,7 +4,9 @@
 namespace t2t {
 void bind_solver(pybind11::module_& module);
 void bind_generator(pybind11::module_& module);
+void bind_sources(pybind11::module_& module);
 void bind_stepper(pybind11::module_& module);
+void bind_vector_stepper(pybind11::module_& module);
 void bind_demonstrations(pybind11::module_& module);
 void bind_answers(pybind11::module_& module);
 }  // namespace t2t
@@ -13,7 +15,9 @@ PYBIND11_MODULE(_native, module) {
     module.doc() = "Native core of t2t_envs.frozen_lake: exact solver, generator, batched stepping, verifier.";
     t2t::bind_solver(module);
     t2t::bind_generator(module);
+    t2t::bind_sources(module);
     t2t::bind_stepper(module);
+    t2t::bind_vector_stepper(module);
     t2t::bind_demonstrations(module);
     t2t::bind_answers(module);
 }

@@ -8,6 +8,8 @@
 #include "solver/bitboard.hpp"
 #include "solver/effort.hpp"
 #include "generator/generator.hpp"
+#include "solver/reachability.hpp"
+#include "solver/solvable.hpp"
 #include "solver/solver.hpp"
 #include "generator/stream.hpp"
 
@@ -21,6 +23,14 @@ public:
     virtual ~Evaluator() = default;
     // Candidate `index`: holes, then for each agent start and goal, all uniform; then its label.
     virtual Kind draw(const Stream& cell_stream, std::uint64_t index) = 0;
+    // The same candidate, only proven solvable or not: `wait_free` stands for a solvable one of either kind. The optima are known
+    // afterwards where that costs nothing.
+    virtual Kind draw_solvable(const Stream& cell_stream, std::uint64_t index) = 0;
+    // From now on candidates have these holes, and only starts and goals are drawn.
+    virtual void give_holes(const std::vector<std::uint8_t>& hole) = 0;
+    // The optimum of an objective of the instance behind the last call, -1 where it is not known.
+    virtual int known_optimum(Objective objective) const = 0;
+    virtual void read_cells(std::vector<std::uint8_t>& hole, std::int32_t* starts, std::int32_t* goals) const = 0;
     // The instance behind the last call; where `both`, with the other objective's optimum. False: that one is undecided.
     virtual bool read(LabelledInstance& out, bool both) = 0;
     // For enumeration: fix the holes, then label agents on them.
@@ -38,8 +48,8 @@ class BoardEvaluator final : public Evaluator {
 public:
     explicit BoardEvaluator(const GridCell& cell)
         : cell_(cell), n_(cell.size), stride_(cell.size + 1), cells_(n_ * n_), agents_(cell.agents),
-          bit_(cells_), cell_of_(n_ * stride_), routes_(cell.agents), order_(cell.agents), occupied_(cells_ + 1),
-          reach_(cells_ + 1) {
+          bit_(cells_), cell_of_(n_ * stride_), routes_(cell.agents), order_(cell.agents),
+          occupied_(cells_ + patience + 2), reach_(cells_ + patience + 2) {
         for (int c = 0; c < cells_; ++c) {
             bit_[c] = c + c / n_;
             cell_of_[bit_[c]] = static_cast<Cell>(c);
@@ -47,7 +57,7 @@ public:
         }
         for (auto& route : routes_) {
             route.own.resize(cells_ + 1);
-            route.path.resize(cells_ + 1);
+            route.path.resize(cells_ + patience + 2);
         }
         problem_.size = n_;
         problem_.hole.resize(cells_);
@@ -56,26 +66,48 @@ public:
     }
 
     Kind draw(const Stream& cell_stream, std::uint64_t index) override {
+        return draw_candidate(cell_stream, index) ? label() : Kind::rejected;
+    }
+    Kind draw_solvable(const Stream& cell_stream, std::uint64_t index) override {
+        return draw_candidate(cell_stream, index) ? prove_solvable() : Kind::rejected;
+    }
+    void give_holes(const std::vector<std::uint8_t>& hole) override {
+        given_holes_ = true;
+        given_ = grid_;
+        for (int c = 0; c < cells_; ++c) {
+            if (hole[c]) given_.clear(bit_[c]);
+        }
+    }
+    int known_optimum(Objective objective) const override { return cost_[static_cast<int>(objective)]; }
+    void read_cells(std::vector<std::uint8_t>& hole, std::int32_t* starts, std::int32_t* goals) const override {
+        hole.resize(cells_);
+        for (int c = 0; c < cells_; ++c) hole[c] = !free_.test(bit_[c]);
+        for (int i = 0; i < agents_; ++i) {
+            starts[i] = cell_of_[routes_[i].start];
+            goals[i] = cell_of_[routes_[i].goal];
+        }
+    }
+    // Holes, starts and goals, each agent with a way to its goal; false where they are none.
+    bool draw_candidate(const Stream& cell_stream, std::uint64_t index) {
         Stream stream = cell_stream.fork(index);
         steps_ = 0;
         spend(50 + 10 * agents_);
-        free_ = grid_;
-        // Floyd's algorithm: a uniform subset of `holes` cells with as many draws.
-        for (int j = cells_ - cell_.holes; j < cells_; ++j) {
-            const int bit = bit_[stream.below(j + 1)];
-            free_.clear(free_.test(bit) ? bit : bit_[j]);
+        if (given_holes_) {
+            free_ = given_;
+        } else {
+            draw_holes(stream);
         }
         Board<W> starts = free_, goals = free_;
         for (int i = 0; i < agents_; ++i) {
             Route& route = routes_[i];
             route.start = draw_from(starts, stream);
             route.goal = draw_from(goals, stream);
-            if (route.start == route.goal) return Kind::rejected;
+            if (route.start == route.goal) return false;
             route.length = spread(route.start, route.goal, route.own);
-            if (route.length < 0) return Kind::rejected;
+            if (route.length < 0) return false;
             route.levels = route.own.data();
         }
-        return label();
+        return true;
     }
 
     bool read(LabelledInstance& out, bool both) override {
@@ -131,7 +163,7 @@ public:
 private:
     // One agent: `levels[d]` holds the cells at distance d from its goal, `length` is the distance of its start.
     struct Route {
-        int start = 0, goal = 0, length = 0;
+        int start = 0, goal = 0, length = 0, arrival = 0;  // `arrival`: of the path planned last
         const Board<W>* levels = nullptr;
         std::vector<Board<W>> own;
         std::vector<int> path;
@@ -140,6 +172,14 @@ private:
     void spend(std::uint64_t steps) {
         steps_ += steps;
         pace_.step(static_cast<std::int64_t>(steps));
+    }
+    // Floyd's algorithm: a uniform subset of `holes` cells with as many draws.
+    void draw_holes(Stream& stream) {
+        free_ = grid_;
+        for (int j = cells_ - cell_.holes; j < cells_; ++j) {
+            const int bit = bit_[stream.below(j + 1)];
+            free_.clear(free_.test(bit) ? bit : bit_[j]);
+        }
     }
     int draw_from(Board<W>& left, Stream& stream) {
         int bit;
@@ -161,18 +201,55 @@ private:
         }
     }
 
-    Kind label() {
+    // Whether shortest paths without conflict are found at once: they are optimal for both objectives, and wait nowhere.
+    bool is_easy() {
         cost_[0] = cost_[1] = 0;
         for (const Route& route : routes_) {
             cost_[0] = std::max(cost_[0], route.length);
             cost_[1] += route.length;
         }
         wait_ = false;
-        // Shortest paths without conflict are optimal for both objectives, and wait nowhere.
         for (int first = 0; first < agents_; ++first) {
-            if (shortest_paths_agree(first)) return Kind::wait_free;
+            if (shortest_paths_agree(first)) return true;
         }
-        return search();
+        return false;
+    }
+    Kind label() { return is_easy() ? Kind::wait_free : search(); }
+
+    // A solution of any cost is a proof. Where the quick planner finds none, the solver decides.
+    Kind prove_solvable() {
+        if (is_easy()) return Kind::wait_free;
+        horizon_ = cost_[0] + patience;
+        cost_[0] = cost_[1] = -1;
+        for (int first = 0; first < agents_; ++first) {
+            if (waiting_paths_agree(first)) return Kind::wait_free;
+        }
+        fill_problem();
+        const Status status = decide_solvable();
+        return status == Status::solved ? Kind::wait_free : status == Status::infeasible ? Kind::rejected : Kind::undecided;
+    }
+    // Of a few agents the solver proves what they can't do. With many, a search that does not look for the best comes first, and
+    // the solver after it, for a while: it sees where a few of them are in each other's way for good.
+    Status decide_solvable() {
+        if (agents_ <= max_reachability_team) return decide_by_solver(cell_.max_nodes);
+        Status status = decide_by_lacam(quick_tries);
+        if (status == Status::undecided) status = decide_by_solver(std::min(cell_.max_nodes, solver_nodes));
+        return status == Status::undecided ? decide_by_lacam(all_tries) : status;
+    }
+    Status decide_by_solver(std::uint64_t max_nodes) {
+        const Label label = solver_.label(problem_, Objective::makespan, max_nodes, false);
+        spend(label.steps);
+        cost_[0] = label.cost;
+        return label.status;
+    }
+    Status decide_by_lacam(std::uint64_t max_tries) {
+        std::int32_t starts[16], goals[16];
+        std::copy_n(problem_.starts.begin(), agents_, starts);
+        std::copy_n(problem_.goals.begin(), agents_, goals);
+        Effort effort;
+        const Status status = lacam_.run({n_, problem_.hole.data(), agents_, starts, goals}, max_tries, effort);
+        spend(effort.steps());
+        return status;
     }
 
     // Plans the agents one after the other, from agent `first` on, each on a shortest path around those before it.
@@ -183,6 +260,35 @@ private:
             order_[planned] = (first + planned) % agents_;
             if (!plan(planned)) return false;
         }
+        return true;
+    }
+
+    // The same where agents may wait, and arrive as early as they can by the horizon.
+    bool waiting_paths_agree(int first) {
+        std::fill_n(occupied_.begin(), horizon_ + 1, Board<W>{});
+        for (int planned = 0; planned < agents_; ++planned) {
+            order_[planned] = (first + planned) % agents_;
+            if (!plan_waiting(planned)) return false;
+        }
+        return true;
+    }
+    bool plan_waiting(int planned) {
+        spend(horizon_ / 2);
+        Route& route = routes_[order_[planned]];
+        arrival_ = 0;
+        int earliest = horizon_ + 1;  // from then on the goal is free
+        while (earliest > 0 && !occupied_[earliest - 1].test(route.goal)) --earliest;
+        reach_[0] = Board<W>::bit(route.start);
+        for (int t = 0; t < earliest || !reach_[t].test(route.goal); ++t) {
+            if (t >= horizon_) return false;
+            Board<W> next = ((reach_[t].neighbours(stride_) | reach_[t]) & free_).without(occupied_[t + 1]);
+            for (int j = 0; j < planned; ++j) forbid_swap(routes_[order_[j]], t, next);
+            if (!next.any()) return false;
+            reach_[t + 1] = next;
+            arrival_ = t + 1;
+        }
+        trace(route, planned, arrival_, true);
+        for (int t = 0; t <= horizon_; ++t) occupied_[t].set(route.path[std::min(t, arrival_)]);
         return true;
     }
 
@@ -199,14 +305,14 @@ private:
         for (int t = length + 1; t <= horizon_; ++t) {
             if (occupied_[t].test(route.goal)) return false;
         }
-        trace(route, planned);
+        trace(route, planned, length, false);
         for (int t = 0; t <= horizon_; ++t) occupied_[t].set(route.path[std::min(t, length)]);
         return true;
     }
 
     // Drops from `next` the cell that `other` leaves for a cell of reach_[t], if it can be entered from nowhere else.
     void forbid_swap(const Route& other, int t, Board<W>& next) const {
-        if (t >= other.length) return;
+        if (t >= other.arrival) return;
         const int from = other.path[t], to = other.path[t + 1];
         if (!next.test(from) || !reach_[t].test(to)) return;
         Board<W> others = Board<W>::bit(from).neighbours(stride_) & reach_[t];
@@ -214,13 +320,15 @@ private:
         if (!others.any()) next.clear(from);
     }
 
-    void trace(Route& route, int planned) {
-        int at = route.path[route.length] = route.goal;
-        for (int t = route.length - 1; t >= 0; --t) {
+    void trace(Route& route, int planned, int arrival, bool waits) {
+        route.arrival = arrival;
+        int at = route.path[arrival] = route.goal;
+        for (int t = arrival - 1; t >= 0; --t) {
             Board<W> before = Board<W>::bit(at).neighbours(stride_) & reach_[t];
+            if (waits && reach_[t].test(at)) before.set(at);
             for (int j = 0; j < planned; ++j) {
                 const Route& other = routes_[order_[j]];
-                if (t < other.length && other.path[t] == at) before.clear(other.path[t + 1]);
+                if (t < other.arrival && other.path[t] == at) before.clear(other.path[t + 1]);
             }
             at = route.path[t] = before.lowest();
         }
@@ -250,17 +358,21 @@ private:
     int n_, stride_, cells_, agents_;
     std::vector<int> bit_;
     std::vector<Cell> cell_of_;
-    Board<W> grid_, free_;
+    Board<W> grid_, free_, given_;
+    bool given_holes_ = false;
     std::vector<Route> routes_;
     std::vector<int> order_;
     std::vector<Board<W>> occupied_, reach_;
-    int horizon_ = 0;
+    static constexpr std::uint64_t quick_tries = 500, solver_nodes = 1'000, all_tries = 10'000;
+    static constexpr int patience = 24;  // how much later than alone agents may arrive for a quick proof
+    int horizon_ = 0, arrival_ = 0;
     int cost_[2] = {-1, -1};
     bool wait_ = false;
     std::vector<std::vector<Board<W>>> levels_from_;
     std::vector<int> distance_;
     Problem problem_;
     Solver solver_;
+    LaCAM lacam_;
     std::uint64_t steps_ = 0;
     Effort pace_;
 };

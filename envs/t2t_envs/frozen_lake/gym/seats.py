@@ -1,0 +1,198 @@
+"""Streams of lakes, and each lake played in several guises, in plain Python: the native core's `LakeSource` and `Seat`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from t2t_core.seeding import Stream
+
+from .. import solver
+from ..generation.cells import GridCell
+from ..generation.reference_sampler import candidate_of
+from ..instance import OBJECTIVES, SYMMETRIES, Cell, Instance
+
+UNKNOWN, UNDECIDED = -1, -2  # optima that are no number of steps
+
+
+class NoSuchLake(Exception):
+    """(drawn, undecided): so many candidates in a row were no lake of the wanted kind."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A lake: its holes (N, N), the agents' cells, the optimum of the source's objective, what it was drawn with, and how its
+    guises follow each other."""
+
+    holes: Any
+    starts: tuple[Cell, ...]
+    goals: tuple[Cell, ...]
+    optimum: int
+    name: int = 0
+    turn: int = 0
+
+    def instance(self, objective: str = OBJECTIVES[0]) -> Instance:
+        return Instance(len(self.holes), [tuple(cell) for cell in np.argwhere(self.holes)], self.starts, self.goals, objective)
+
+
+class LakeSource:
+    """As `_native.LakeSource`."""
+
+    pooled = False
+
+    @staticmethod
+    def random(
+        parts: Sequence[tuple[int, int, int, int]], hole: Any, agents: int, objective: int, max_nodes: int, stall: int
+    ) -> LakeSource:
+        return RandomLakes(tuple(parts), np.asarray(hole), agents, OBJECTIVES[objective], max_nodes, stall)
+
+    @staticmethod
+    def pool(sizes: Any, holes: Any, starts: Any, goals: Any, optima: Any, agents: int) -> LakeSource:
+        lakes, at = [], 0
+        for index, size in enumerate(sizes.tolist()):
+            cells = [[divmod(c, size) for c in a[index * agents : (index + 1) * agents].tolist()] for a in (starts, goals)]
+            grid = holes[at : at + size * size].reshape(size, size)
+            lakes.append(given_lake(grid, cells[0], cells[1], int(optima[index]), index))
+            at += size * size
+        return LakePool(lakes)
+
+    def draw(self, stream: Stream) -> Drawn:
+        raise NotImplementedError
+
+
+def given_lake(holes: Any, starts: Sequence[Cell], goals: Sequence[Cell], optimum: int, name: int = 0) -> Drawn:
+    """A lake from outside: one without its optimum is not searched for it."""
+    return Drawn(holes, tuple(starts), tuple(goals), UNDECIDED if optimum < 0 else optimum, name)
+
+
+class LakePool(LakeSource):
+    pooled = True
+
+    def __init__(self, lakes: Sequence[Drawn]) -> None:
+        self.lakes = lakes
+
+    def draw(self, stream: Stream) -> Drawn:
+        return self.lakes[stream.below(len(self.lakes))]
+
+
+@dataclass(frozen=True, eq=False)
+class RandomLakes(LakeSource):
+    parts: tuple[tuple[int, int, int, int], ...]
+    hole: Any
+    agents: int
+    objective: str
+    max_nodes: int
+    stall: int
+
+    def draw(self, stream: Stream) -> Drawn:
+        name, turn, which, wait = stream.next(), stream.next() | 1, stream.next() >> 32, stream.next() >> 32
+        size, holes, _, waits = next((part for part in self.parts if which < part[2]), self.parts[-1])
+        wanted = None if waits < 0 else wait < waits
+        given = set(np.flatnonzero(self.hole).tolist()) if len(self.hole) else None
+        candidates, undecided = Stream(name), 0
+        for index in range(self.stall):
+            candidate = candidate_of(GridCell(size, holes, self.agents, self.objective), candidates.fork(index), given)
+            if candidate is None:
+                continue
+            label = solver.solve_many([candidate], max_nodes=self.max_nodes, wait=wanted is not None)[0]
+            kind = None if wanted is None else label.requires_wait
+            if label.status == "solved" and kind is wanted:
+                return Drawn(_grid(candidate), tuple(candidate.starts), tuple(candidate.goals), int(label.cost or 0), name, turn)
+            undecided += label.status == "undecided" or label.status == "solved" and wanted is not None and kind is None
+        raise NoSuchLake(self.stall, undecided)
+
+
+def _grid(instance: Instance) -> Any:
+    grid = np.zeros((instance.size, instance.size), np.uint8)
+    if instance.holes:
+        grid[tuple(zip(*instance.holes, strict=True))] = 1
+    return grid
+
+
+class Seat:
+    """One environment's stream of lakes, each played `plays` times: every time under another symmetry of the grid, with the
+    agents in another order and, where `reversible`, perhaps from the goals to the starts."""
+
+    def __init__(self, source: LakeSource, plays: int, reversible: bool, agents: int) -> None:
+        self.source, self.plays, self.reversible, self.agents = source, plays, reversible, agents
+        self.key = self.drawn = self.left = self.guise = self.variant = self.turn = 0
+        self.base: Drawn | None = None
+        self.given: Drawn | None = None
+        self.optimum = UNKNOWN
+        self.played: Drawn | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "source"}
+
+    def set_source(self, source: LakeSource) -> None:
+        self.source, self.left = source, 0
+
+    def seed(self, key: int) -> None:
+        self.key, self.drawn, self.left = key, 0, 0
+
+    @property
+    def variants(self) -> int:
+        return 8 * math.factorial(self.agents) * (2 if self.reversible else 1)
+
+    def restart(self) -> None:
+        if self.left == 0:
+            self.base = self.source.draw(Stream(self.key).fork(self.drawn))
+            self.drawn += 1
+            variants = self.variants if self.plays > 1 and not self.source.pooled else 1
+            self.left = min(self.plays, variants)
+            self.variant = self.guise = 0
+            self.turn = self.base.turn % variants | 1
+            while math.gcd(self.turn, variants) != 1:
+                self.turn = (self.turn + 2) % variants | 1
+            self.optimum, self.played = self.base.optimum, self.base
+        else:
+            self.variant = (self.variant + self.turn) % self.variants
+            self.guise += 1
+            self.played = self._disguised()
+        self.left -= 1
+        self.given = None
+
+    def play(self, lake: Drawn) -> None:
+        self.given = self.played = lake
+        self.optimum, self.left, self.guise = lake.optimum, 0, 0
+
+    def _disguised(self) -> Drawn:
+        base = self.base
+        assert base is not None  # nosec - a stream that has begun
+        size, rest = len(base.holes), self.variant
+        move = SYMMETRIES[rest % 8]
+        rest //= 8
+        reversed_ = rest // math.factorial(self.agents) % 2 != 0
+        order, left = [], list(range(self.agents))
+        for place in range(self.agents):
+            order.append(left.pop(rest % (self.agents - place)))
+            rest //= self.agents - place
+        holes = np.zeros_like(base.holes)
+        for row, column in np.argwhere(base.holes).tolist():
+            holes[move(row, column, size - 1)] = 1
+        starts, goals = (tuple(move(*cells[i], size - 1) for i in order) for cells in (base.starts, base.goals))
+        return Drawn(holes, *((goals, starts) if reversed_ else (starts, goals)), base.optimum, base.name)
+
+    def find_optimum(self, objective: str, max_nodes: int) -> int:
+        """The optimum, searched for where it isn't known, and kept for the lake's other guises."""
+        if self.optimum == UNKNOWN and self.played is not None:
+            label = solver.solve_many([self.played.instance(objective)], max_nodes=max_nodes)[0]
+            self.optimum = UNDECIDED if label.cost is None else label.cost
+        return self.optimum
+
+    def distances(self, agent: int) -> dict[Cell, int]:
+        """The steps to the agent's goal from every cell that it can be reached from alone."""
+        assert self.played is not None  # nosec - asked of a lake that is played
+        holes, goal = self.played.holes, self.played.goals[agent]
+        reached, queue = {goal: 0}, [goal]
+        for row, column in queue:
+            for cell in ((row, column - 1), (row + 1, column), (row, column + 1), (row - 1, column)):
+                inside = 0 <= cell[0] < len(holes) and 0 <= cell[1] < len(holes)
+                if inside and not holes[cell] and cell not in reached:
+                    reached[cell] = reached[row, column] + 1
+                    queue.append(cell)
+        return reached

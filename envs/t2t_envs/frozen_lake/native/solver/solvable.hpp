@@ -1,0 +1,33 @@
+// Whether all agents can reach their goals at all, at any cost: a solution is a proof.
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "solver/effort.hpp"
+#include "solver/problem.hpp"
+
+namespace t2t {
+
+// A map of any size: its cells are numbered row * size + column.
+struct Crossing {
+    int size = 0;
+    const std::uint8_t* hole = nullptr;  // size * size, 1 = hole
+    int agents = 0;
+    const std::int32_t *starts = nullptr, *goals = nullptr;
+};
+
+// LaCAM (Okumura, "LaCAM: search-based algorithm for quick multi-agent pathfinding", AAAI 2023): depth first over joint states,
+// each successor made by PIBT under constraints that grow only where they have to. infeasible: every joint state was tried.
+// undecided: `max_tries` joint moves were made.
+class LaCAM {
+public:
+    LaCAM();
+    ~LaCAM();
+    Status run(const Crossing& crossing, std::uint64_t max_tries, Effort& effort);
+
+private:
+    struct Search;
+    std::unique_ptr<Search> search_;  // keeps its memory
+};
+
+}  // namespace t2t
