@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
@@ -11,7 +13,8 @@ TEMPLATE = (
 )
 
 
-def random_model(folder: Path, context: int = 4096) -> None:
+def random_model(folder: Path, context: int = 4096, texts: Sequence[str] = (), layers: int = 1, **more: Any) -> None:
+    """Its byte-level tokenizer learns a few merges from `texts`; `more` goes to the model's configuration."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM, set_seed
 
@@ -20,12 +23,12 @@ def random_model(folder: Path, context: int = 4096) -> None:
     tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"]
     trainer = trainers.BpeTrainer(special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
-    tokenizer.train_from_iterator([], trainer)
+    tokenizer.train_from_iterator(texts, trainer)
     wrapped = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>", chat_template=TEMPLATE
     )
-    sizes = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2, "head_dim": 32}
+    sizes = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": layers, "num_attention_heads": 2, "head_dim": 32}
     ends = {"eos_token_id": wrapped.eos_token_id, "pad_token_id": wrapped.pad_token_id}
-    config = Qwen3Config(vocab_size=len(wrapped), num_key_value_heads=2, max_position_embeddings=context, **sizes, **ends)
+    config = Qwen3Config(vocab_size=len(wrapped), num_key_value_heads=2, max_position_embeddings=context, **sizes, **ends, **more)
     Qwen3ForCausalLM(config).save_pretrained(folder)
     wrapped.save_pretrained(folder)

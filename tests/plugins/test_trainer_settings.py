@@ -19,6 +19,8 @@ from t2t_core.plugins import installed
 from t2t_core.records import Response, Sampling, Task, TrainingResult
 from t2t_plugins.trainers import trl_grpo, trl_sft
 from t2t_plugins.trainers.common import last_saved
+from t2t_plugins.trainers.grpo_configuration import OBJECTIVE, check_passed_on, configuration
+from t2t_plugins.trainers.grpo_launch import launcher
 from t2t_plugins.trainers.grpo_settings import Settings
 from t2t_plugins.trainers.trl_grpo import Grpo
 
@@ -238,7 +240,7 @@ def test_grpo_engine(grpo: Train, base: Run, model: Path) -> None:
 
 def test_grpo_vllm_server_url(tmp_path: Path) -> None:
     settings = Settings(engine="vllm-server", vllm_server_url="http://127.0.0.1:8000", prompts=4)
-    made = trl_grpo.configuration(settings, tmp_path, 0, 1)
+    made = configuration(settings, tmp_path, 0, 1)
     assert made.vllm_server_base_url == "http://127.0.0.1:8000" and made.vllm_mode == "server" and made.use_vllm
 
 
@@ -253,7 +255,7 @@ def test_grpo_buckets(grpo: Train, base: Run) -> None:
 def test_grpo_micro_batch(grpo: Train, base: Run, tmp_path: Path) -> None:
     """Another split of the same update: the same samples, the same step up to rounding."""
     run = grpo(micro_batch=2)
-    assert trl_grpo.configuration(Settings(**{**GRPO, "micro_batch": 2}), tmp_path, 0, 1).per_device_train_batch_size == 2
+    assert configuration(Settings(**{**GRPO, "micro_batch": 2}), tmp_path, 0, 1).per_device_train_batch_size == 2
     assert of_update(run, 1) == of_update(base, 1)
     assert run.figures[0]["grad_norm"] == pytest.approx(base.figures[0]["grad_norm"], rel=1e-4)
 
@@ -282,10 +284,103 @@ def test_grpo_threads(grpo: Train, base: Run) -> None:
 
 def test_grpo_processes(grpo: Train, monkeypatch: pytest.MonkeyPatch) -> None:
     """How several processes train together has tests of its own (test_sharding.py)."""
-    started: list[int] = []
-    monkeypatch.setattr(trl_grpo, "launch", lambda job, processes: started.append(processes) or TrainingResult(job.folder))
+    started: list[Settings] = []
+    monkeypatch.setattr(trl_grpo, "launch", lambda job, settings: started.append(settings) or TrainingResult(job.folder))
     grpo(processes=2)
-    assert started == [2]
+    assert [settings.processes for settings in started] == [2]
+
+
+def launched(**settings: Any) -> Any:
+    """What `accelerate launch` makes of our command: its own parser and checks."""
+    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+
+    command = launcher(Settings(**{"processes": 4, **settings}))
+    arguments = launch_command_parser().parse_args([*command[3:], "-m", "x"])
+    return _validate_launch_command(arguments)[0]
+
+
+@pytest.mark.parametrize("processes", [2, 4, 8, 16])
+@pytest.mark.parametrize("sharding", ["none", "fsdp2", "zero2", "zero3"])
+def test_grpo_sharding(sharding: str, processes: int) -> None:
+    """Accelerate's configuration files, on one machine and on two. What it does stands in test_sharding.py."""
+    found = launched(sharding=sharding, processes=processes)
+    ways = {"fsdp2": "use_fsdp", "zero2": "use_deepspeed", "zero3": "use_deepspeed", "none": "multi_gpu"}
+    assert {name for name in set(ways.values()) if getattr(found, name)} == {ways[sharding]}
+    assert found.num_processes == processes and found.num_machines == 1 and found.mixed_precision == "no"
+    if sharding == "fsdp2":
+        assert (found.fsdp_version, found.fsdp_state_dict_type, found.fsdp_offload_params) == (2, "FULL_STATE_DICT", False)
+    if sharding.startswith("zero"):
+        stage = json.loads(Path(found.deepspeed_config_file).read_text())["zero_optimization"]["stage"]
+        assert stage == int(sharding[-1])
+    two = launched(sharding=sharding, processes=processes, accelerate={"num_machines": 2, "main_process_ip": "10.0.0.1"})
+    assert two.num_machines == 2 and two.main_process_ip == "10.0.0.1"
+
+
+def test_grpo_accelerate() -> None:
+    assert launched(accelerate={"num_cpu_threads_per_process": 3}).num_cpu_threads_per_process == 3
+    assert launched(accelerate={"main_process_port": 29501}).main_process_port == 29501
+    for table, why in (({"num_procesess": 2}, "did you mean num_processes"), ({"num_processes": 2}, "setting of its own")):
+        with pytest.raises(T2TError, match=why):
+            check_passed_on(Settings(accelerate=table))
+
+
+def test_grpo_trl(grpo: Train, base: Run) -> None:
+    assert grpo(trl={"optim": "sgd"}, max_updates=1).distance(base.weights) > 1e-4
+    for table, why in (({"max_grad_nrom": 2}, "did you mean max_grad_norm"), ({"temperature": 2}, "setting of its own")):
+        with pytest.raises(T2TError, match=why):
+            check_passed_on(Settings(trl=table))
+    with pytest.raises(T2TError, match="trl must be a table"):
+        grpo(trl=3)
+    with pytest.raises(T2TError, match="TRL refuses this configuration"):
+        configuration(Settings(trl={"auto_find_batch_size": True}), Path("x"), 0, 1)
+
+
+def test_grpo_recompute(grpo: Train, base: Run) -> None:
+    """The same step: what is not kept is computed again."""
+    run = grpo(recompute=True)
+    assert run.figures[0]["grad_norm"] == pytest.approx(base.figures[0]["grad_norm"], rel=1e-5)
+    assert configuration(Settings(recompute=True), Path("x"), 0, 1).gradient_checkpointing
+    assert not configuration(Settings(), Path("x"), 0, 1).gradient_checkpointing
+
+
+def vllm(**settings: Any) -> Any:
+    return configuration(Settings(**{"engine": "vllm-colocate", "processes": 4, **settings}), Path("x"), 0, 1, longest_prompt=600)
+
+
+def test_grpo_vllm_memory() -> None:
+    assert vllm(vllm_memory=0.45).vllm_gpu_memory_utilization == 0.45 != vllm().vllm_gpu_memory_utilization
+
+
+def test_grpo_vllm_sleep() -> None:
+    assert vllm().vllm_enable_sleep_mode and not vllm(vllm_sleep=False).vllm_enable_sleep_mode
+
+
+def test_grpo_vllm_tensor_parallel() -> None:
+    assert vllm(vllm_tensor_parallel=2).vllm_tensor_parallel_size == 2
+
+
+def test_grpo_vllm_correction() -> None:
+    assert vllm().vllm_importance_sampling_mode == "token_truncate" and vllm().vllm_importance_sampling_correction
+    assert vllm(vllm_correction="sequence_mask").vllm_importance_sampling_mode == "sequence_mask"
+    assert not vllm(vllm_correction="none").vllm_importance_sampling_correction
+
+
+def test_grpo_vllm_correction_cap() -> None:
+    assert vllm(vllm_correction_cap=5.0).vllm_importance_sampling_clip_max == 5.0
+
+
+def test_vllm_holds_the_longest_prompt_and_a_whole_response() -> None:
+    assert vllm().vllm_max_model_length == 600 + 4096
+
+
+def test_no_value_that_changes_the_objective_is_left_to_the_next_version_of_trl() -> None:
+    """Every field of `GRPOConfig` that could is set by us, and the dry run prints it."""
+    trl = pytest.importorskip("trl")
+    made, usual = vllm(), trl.GRPOConfig(output_dir="x", use_cpu=True, bf16=False)
+    for name, value in OBJECTIVE.items():
+        assert getattr(made, name) == value, name
+    assert set(OBJECTIVE) <= set(vars(usual)) and set(OBJECTIVE) <= set(Grpo.constants)
+    assert (made.epsilon_high, made.vllm_importance_sampling_clip_min) == (0.2, None)
 
 
 def test_grpo_max_updates(grpo: Train, base: Run) -> None:

@@ -24,11 +24,12 @@ from t2t_envs.frozen_lake.testbed import make
 from t2t_plugins.trainers import trl_sft
 from t2t_plugins.trainers.common import last_saved, refuse_overlap, stratified
 from t2t_plugins.trainers.grpo_callbacks import watch
+from t2t_plugins.trainers.grpo_configuration import configuration
 from t2t_plugins.trainers.grpo_reward import GRAIN, Reward, read_weights
 from t2t_plugins.trainers.grpo_settings import Settings
 from t2t_plugins.trainers.none import NoTrainer
 from t2t_plugins.trainers.settings import check_settings
-from t2t_plugins.trainers.trl_grpo import Grpo, configuration, schedule
+from t2t_plugins.trainers.trl_grpo import Grpo, schedule
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
@@ -195,7 +196,7 @@ def test_a_stopped_training_goes_on_from_its_last_saved_update_to_the_same_weigh
 def test_the_kl_term_is_k3_against_the_policy_the_round_started_from(tmp_path, fresh, instances):
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from t2t_plugins.trainers.trl_grpo import rollout
+    from t2t_plugins.trainers.grpo_rollout import rollout
 
     figures = []
     settings = {**TINY, "max_updates": 2, "beta": 0.5, "learning_rate": 1e-2}
@@ -212,7 +213,7 @@ def test_the_kl_term_is_k3_against_the_policy_the_round_started_from(tmp_path, f
     tokenizer = AutoTokenizer.from_pretrained(fresh, padding_side="left")
     checked = check_settings(Settings, settings, "x")
     trainer = SimpleNamespace(
-        accelerator=SimpleNamespace(unwrap_model=lambda model: model, process_index=0),
+        accelerator=SimpleNamespace(unwrap_model=lambda model: model, process_index=0, device="cpu"),
         model=after_one,
         processing_class=tokenizer,
         state=SimpleNamespace(global_step=1),
@@ -366,7 +367,7 @@ def test_a_vllm_server_without_vllm_here_is_a_sentence(tmp_path, fresh, instance
 def test_weights_are_float32_unless_bfloat16_is_asked_for(tmp_path):
     """A step of 2e-6 is lost in a bfloat16 weight, so "auto" must not keep them so."""
     auto, half = (configuration(Settings(dtype=d), tmp_path, 0, 1) for d in ("auto", "bfloat16"))
-    assert (auto.model_init_kwargs, half.model_init_kwargs) == ({"dtype": "float32"}, {"dtype": "bfloat16"})
+    assert (auto.model_init_kwargs["dtype"], half.model_init_kwargs["dtype"]) == ("float32", "bfloat16")
     assert auto.bf16 is torch.cuda.is_available()
 
 

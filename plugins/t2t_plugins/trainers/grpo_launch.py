@@ -1,7 +1,9 @@
 """Runs one training job in several processes: `accelerate launch` starts `grpo_process` in each of them.
 
-The job travels as a folder of JSON files; the first process sends its figures back as lines of JSON and its result, or the
-mistake that stopped it, as a file. No process outlives the one that launched it, however that one ends.
+How the model is spread over the processes stands in Accelerate's own configuration files (the folder `accelerate`); how many
+processes and machines there are is given beside them. The job travels as a folder of JSON files; the first process sends its
+figures back as lines of JSON and its result, or the mistake that stopped it, as a file. No process outlives the one that
+launched it, however that one ends.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,60 +22,103 @@ from t2t_core.hookspecs import TrainingJob
 from t2t_core.records import TrainingResult
 from t2t_core.store import folders
 from t2t_core.text import plain_lines
+from t2t_plugins.trainers.grpo_settings import Settings
 
 PROCESS = "t2t_plugins.trainers.grpo_process"
+CONFIGURATIONS = Path(__file__).resolve().parent / "accelerate"
 JOB = "job.json"
 MARK = "t2t-figures "
 RESULT, MISTAKE = "result.json", "error.json"
+TAIL = 40  # lines of a crashed process that are shown
 
 
-def launch(job: TrainingJob, processes: int) -> TrainingResult:
+def launch(job: TrainingJob, settings: Settings) -> TrainingResult:
     """Run the job under `accelerate launch`.
 
     Raises:
         T2TError: what a process found wrong with the job, word for word; the last lines of the output where one crashed.
     """
-    import torch
-
     folder = job.folder / "launch"
-    facts = {
-        "testbed": job.testbed.name,
-        "checkpoint": str(job.checkpoint) if job.checkpoint else None,
-        "settings": dict(job.settings),
-        "folder": str(job.folder),
-        "seed": job.seed,
-        "round_index": job.round_index,
-        "resume_from": str(job.resume_from) if job.resume_from else None,
-        "instances": [instance.to_dict() for instance in job.instances],
-        "processes": processes,
-    }
-    folders.write_atomic(folder / JOB, json.dumps(facts))
+    folders.make_folder(folder)
+    write_job(job, settings, folder)
     for name in (RESULT, MISTAKE):  # of an earlier attempt
         folders.remove(folder / name)
-    # `--multi_gpu` is what makes `accelerate launch` start several processes; with `--cpu` it would start one and say nothing.
-    spread = ["--multi_gpu", "--num_processes", str(processes), "--num_machines", "1", "--main_process_port", "0"]
-    plain = ["--mixed_precision", "no", "--dynamo_backend", "no"]
-    command = [sys.executable, "-m", "accelerate.commands.launch", *spread, *plain, "-m", PROCESS, str(folder)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    if not torch.cuda.is_available():
-        environment["ACCELERATE_USE_CPU"] = "true"
+    command = [*launcher(settings), "-m", PROCESS, str(folder)]
     tail: list[str] = []
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    with subprocess.Popen(command, text=True, env=environment, **pipes) as process:
+    with subprocess.Popen(command, text=True, errors="replace", env=environment(settings), **pipes) as process:
         try:
             for line in process.stdout or ():
                 if line.startswith(MARK) and job.progress:
                     job.progress(json.loads(line[len(MARK) :]))
-                tail = [*tail[-19:], line.rstrip()]
+                tail = [*tail[1 - TAIL :], line.rstrip()]
         except BaseException:
             process.terminate()
             raise
     if (folder / MISTAKE).exists():
         raise T2TError(**folders.read_json(folder / MISTAKE))
-    if process.returncode:
+    if not (folder / RESULT).exists():  # a process may abort after all work is done: what counts is what it wrote
         raise T2TError(
-            f"training in {processes} processes failed with status {process.returncode}",
-            cause=plain_lines("\n".join(tail))[-2000:],
+            f"training in {settings.processes} processes failed with status {process.returncode}",
+            cause=plain_lines("\n".join(tail))[-3000:],
+            next="the same command goes on from the last saved update",
         )
     result = folders.read_json(folder / RESULT)
     return TrainingResult(**{**result, "checkpoint": Path(result["checkpoint"])})
+
+
+def write_job(job: TrainingJob, settings: Settings, folder: Path) -> None:
+    """The job as a file that `grpo_process` reads."""
+    facts = {
+        "testbed": job.testbed.name,
+        "checkpoint": str(job.checkpoint) if job.checkpoint else None,
+        "settings": asdict(settings),
+        "folder": str(job.folder),
+        "seed": job.seed,
+        "round_index": job.round_index,
+        "resume_from": str(job.resume_from) if job.resume_from else None,
+        "instances": [instance.to_dict() for instance in job.instances],
+        "reward": dict(job.reward),
+    }
+    folders.write_json(folder / JOB, facts)
+
+
+def launcher(settings: Settings) -> list[str]:
+    """`accelerate launch` with the configuration file of the sharding, our numbers, and what [training.accelerate] adds."""
+    import torch
+
+    cpu = not torch.cuda.is_available()
+    given: dict[str, Any] = {
+        "config_file": CONFIGURATIONS / f"{settings.sharding}.yaml",
+        "num_processes": settings.processes,
+        "main_process_port": 0,
+        "mixed_precision": "bf16" if settings.in_bfloat16(cpu) else "no",
+        "dynamo_backend": "no",
+    }
+    if settings.sharding.startswith("zero"):
+        given["deepspeed_config_file"] = CONFIGURATIONS / f"{settings.sharding}.json"
+    # With a configuration file for GPUs, `accelerate launch` starts several processes on a CPU too; with `--cpu` it would start
+    # one and say nothing.
+    return [sys.executable, "-m", "accelerate.commands.launch", *_flags({**given, **settings.accelerate})]
+
+
+def _flags(options: Mapping[str, Any]) -> list[str]:
+    """Options as `accelerate launch` takes them: true is a flag alone, false is none."""
+    flags: list[str] = []
+    for name, value in options.items():
+        if value is True:
+            flags.append(f"--{name}")
+        elif value is not False:
+            flags += [f"--{name}", str(value)]
+    return flags
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """Of the launched processes: this one's, and where there is no GPU, that there is none."""
+    import torch
+
+    ours = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUNBUFFERED": "1"}
+    if not torch.cuda.is_available():
+        ours |= {"DS_ACCELERATOR": "cpu", "ACCELERATE_TORCH_DEVICE": "cpu"}
+        ours |= {} if settings.sharding.startswith("zero") else {"ACCELERATE_USE_CPU": "true"}
+    return ours

@@ -8,7 +8,6 @@ import sys
 import threading
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob
@@ -31,11 +30,9 @@ def end_with_launcher() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def main() -> None:
-    """One process of a launched job."""
-    end_with_launcher()
-    folder = Path(sys.argv[1])
-    facts: dict[str, Any] = jsonlines.loads(folders.read_bytes(folder / JOB, paths.MAX_STREAM))
+def run(folder: Path) -> None:
+    """This process's share of the job in that folder."""
+    facts = jsonlines.loads(folders.read_bytes(folder / JOB, paths.MAX_STREAM))
     testbed = installed().testbeds.make(facts["testbed"])
     path = {name: Path(facts[name]) if facts[name] else None for name in ("checkpoint", "resume_from")}
     job = TrainingJob(
@@ -48,11 +45,13 @@ def main() -> None:
         round_index=facts["round_index"],
         resume_from=path["resume_from"],
         progress=lambda figures: print(MARK + json.dumps(dict(figures)), flush=True),
+        reward=facts["reward"],
     )
+    settings = check_settings(Settings, job.settings, WHERE)
     try:
-        if int(os.environ.get("WORLD_SIZE", "1")) != facts["processes"]:
-            raise T2TError(f"accelerate launch did not start {facts['processes']} processes", where=WHERE)
-        result = train(job, check_settings(Settings, job.settings, WHERE))
+        if int(os.environ.get("WORLD_SIZE", "1")) != settings.processes:
+            raise T2TError(f"accelerate launch did not start {settings.processes} processes", where=WHERE)
+        result = train(job, settings)
     except T2TError as error:
         mistake = {"what": error.what, "where": error.where, "cause": error.cause, "next": error.next}
         folders.write_json(folder / MISTAKE, mistake)
@@ -62,4 +61,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with_launcher()
+    run(Path(sys.argv[1]))

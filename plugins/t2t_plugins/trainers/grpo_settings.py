@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingOrder
@@ -42,11 +42,20 @@ class Settings:
         buckets: an update is sampled and trained in so many parts of like prompt length, which saves padding; token means are
             then per part. micro_batch: responses per backward pass; 0: a process's share of a part at once.
         lora: rank of adapters, which are merged into the new checkpoint; 0 trains all weights.
-        dtype: "auto" keeps the weights in float32, with products in bfloat16 on a GPU; weights kept in bfloat16 take half the
-            memory, and a small learning rate hardly moves them.
+        dtype: "mixed" keeps the weights in float32 and multiplies in bfloat16, "float32" does all in float32, "auto" is "mixed"
+            on a GPU and "float32" elsewhere; weights kept in "bfloat16" take half the memory, and a small learning rate hardly
+            moves them.
         prompt_format: "" takes the one the checkpoint was taught, else the testbed's first.
         threads: of torch on a CPU; 0 leaves its default; very small models gain by few, and by one only on a busy machine.
-        processes: above 1, runs under `accelerate launch`. max_updates: stop there (0: do all).
+        max_updates: stop there (0: do all).
+        processes: above 1, runs under `accelerate launch`.
+        sharding: how the model is spread over the processes: "none" (each holds all of it), "fsdp2", "zero2" or "zero3".
+        recompute: activations are computed again in the backward pass instead of being kept (gradient checkpointing).
+        vllm_memory: the share of a GPU's memory that vLLM takes in the training process. vllm_sleep: it gives that back while
+            the weights are trained. vllm_tensor_parallel: GPUs that one vLLM engine is spread over.
+        vllm_correction: how the difference between vLLM's probabilities of a response and the trainer's is weighed: per token
+            or per response ("sequence"), ratios above `vllm_correction_cap` cut to it ("truncate") or left out ("mask").
+        trl, accelerate: anything else of `trl.GRPOConfig` and of `accelerate launch`, by their names.
     """
 
     group: int = 8
@@ -75,8 +84,17 @@ class Settings:
     dtype: str = "auto"
     prompt_format: str = ""
     threads: int = 0
-    processes: int = 1
     max_updates: int = 0
+    processes: int = 1
+    sharding: str = "none"
+    recompute: bool = False
+    vllm_memory: float = 0.3
+    vllm_sleep: bool = True
+    vllm_tensor_parallel: int = 1
+    vllm_correction: str = "token_truncate"
+    vllm_correction_cap: float = 2.0
+    trl: Mapping[str, Any] = field(default_factory=dict)
+    accelerate: Mapping[str, Any] = field(default_factory=dict)
 
     CHOICES: ClassVar[Mapping[str, Sequence[str]]] = {
         "thinking": ("default", "on", "off"),
@@ -84,7 +102,9 @@ class Settings:
         "scale": ("group", "batch", "none"),
         "optimizer": ("reset", "keep"),
         "engine": ("auto", "fast", "plain", "vllm-colocate", "vllm-server"),
-        "dtype": ("auto", "float32", "bfloat16"),
+        "dtype": ("auto", "float32", "mixed", "bfloat16"),
+        "sharding": ("none", "fsdp2", "zero2", "zero3"),
+        "vllm_correction": ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask", "none"),
     }
     RANGES: ClassVar[Mapping[str, Range]] = {
         "group": Range(2, 4096),
@@ -101,6 +121,9 @@ class Settings:
         "lora": Range(0, 4096),
         "threads": Range(0, 1024),
         "processes": Range(1, 1024),
+        "vllm_memory": Range(0.05, 0.95),
+        "vllm_tensor_parallel": Range(1, 64),
+        "vllm_correction_cap": Range(1),
     }
 
     @property
@@ -112,6 +135,10 @@ class Settings:
     def micro(self) -> int:
         """Responses of a process in one backward pass."""
         return self.micro_batch or self.part // self.processes
+
+    def in_bfloat16(self, cpu: bool) -> bool:
+        """Whether weights are multiplied in another type than they are kept in."""
+        return self.dtype == "mixed" or (self.dtype != "float32" and not cpu)
 
     def updates(self, instances: int) -> int:
         """Updates of a round with so many instances; a last partial batch of a pass is dropped."""
@@ -141,6 +168,30 @@ def check(settings: Settings, order: TrainingOrder) -> None:
         )
     if settings.engine == "fast" and settings.lora:
         raise T2TError("engine=fast does not compute adapters", where=WHERE, next="use engine=plain with lora")
+    _check_sharding(settings)
+
+
+def _check_sharding(settings: Settings) -> None:
+    if settings.sharding != "none" and settings.processes < 2:
+        raise T2TError(
+            f"sharding={settings.sharding} spreads nothing over one process",
+            where=WHERE,
+            next="set processes=2 or more, or sharding=none",
+        )
+    if settings.optimizer == "keep" and settings.sharding.startswith("zero"):
+        raise T2TError(
+            f"optimizer=keep does not go with sharding={settings.sharding}",
+            where=WHERE,
+            cause="DeepSpeed keeps its state in pieces of its own that belong to one training",
+            next="use sharding=fsdp2, or optimizer=reset",
+        )
+    if settings.processes % settings.vllm_tensor_parallel:
+        raise T2TError(
+            f"{settings.processes} processes do not split into groups of vllm_tensor_parallel={settings.vllm_tensor_parallel}",
+            where=WHERE,
+        )
+    if settings.accelerate and settings.processes < 2:
+        raise T2TError("[training.accelerate] does nothing for one process", where=WHERE, next="set processes=2 or more")
 
 
 def check_fill(settings: Settings, instances: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, TypeVar
 
 from t2t_core.errors import T2TError
@@ -53,6 +53,9 @@ def check_settings(kind: type[T], given: Mapping[str, Any], where: str) -> T:
             near = difflib.get_close_matches(name, known, n=1)
             cause = f"did you mean {near[0]}?" if near else "known: " + ", ".join(known)
             raise T2TError(f"there is no setting {ascii(name)[:60]}", where=where, cause=cause)
+        if known[name].default is MISSING:
+            values[name] = _table(name, value, where)
+            continue
         values[name] = _as(known[name].default, name, value, where)
         range_ = getattr(kind, "RANGES", {}).get(name, Range())
         if isinstance(values[name], int | float) and values[name] not in range_:
@@ -76,6 +79,12 @@ def _as(default: Any, name: str, value: Any, where: str) -> Any:
         return str(value)
     except (KeyError, ValueError, TypeError):
         raise T2TError(f"{name} must be {_KINDS[wanted]}, not {ascii(value)[:60]}", where=where) from None
+
+
+def _table(name: str, value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise T2TError(f"{name} must be a table, not {ascii(value)[:60]}", where=where, next=f"write it as [training.{name}]")
+    return dict(value)
 
 
 _KINDS: Mapping[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}

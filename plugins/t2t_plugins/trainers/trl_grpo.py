@@ -10,8 +10,8 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,12 +29,13 @@ from t2t_plugins.trainers import common
 from t2t_plugins.trainers.common import last_saved, prompts_of, stratified
 from t2t_plugins.trainers.extra import require
 from t2t_plugins.trainers.grpo_callbacks import FIGURES, watch
+from t2t_plugins.trainers.grpo_configuration import OBJECTIVE, check_passed_on, configuration
 from t2t_plugins.trainers.grpo_launch import launch
 from t2t_plugins.trainers.grpo_reward import WEIGHTS_FILE, Reward, read_weights
-from t2t_plugins.trainers.grpo_settings import WHERE, Settings, check, check_fill, check_split
+from t2t_plugins.trainers.grpo_rollout import rollout
+from t2t_plugins.trainers.grpo_settings import WHERE, Settings, check, check_fill
+from t2t_plugins.trainers.grpo_sharding import OPTIMIZERS, check_sharded, load_optimizer, save_model, save_whole, settle
 from t2t_plugins.trainers.settings import check_settings
-
-MAX_GRAD_NORM = 1.0  # beyond it the gradient is scaled down (ours)
 
 
 class Grpo:
@@ -50,14 +51,11 @@ class Grpo:
         "optimizer": "AdamW",
         "schedule": "constant",
         "kl_estimator": "k3",
-        "adam_beta1": 0.9,
-        "adam_epsilon": 1e-8,
-        "max_grad_norm": MAX_GRAD_NORM,
-        "top_p": 1.0,
         "weight_accuracy": f"{WEIGHTS_LOW[0]} to {WEIGHTS_HIGH[0]}",
         "weight_length": f"{WEIGHTS_LOW[1]} to {WEIGHTS_HIGH[1]}",
         "share_short": f"{LOW} to {HIGH}",
         "share_short_decay": AdaptiveWeights.decay,
+        **OBJECTIVE,
     }
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
@@ -67,7 +65,9 @@ class Grpo:
 
     def check(self, order: TrainingOrder) -> None:
         """T2TError for what `train` would refuse, before a run has begun."""
-        check(check_settings(Settings, {**self._settings, **order.settings}, WHERE), order)
+        settings = check_settings(Settings, {**self._settings, **order.settings}, WHERE)
+        check(settings, order)
+        check_passed_on(settings)
 
     def ready(self, order: TrainingOrder) -> None:
         """T2TError where what it needs is not at hand on this machine."""
@@ -80,7 +80,7 @@ class Grpo:
         check(settings, TrainingOrder(job.checkpoint, job.testbed, job.settings, len(job.instances)))
         common.refuse_overlap(job)
         if settings.processes > 1 and "LOCAL_RANK" not in os.environ:
-            return launch(replace(job, settings=asdict(settings)), settings.processes)
+            return launch(job, settings)
         return train(job, settings)
 
 
@@ -107,7 +107,6 @@ def check_machine(settings: Settings, start: str) -> None:
 def train(job: TrainingJob, settings: Settings) -> TrainingResult:
     """One round in this process (or in this process's share of a launched round)."""
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # rollout_func may change; the extra `train` pins TRL
-    import torch
     from datasets import Dataset
     from transformers import PrinterCallback
 
@@ -121,10 +120,11 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
     dataset = Dataset.from_list([{"prompt": [{"role": "user", "content": prompts[i]}], "index": i} for i in rows])
     reward = Reward(job, settings, read_weights(start))
     updates = job.folder / common.UPDATES
+    longest = longest_prompt(prompts, settings, str(start))
     trainer = trl.GRPOTrainer(
         model=str(start),
         reward_funcs=reward,
-        args=configuration(settings, updates, job.seed, settings.updates(len(job.instances))),
+        args=configuration(settings, updates, job.seed, settings.updates(len(job.instances)), longest),
         train_dataset=dataset,
         callbacks=[watch(job, settings, reward)],
         peft_config=common.adapters(settings.lora),
@@ -134,26 +134,66 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
     reward.gather = trainer.accelerator.gather
     saved = last_saved(updates)
     if saved is not None:
+        check_state(saved, settings)
         reward.weights = read_weights(saved)
-    elif settings.optimizer == "keep" and job.resume_from:
-        trainer.create_optimizer()
-        trainer.optimizer.load_state_dict(torch.load(kept_optimizer(job.resume_from), weights_only=True, map_location="cpu"))
+    before = kept_state(job.resume_from, settings) if settings.optimizer == "keep" and job.resume_from and not saved else None
+    trainer.add_callback(begin(trainer, settings, before))
     with common.threads(settings.threads):
         trainer.train(resume_from_checkpoint=str(saved) if saved else None)
     return finish(trainer, job, settings, reward)
 
 
-def kept_optimizer(before: Path) -> Path:
-    """The optimizer's state that the round before left; T2TError where it left none."""
+def begin(trainer: Any, settings: Settings, before: Path | None) -> Any:
+    """When all is in place for training: is the model in shards where it should be? And the optimizer of the round before, where
+    it is kept."""
+    from transformers import TrainerCallback
+
+    class Begin(TrainerCallback):
+        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            check_sharded(trainer.model_wrapped, settings, trainer.accelerator.num_processes)
+            settle(trainer.model_wrapped, settings)
+            if before is not None:
+                load_optimizer(trainer, settings, before)
+
+    return Begin()
+
+
+def check_state(saved: Path, settings: Settings) -> None:
+    """T2TError where a saved state lacks its optimizer: transformers would go on without it, and say nothing."""
+    if not list(saved.glob(OPTIMIZERS[settings.sharding])):
+        raise T2TError(
+            "the saved state of this training has no optimizer",
+            where=str(saved),
+            cause=f"there is no {OPTIMIZERS[settings.sharding]} in it",
+            next="remove that folder: the training then goes on from the one before, or begins again",
+        )
+
+
+def kept_state(before: Path, settings: Settings) -> Path:
+    """The state with the optimizer of the round before; T2TError where it left none."""
     saved = last_saved(before / common.UPDATES)
-    if saved is None or not (saved / "optimizer.pt").is_file():
+    if saved is None or not list(saved.glob(OPTIMIZERS[settings.sharding])):
         raise T2TError(
             "the optimizer's state of the round before is not there",
             where=str(before / common.UPDATES),
             cause="that round was trained with optimizer=reset, or the folder was removed",
             next="set training.optimizer=reset",
         )
-    return saved / "optimizer.pt"
+    return saved
+
+
+def longest_prompt(prompts: Sequence[str], settings: Settings, start: str) -> int:
+    """Tokens of the longest prompt; 0 where nobody asks (only vLLM is told how much room it needs)."""
+    if not settings.engine.startswith("vllm"):
+        return 0
+    from transformers import AutoTokenizer
+
+    from t2t_plugins.policies.chat import chat_prompts
+
+    tokenizer = AutoTokenizer.from_pretrained(start)
+    thinking = {"on": True, "off": False}.get(settings.thinking)
+    texts = chat_prompts(tokenizer, [((Message("user", prompt),), ()) for prompt in prompts], thinking)
+    return max(map(len, tokenizer(texts, add_special_tokens=False)["input_ids"]))
 
 
 def schedule(job: TrainingJob, settings: Settings) -> list[int]:
@@ -165,104 +205,14 @@ def schedule(job: TrainingJob, settings: Settings) -> list[int]:
     return list(itertools.islice(itertools.chain.from_iterable(passes), batches * settings.prompts))
 
 
-def configuration(settings: Settings, folder: Path, seed: int, updates: int) -> Any:
-    """Our settings in TRL's words."""
-    import torch
-
-    trl: Any = import_module("trl")
-    gpu = torch.cuda.is_available()
-    check_split(settings)
-    dtype = "bfloat16" if settings.dtype == "bfloat16" else "float32"
-    vllm = {"vllm-colocate": "colocate", "vllm-server": "server"}.get(settings.engine)
-    return trl.GRPOConfig(
-        output_dir=str(folder),
-        seed=seed % 2**31,
-        max_steps=updates,  # the passes are in the dataset, in their order
-        shuffle_dataset=False,
-        per_device_train_batch_size=settings.micro,
-        gradient_accumulation_steps=settings.prompts * settings.group // (settings.micro * settings.processes),
-        generation_batch_size=settings.part,
-        num_generations=settings.group,
-        num_iterations=settings.iterations,
-        max_completion_length=settings.max_tokens,
-        temperature=settings.temperature,
-        learning_rate=settings.learning_rate,
-        lr_scheduler_type="constant",
-        weight_decay=settings.weight_decay,
-        adam_beta2=settings.beta2,
-        max_grad_norm=MAX_GRAD_NORM,
-        beta=settings.beta,
-        epsilon=settings.clip,
-        loss_type=settings.loss,
-        scale_rewards=settings.scale,
-        model_init_kwargs={"dtype": dtype},
-        chat_template_kwargs={} if settings.thinking == "default" else {"enable_thinking": settings.thinking == "on"},
-        use_vllm=vllm is not None,
-        vllm_mode=vllm or "colocate",
-        vllm_server_base_url=settings.vllm_server_url or None,
-        use_cpu=not gpu,
-        bf16=gpu and settings.dtype != "float32",
-        fp16=False,
-        gradient_checkpointing=False,
-        logging_steps=1,
-        logging_first_step=True,
-        save_strategy="steps",
-        save_steps=math.ceil(settings.save_every / settings.iterations) * settings.iterations,
-        save_total_limit=1,
-        report_to=[],
-        disable_tqdm=True,
-        dataloader_num_workers=0,
-    )
-
-
-def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:
-    """Our sampler as TRL's `rollout_func`, or None where TRL's own generation is wanted or needed."""
-    from transformers import AutoConfig
-
-    from t2t_plugins.policies.chat import chat_prompts
-    from t2t_plugins.policies.hf import end_tokens
-    from t2t_plugins.sampler import Sampler
-
-    fits = supports_config(AutoConfig.from_pretrained(start)) and not settings.lora
-    if settings.engine not in ("auto", "fast") or not fits:
-        return None
-
-    calls: list[int] = []  # the update of every call: the parts of one update draw from streams of their own
-
-    def sample(prompts: list[Any], trainer: Any) -> dict[str, list[Any]]:
-        import torch
-
-        step = trainer.state.global_step
-        calls[:] = [*(call for call in calls if call == step), step]
-        model, tokenizer = trainer.accelerator.unwrap_model(trainer.model), trainer.processing_class
-        thinking = {"on": True, "off": False}.get(settings.thinking)
-        texts = chat_prompts(tokenizer, [((Message("user", prompt[-1]["content"]),), ()) for prompt in prompts], thinking)
-        runs = [(text, len(list(copies))) for text, copies in itertools.groupby(texts)]
-        even = len({count for _, count in runs}) == 1
-        unique, group = ([text for text, _ in runs], runs[0][1]) if even else (texts, 1)
-        ids = tokenizer(unique, add_special_tokens=False)["input_ids"]
-        seed = key(job.seed, "rollout", step, len(calls), trainer.accelerator.process_index)
-        generator = torch.Generator(device=model.device).manual_seed(seed % 2**63)
-        sampler = Sampler(model, end_tokens(model, tokenizer))
-        found = sampler.sample(ids, group, settings.max_tokens, settings.temperature, 1.0, generator)
-        return {
-            "prompt_ids": [list(prompt) for prompt in ids for _ in range(group)],
-            "completion_ids": [one.tokens for answers in found for one in answers],
-            "logprobs": [one.logprobs for answers in found for one in answers],
-        }
-
-    return sample
-
-
 def finish(trainer: Any, job: TrainingJob, settings: Settings, reward: Reward) -> TrainingResult:
     """Save the new checkpoint (adapters merged) and say what it took."""
     state = trainer.state
+    if settings.sharding != "none":
+        save_whole(trainer, settings, Path(str(job.checkpoint)), job.folder)
+    elif trainer.is_world_process_zero():
+        save_model(trainer.accelerator.unwrap_model(trainer.model), settings, job.folder)
     if trainer.is_world_process_zero():
-        model = trainer.accelerator.unwrap_model(trainer.model)
-        if settings.lora:
-            model = model.merge_and_unload()
-        model.config.use_cache = True  # TRL switches it off for training
-        model.save_pretrained(job.folder)
         trainer.processing_class.save_pretrained(job.folder)
         folders.write_json(job.folder / WEIGHTS_FILE, reward.weights.to_dict())
     trainer.accelerator.wait_for_everyone()

@@ -1,0 +1,161 @@
+"""The settings of `trl-grpo` in TRL's words, every value that changes the objective among them: nothing is left to a default that
+the next version of TRL may change."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_plugins.trainers.grpo_settings import WHERE, Settings, check_split
+
+# What changes the objective and has no setting of its own (ours): printed by the dry run, recorded, and set by [training.trl].
+OBJECTIVE: Mapping[str, Any] = {
+    "optim": "adamw_torch",
+    "adam_beta1": 0.9,
+    "adam_epsilon": 1e-8,
+    "lr_scheduler_type": "constant",
+    "warmup_steps": 0,
+    "max_grad_norm": 1.0,  # beyond it the gradient is scaled down
+    "top_p": 1.0,
+    "top_k": 0,
+    "min_p": None,
+    "repetition_penalty": 1.0,
+    "mask_truncated_completions": False,  # a response that was cut off counts with what it earned
+    "delta": None,  # no second bound on the ratio
+    "importance_sampling_level": "token",
+    "use_bias_correction_kl": False,  # the k3 term as it stands, without an importance weight on it
+    "off_policy_mask_threshold": None,
+    "top_entropy_quantile": 1.0,
+    "entropy_coef": 0.0,
+    "use_adaptive_entropy": False,
+    "sync_ref_model": False,  # the KL term is against the policy that the round started from
+    "disable_dropout": False,
+    "cast_lm_head_to_fp32": False,
+    "multi_objective_aggregation": "sum_then_normalize",
+}
+
+
+def configuration(settings: Settings, folder: Path, seed: int, updates: int, longest_prompt: int = 0) -> Any:
+    """A `trl.GRPOConfig`.
+
+    Args:
+        settings: of the trainer.
+        folder: for the states that an interrupted training goes on from.
+        seed: of the round.
+        updates: of the round.
+        longest_prompt: in tokens; with the responses' limit the most that vLLM has to hold.
+    """
+    import torch
+
+    trl: Any = import_module("trl")
+    check_split(settings)
+    cpu = not torch.cuda.is_available()
+    ours = {
+        "output_dir": str(folder),
+        "seed": seed % 2**31,
+        "max_steps": updates,  # the passes are in the dataset, in their order
+        "shuffle_dataset": False,
+        "per_device_train_batch_size": settings.micro,
+        "gradient_accumulation_steps": settings.prompts * settings.group // (settings.micro * settings.processes),
+        "generation_batch_size": settings.part,
+        "num_generations": settings.group,
+        "num_iterations": settings.iterations,
+        "max_completion_length": settings.max_tokens,
+        "temperature": settings.temperature,
+        "learning_rate": settings.learning_rate,
+        "weight_decay": settings.weight_decay,
+        "adam_beta2": settings.beta2,
+        "beta": settings.beta,
+        "epsilon": settings.clip,
+        "epsilon_high": settings.clip,
+        "loss_type": settings.loss,
+        "scale_rewards": settings.scale,
+        "model_init_kwargs": {"dtype": "bfloat16" if settings.dtype == "bfloat16" else "float32", "device_map": None},
+        "chat_template_kwargs": {} if settings.thinking == "default" else {"enable_thinking": settings.thinking == "on"},
+        "use_cpu": cpu,
+        "bf16": settings.in_bfloat16(cpu),
+        "fp16": False,
+        "gradient_checkpointing": settings.recompute,
+        "gradient_checkpointing_kwargs": {"use_reentrant": False} if settings.recompute else None,
+        "logging_steps": 1,
+        "logging_first_step": True,
+        "save_strategy": "steps",
+        "save_steps": math.ceil(settings.save_every / settings.iterations) * settings.iterations,
+        "save_total_limit": 1,
+        "report_to": [],
+        "disable_tqdm": True,
+        "dataloader_num_workers": 0,
+        **_vllm(settings, longest_prompt),
+    }
+    try:
+        return trl.GRPOConfig(**{**OBJECTIVE, **ours, **settings.trl})
+    except (TypeError, ValueError) as error:
+        raise T2TError("TRL refuses this configuration", where=WHERE, cause=" ".join(str(error).split())[:500]) from None
+
+
+def _vllm(settings: Settings, longest_prompt: int) -> dict[str, Any]:
+    """What of the configuration is about vLLM."""
+    mode = {"vllm-colocate": "colocate", "vllm-server": "server"}.get(settings.engine)
+    corrected = settings.vllm_correction != "none"
+    return {
+        "use_vllm": mode is not None,
+        "vllm_mode": mode or "colocate",
+        "vllm_server_base_url": settings.vllm_server_url or None,
+        "vllm_gpu_memory_utilization": settings.vllm_memory,
+        "vllm_enable_sleep_mode": settings.vllm_sleep,
+        "vllm_tensor_parallel_size": settings.vllm_tensor_parallel,
+        "vllm_max_model_length": longest_prompt + settings.max_tokens if longest_prompt else None,
+        "vllm_importance_sampling_correction": corrected,
+        "vllm_importance_sampling_mode": settings.vllm_correction if corrected else "token_truncate",
+        "vllm_importance_sampling_clip_max": settings.vllm_correction_cap,
+        "vllm_importance_sampling_clip_min": None,
+    }
+
+
+def check_passed_on(settings: Settings) -> None:
+    """T2TError for what [training.trl] and [training.accelerate] name and TRL or Accelerate does not know, and for what has a
+    setting of its own. Nothing is imported for an empty table; what is not installed is looked at when it is."""
+    if settings.trl and find_spec("trl"):
+        trl: Any = import_module("trl")
+        _refuse(settings.trl, {f.name for f in fields(trl.GRPOConfig)}, "trl", _OWN)
+    if settings.accelerate and find_spec("accelerate"):
+        from accelerate.commands.launch import launch_command_parser
+
+        known = {action.dest for action in launch_command_parser()._actions}
+        own = {"config_file": "sharding", "num_processes": "processes", "mixed_precision": "dtype"}
+        _refuse(settings.accelerate, known, "accelerate", own)
+
+
+_OWN = {  # TRL's name: our setting
+    "per_device_train_batch_size": "micro_batch", "num_generations": "group", "num_iterations": "iterations",
+    "max_completion_length": "max_tokens", "temperature": "temperature", "learning_rate": "learning_rate",
+    "weight_decay": "weight_decay", "adam_beta2": "beta2", "beta": "beta", "epsilon": "clip", "epsilon_high": "clip",
+    "loss_type": "loss", "scale_rewards": "scale", "max_steps": "max_updates", "num_train_epochs": "epochs",
+    "gradient_checkpointing": "recompute", "save_steps": "save_every", "use_vllm": "engine", "vllm_mode": "engine",
+    "vllm_server_base_url": "vllm_server_url", "vllm_gpu_memory_utilization": "vllm_memory",
+    "vllm_enable_sleep_mode": "vllm_sleep", "vllm_tensor_parallel_size": "vllm_tensor_parallel",
+    "vllm_importance_sampling_correction": "vllm_correction", "vllm_importance_sampling_mode": "vllm_correction",
+    "vllm_importance_sampling_clip_max": "vllm_correction_cap", "bf16": "dtype", "fp16": "dtype", "seed": "a run's seed",
+    "output_dir": "a run's folder", "gradient_accumulation_steps": "micro_batch", "generation_batch_size": "buckets",
+    "steps_per_generation": "buckets", "shuffle_dataset": "a run's seed", "deepspeed": "sharding", "fsdp": "sharding",
+    "fsdp_config": "sharding", "use_cpu": "processes", "chat_template_kwargs": "thinking", "reward_weights": "[reward]",
+}  # fmt: skip
+
+
+def _refuse(table: Mapping[str, Any], known: set[str], name: str, own: Mapping[str, str]) -> None:
+    for key in table:
+        where = f"[training.{name}]"
+        if key in own:
+            raise T2TError(f"{key} has a setting of its own", where=where, next=f"set {own[key]}")
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            raise T2TError(
+                f"{name} has no option {ascii(key)[:60]}", where=where, cause=f"did you mean {near[0]}?" if near else ""
+            )

@@ -1,0 +1,78 @@
+"""How `trl-grpo` samples responses: by our sampler, by transformers' `generate`, or as TRL does it itself."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from t2t_core.hookspecs import TrainingJob
+from t2t_core.records import Message, Sampling
+from t2t_core.seeding import key
+from t2t_plugins.trainers.grpo_settings import Settings
+from t2t_plugins.trainers.grpo_sharding import sampling_model
+
+
+def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:
+    """A `rollout_func` for TRL, or None where TRL's own way is wanted or needed.
+
+    Where the model is in shards of FSDP2 it has to be put together first, which TRL does not do for `generate`.
+    """
+    from transformers import AutoConfig
+
+    from t2t_plugins.sampler import supports_config
+
+    fast = settings.engine in ("auto", "fast") and supports_config(AutoConfig.from_pretrained(start)) and not settings.lora
+    if not fast and (settings.engine.startswith("vllm") or settings.sharding != "fsdp2"):
+        return None
+    return Rollout(job, settings, fast)
+
+
+class Rollout:
+    """Draws the responses of a part of an update; parts of one update draw from streams of their own."""
+
+    def __init__(self, job: TrainingJob, settings: Settings, fast: bool) -> None:
+        self.job, self.settings, self.fast = job, settings, fast
+        self._calls: list[int] = []  # the update of every call
+
+    def __call__(self, prompts: list[Any], trainer: Any) -> dict[str, list[Any]]:
+        import torch
+
+        from t2t_plugins.policies.chat import chat_prompts
+
+        step = trainer.state.global_step
+        self._calls[:] = [*(call for call in self._calls if call == step), step]
+        tokenizer = trainer.processing_class
+        thinking = {"on": True, "off": False}.get(self.settings.thinking)
+        texts = chat_prompts(tokenizer, [((Message("user", prompt[-1]["content"]),), ()) for prompt in prompts], thinking)
+        runs = [(text, len(list(copies))) for text, copies in itertools.groupby(texts)]
+        even = len({count for _, count in runs}) == 1
+        unique, group = ([text for text, _ in runs], runs[0][1]) if even else (texts, 1)
+        ids = tokenizer(unique, add_special_tokens=False)["input_ids"]
+        seed = key(self.job.seed, "rollout", step, len(self._calls), trainer.accelerator.process_index)
+        with sampling_model(trainer, self.settings) as model:
+            generator = torch.Generator(device=trainer.accelerator.device).manual_seed(seed % 2**63)
+            sample = self._fast if self.fast else self._plain
+            tokens, logprobs = sample(model, tokenizer, ids, group, generator)
+        prompt_ids = [list(prompt) for prompt in ids for _ in range(group)]
+        drawn: dict[str, Any] = {"prompt_ids": prompt_ids, "completion_ids": tokens, "logprobs": logprobs}
+        return drawn
+
+    def _fast(self, model: Any, tokenizer: Any, ids: Any, group: int, generator: Any) -> tuple[list[Any], list[Any] | None]:
+        from t2t_plugins.policies.hf import end_tokens
+        from t2t_plugins.sampler import Sampler
+
+        sampler = Sampler(model, end_tokens(model, tokenizer))
+        found = sampler.sample(ids, group, self.settings.max_tokens, self.settings.temperature, 1.0, generator)
+        drawn = [one for answers in found for one in answers]
+        return [one.tokens for one in drawn], [one.logprobs for one in drawn]
+
+    def _plain(self, model: Any, tokenizer: Any, ids: Any, group: int, generator: Any) -> tuple[list[Any], list[Any] | None]:
+        from t2t_plugins.policies.hf import generate
+
+        sampling = Sampling(self.settings.temperature, self.settings.max_tokens)
+        prompts = [list(prompt) for prompt in ids for _ in range(group)]
+        tokens: list[Any] = []
+        for first in range(0, len(prompts), self.settings.micro):
+            some = prompts[first : first + self.settings.micro]
+            tokens += [t for t, _ in generate(model, tokenizer, some, sampling, self.settings.max_tokens, generator)]
+        return tokens, None

@@ -1,0 +1,108 @@
+"""One of several processes: does the trainings whose folders are its arguments, one after another (to begin takes ten seconds).
+
+Where a folder holds `script`, responses are not sampled but drawn from the prompt and their place in the group alone, so that
+they do not depend on the number of processes. `answers_RANK.json` are the responses of this process, in order; `facts_RANK.json`
+says how the model was spread.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
+
+import torch  # noqa: E402
+from letters import Letters  # noqa: E402
+
+from t2t_core.plugins import installed  # noqa: E402
+from t2t_core.seeding import Stream, key  # noqa: E402
+from t2t_plugins.trainers import grpo_rollout, trl_grpo  # noqa: E402
+from t2t_plugins.trainers.grpo_process import run  # noqa: E402
+
+TRAINING = "== "
+
+
+class Scripted:
+    """Responses of 2 to 40 tokens; some end, some are cut off."""
+
+    def __init__(self, job: Any, settings: Any, fast: bool) -> None:
+        self.settings = settings
+
+    def __call__(self, prompts: list[Any], trainer: Any) -> dict[str, list[Any]]:
+        tokenizer, places = trainer.processing_class, Counter()
+        prompt_ids, completions = [], []
+        for prompt in prompts:
+            text = prompt[-1]["content"]
+            stream = Stream.of(key(trainer.state.global_step, text, places[text]), "scripted")
+            places[text] += 1
+            ends = stream.below(4) > 0
+            length = 2 + stream.below(self.settings.max_tokens - 2) if ends else self.settings.max_tokens
+            tokens = [5 + stream.below(200) for _ in range(length - 1)]
+            completions.append([*tokens, tokenizer.eos_token_id] if ends else [*tokens, 5])
+            prompt_ids.append(tokenizer(text, add_special_tokens=False)["input_ids"])
+        return {"prompt_ids": prompt_ids, "completion_ids": completions, "logprobs": None}
+
+
+def scripted(patch: Any) -> None:
+    """TRL gets scripted responses, whatever the engine."""
+    patch(trl_grpo, "rollout", lambda job, settings, start: Scripted(job, settings, True))
+
+
+def spread(trainer: Any) -> dict[str, Any]:
+    """How much of the policy this process holds while it trains."""
+    from torch.distributed.tensor import DTensor
+
+    parameters = list(trainer.model_wrapped.parameters())
+    kinds = {type(p).__name__ for p in parameters}
+    sizes = [p.to_local().numel() if isinstance(p, DTensor) else getattr(p, "ds_tensor", p).numel() for p in parameters]
+    whole = [getattr(p, "ds_numel", p.numel()) for p in parameters]
+    return {"kinds": sorted(kinds), "here": sum(sizes), "whole": sum(whole), "dtypes": sorted({str(p.dtype) for p in parameters})}
+
+
+def without_compiler() -> None:
+    """DeepSpeed on a CPU would compile a way of its own to talk between processes, for minutes; gloo does."""
+    if os.environ.get("ACCELERATE_USE_DEEPSPEED") == "true":
+        import deepspeed.comm.torch
+
+        deepspeed.comm.torch.build_shm_op = lambda: None
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    without_compiler()
+    rank = os.environ.get("RANK", "0")
+    own_rollout, finish = grpo_rollout.rollout, trl_grpo.finish
+    bed = Letters()
+    installed().testbeds.add("letters", lambda argument, settings: bed)
+    for argument in sys.argv[1:]:
+        from accelerate.state import AcceleratorState
+
+        AcceleratorState._reset_state()
+        folder, bed = Path(argument), Letters()
+        facts: dict[str, Any] = {}
+
+        def finished(trainer: Any, *more: Any, facts: dict[str, Any] = facts) -> Any:
+            facts |= spread(trainer)
+            return finish(trainer, *more)
+
+        trl_grpo.finish = finished
+        trl_grpo.rollout = own_rollout
+        if (folder / "script").exists():
+            scripted(setattr)
+        print(f"{TRAINING}{folder}", flush=True)
+        run(folder)
+        (folder / f"answers_{rank}.json").write_text(json.dumps(bed.answers))
+        (folder / f"facts_{rank}.json").write_text(json.dumps(facts))
+    if torch.distributed.is_initialized():
+        torch.distributed.barrier()
+    sys.stdout.flush()
+    os._exit(0)  # what gloo does on its way out is nobody's business here
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""A model in shards, in two processes on a CPU: run for run what one process does, whole checkpoints, and a stop in between."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from letters import Letters, questions
+from qwen import random_model
+
+from t2t_core.hookspecs import TrainingJob
+from t2t_plugins.trainers import trl_grpo
+from t2t_plugins.trainers.grpo_launch import MARK, environment, launcher, write_job
+from t2t_plugins.trainers.grpo_settings import Settings
+from t2t_plugins.trainers.settings import check_settings
+
+torch = pytest.importorskip("torch")
+pytestmark = [pytest.mark.train, pytest.mark.timeout(600)]
+HERE = Path(__file__).resolve().parent
+SHARDED = HERE / "sharded"
+COMMON: dict[str, Any] = {"group": 4, "prompts": 4, "epochs": 1, "max_tokens": 40, "length_start": 12, "length_end": 30,
+                          "beta": 0.1, "prompt_format": "long", "threads": 1, "save_every": 100}  # fmt: skip
+SGD = {"learning_rate": 2.0, "trl": {"optim": "sgd", "max_grad_norm": 0.0}}  # clipping would hide a doubled gradient
+ADAMW = {"learning_rate": 1e-3}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("trl")
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("qwen3")
+    texts = [q.text for q in questions(8)] + ["Please write letters.", "system user assistant"]
+    random_model(folder, texts=texts, layers=2, tie_word_embeddings=True)
+    return folder
+
+
+class Trainings:
+    """Trainings done together in two processes, and the same ones in this one."""
+
+    def __init__(self, model: Path, root: Path, sharding: str, jobs: Mapping[str, Mapping[str, Any]]) -> None:
+        self.model, self.root, self.sharding, self.jobs = model, root, sharding, jobs
+        self.figures: dict[str, list[dict[str, Any]]] = {}
+
+    def job(self, name: str, where: str) -> tuple[TrainingJob, Settings]:
+        given = dict(self.jobs[name])
+        given.pop("script", None)
+        folder = self.root / where / given.pop("into", name) / "checkpoint"
+        settings = check_settings(Settings, {**COMMON, **given}, "x")
+        return TrainingJob(self.model, questions(8), Letters(), {}, folder, 5), settings
+
+    def launch(self) -> None:
+        folders: list[str] = []
+        first = Settings()
+        for name, given in self.jobs.items():
+            job, settings = self.job(name, "two")
+            settings = replace(settings, processes=2, sharding=self.sharding, micro_batch=settings.micro_batch or 8)
+            first = settings if not folders else first
+            folder = self.root / "two" / f"{name}.launch"
+            folder.mkdir(parents=True)
+            write_job(job, settings, folder)
+            if given.get("script", True):
+                (folder / "script").touch()
+            folders.append(str(folder))
+        command = [*launcher(first), str(SHARDED / "processes.py"), *folders]
+        rooms = [str(SHARDED), *filter(None, sys.path)]
+        variables = {**environment(first), "PYTHONPATH": os.pathsep.join(rooms), "HF_HUB_OFFLINE": "1"}
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=500)
+        (self.root / "output.txt").write_text(done.stdout + done.stderr)
+        missing = [name for name in self.jobs if not (self.folder(name) / "result.json").exists()]
+        assert not missing, f"{missing} did not end: see {self.root / 'output.txt'}\n{done.stderr[-3000:]}"
+        for line in done.stdout.splitlines():
+            if line.startswith("== "):
+                told = self.figures.setdefault(Path(line[3:]).stem, [])
+            elif line.startswith(MARK):
+                told.append(json.loads(line[len(MARK) :]))
+
+    def folder(self, name: str) -> Path:
+        return self.root / "two" / f"{name}.launch"
+
+    def weights(self, name: str, where: str = "two") -> dict[str, Any]:
+        from safetensors.torch import load_file
+
+        return load_file(self.job(name, where)[0].folder / "model.safetensors")
+
+    def facts(self, name: str) -> list[dict[str, Any]]:
+        return [json.loads((self.folder(name) / f"facts_{rank}.json").read_text()) for rank in (0, 1)]
+
+    def answers(self, name: str) -> list[tuple[str, str]]:
+        found = [json.loads((self.folder(name) / f"answers_{rank}.json").read_text()) for rank in (0, 1)]
+        return [tuple(one) for answers in found for one in answers]
+
+    def alone(self, name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """The same training in this process: its figures and weights."""
+        sys.path.insert(0, str(SHARDED))
+        try:
+            import processes
+        finally:
+            sys.path.remove(str(SHARDED))
+        job, settings = self.job(name, "one")
+        if self.jobs[name].get("script", True):
+            processes.scripted(monkeypatch.setattr)
+        figures: list[dict[str, Any]] = []
+        trl_grpo.train(replace(job, progress=lambda told: figures.append(dict(told))), settings)
+        return figures, self.weights(name, "one")
+
+
+def distance(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
+    assert one.keys() == other.keys()
+    return max(float((one[name].float() - other[name].float()).abs().max()) for name in one)
+
+
+EQUAL = {"sgd": SGD, "recompute": {**SGD, "recompute": True}, "lora": {**SGD, "lora": 2, "learning_rate": 20.0}}
+JOBS: dict[str, dict[str, Any]] = {
+    **EQUAL,
+    "whole": {**ADAMW, "epochs": 2, "save_every": 2},
+    "begun": {**ADAMW, "epochs": 2, "save_every": 2, "max_updates": 2, "into": "parts"},
+    "resumed": {**ADAMW, "epochs": 2, "save_every": 2, "into": "parts"},
+    "greedy": {**SGD, "script": False, "temperature": 1e-4, "engine": "fast", "max_updates": 1},
+    "plain": {**SGD, "script": False, "engine": "plain", "max_updates": 1},
+    "mixed": {**SGD, "dtype": "mixed"},
+    "mixed lora": {**SGD, "dtype": "mixed", "lora": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def fsdp2(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Trainings:
+    done = Trainings(model, tmp_path_factory.mktemp("fsdp2"), "fsdp2", JOBS)
+    done.launch()
+    return done
+
+
+def test_the_model_is_in_shards_half_of_it_on_each_process(fsdp2: Trainings) -> None:
+    for name in JOBS:
+        for facts in fsdp2.facts(name):
+            assert facts["kinds"] == ["DTensor"], name
+            assert facts["here"] < 0.55 * facts["whole"], name
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_two_processes_do_what_one_does(fsdp2: Trainings, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    figures, weights = fsdp2.alone(name, monkeypatch)
+    compare(figures, fsdp2.figures[name])
+    assert distance(weights, fsdp2.weights(name)) < 1e-6
+
+
+def compare(one: list[dict[str, Any]], two: list[dict[str, Any]]) -> None:
+    assert [told["update"] for told in one] == [told["update"] for told in two] == [1, 2]
+    for alone, shared in zip(one, two, strict=True):
+        for figure in ("loss", "grad_norm", "kl", "reward", "zero_variance", "truncated", "response_tokens", "share_short"):
+            assert alone[figure] == pytest.approx(shared[figure], rel=1e-4, abs=1e-6), figure
+    assert one[1]["kl"] > 1e-6 and 0 < one[0]["truncated"] < 1 and one[0]["grad_norm"] > 0.01
+
+
+def test_a_stopped_training_ends_in_the_same_bytes(fsdp2: Trainings) -> None:
+    assert [told["update"] for told in fsdp2.figures["begun"]] == [1, 2]
+    assert [told["update"] for told in fsdp2.figures["resumed"]] == [3, 4]
+    assert distance(fsdp2.weights("whole"), fsdp2.weights("resumed")) == 0
+
+
+def test_our_sampler_reads_the_weights_that_were_put_together(fsdp2: Trainings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Greedily, so that the draws of different processes do not matter."""
+    bed = Letters()
+    monkeypatch.setattr("test_sharding.Letters", lambda: bed)
+    fsdp2.alone("greedy", monkeypatch)
+    assert sorted(fsdp2.answers("greedy")) == sorted(bed.answers) and len(bed.answers) == 16
+
+
+def test_each_process_may_sample_for_as_long_as_it_needs(fsdp2: Trainings) -> None:
+    """transformers' generate in shards would wait for the other process for ever, or fail."""
+    assert len(fsdp2.answers("plain")) == 16 and fsdp2.figures["plain"][0]["response_tokens"] > 1
+
+
+def test_mixed_precision_keeps_float32_weights(fsdp2: Trainings, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(fsdp2.figures["mixed lora"]) == 2, "with adapters it once failed in its first backward pass"
+    plain, mixed = fsdp2.figures["sgd"][0], fsdp2.figures["mixed"][0]
+    assert mixed["grad_norm"] == pytest.approx(plain["grad_norm"], rel=0.02) and mixed["grad_norm"] != plain["grad_norm"]
+    assert fsdp2.facts("mixed")[0]["dtypes"] == ["torch.float32"]
+    weights = fsdp2.weights("mixed")
+    assert {w.dtype for w in weights.values()} == {torch.float32}
+    assert any(not torch.equal(w, w.bfloat16().float()) for w in weights.values()), "steps below bfloat16's are kept"
+
+
+def test_whole_checkpoints_load_anywhere(fsdp2: Trainings) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    for name in ("sgd", "lora", "mixed"):
+        folder = fsdp2.job(name, "two")[0].folder
+        loaded = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+        assert loaded.config.use_cache and AutoTokenizer.from_pretrained(folder).eos_token == "<|im_end|>"
+        assert not any("lora" in key or "shard" in key for key in loaded.state_dict())
+
+
+# --- DeepSpeed
+
+
+@pytest.mark.skipif(importlib.util.find_spec("deepspeed") is None, reason="DeepSpeed is not installed")
+@pytest.mark.parametrize("sharding", ["zero2", "zero3"])
+def test_zero_does_what_one_process_does(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sharding: str
+) -> None:
+    jobs = {
+        "adamw": ADAMW,
+        "begun": {**ADAMW, "epochs": 2, "save_every": 2, "max_updates": 2, "into": "parts"},
+        "resumed": {**ADAMW, "epochs": 2, "save_every": 2, "into": "parts"},
+        "whole": {**ADAMW, "epochs": 2, "save_every": 2},
+        "greedy": {**ADAMW, "script": False, "temperature": 1e-4, "max_updates": 1},
+    }
+    zero = Trainings(model, tmp_path, sharding, jobs)
+    zero.launch()
+    for facts in zero.facts("adamw"):
+        assert facts["here"] < 0.55 * facts["whole"] if sharding == "zero3" else facts["here"] == facts["whole"]
+    figures, weights = zero.alone("adamw", monkeypatch)
+    compare(figures, zero.figures["adamw"])
+    assert distance(weights, zero.weights("adamw")) < 2e-5
+    assert distance(zero.weights("whole"), zero.weights("resumed")) == 0
+    assert len(zero.answers("greedy")) == 16
