@@ -159,7 +159,8 @@ def resolved(experiment: Experiment, testbed: AnyTestbed, trainer: Any, designer
     """Every value that a run goes by, as nested tables: its configuration with the trainer's defaults filled in, what no setting
     changes, and the settings of the designer and of the context's modules (`named`)."""
     constants = {**getattr(trainer, "constants", {}), **getattr(testbed, "constants", {})}
-    training = {**getattr(trainer, "defaults", {}), **experiment.training}
+    training = dict(getattr(trainer, "defaults", {}))
+    _merge(training, experiment.training)
     modules = {f"context {one.spec.partition(':')[0]}": dict(getattr(one.module, "settings", {})) for one in named}
     design = dict(getattr(designer, "settings", {}))
     own = experiment.to_dict() | {"configuration": experiment.configuration or "random"}
@@ -243,6 +244,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def _merge(below: dict[str, Any], above: Mapping[str, Any]) -> None:
     for key, value in above.items():
         if isinstance(value, Mapping) and isinstance(below.get(key), dict):
+            below[key] = dict(below[key])  # another layer's or a plugin's own table stays as it is
             _merge(below[key], value)
         else:
             below[key] = dict(value) if isinstance(value, Mapping) else value

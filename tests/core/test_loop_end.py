@@ -213,7 +213,8 @@ def test_a_dry_run_prints_what_no_setting_changes_too() -> None:
     rows = {words[0]: words[1:] for line in output.splitlines() if len(words := re.split(r" {2,}", line.strip())) == 3}
     assert rows["constants.kl_estimator"] == ["k3", "low-variance (k3)"]
     assert rows["constants.weight_accuracy"] == ["0.5 to 0.8", "0.5 to 0.8"]
-    assert rows["constants.max_grad_norm"] == ["1.0", "not given in the paper"]
+    assert rows["training.trl.max_grad_norm"] == ["1.0", "not given in the paper"]
+    assert rows["training.trl.optim"] == ["adamw_torch", "AdamW"]
     assert rows["training.optimizer"] == ["reset", "not given in the paper"]
     assert rows["design.temperature"] == ["0.0", "not given in the paper"] and rows["design.attempts"][0] == "3"
     assert rows["context H.last"] == ["3", "not given in the paper"] and rows["context F.examples"][0] == "2"

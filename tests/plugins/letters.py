@@ -55,7 +55,7 @@ class Letters(Testbed[Question, Any, Any]):
         self.asked.append(text)
         return text
 
-    def verify(self, instance: Question, answer: Any) -> Verdict:
+    def verify(self, instance: Question, answer: Any, format: str = "") -> Verdict:
         text = str(answer)
         self.answers.append((instance.id, text))
         valid = share(text) > 0.5

@@ -17,6 +17,7 @@ SMALL = {
     "policy": "hf:{checkpoint}",  # instead of vllm:
     "training.engine": "plain",  # instead of vllm-colocate
     "training.processes": 2,
+    "training.sharding": "none",  # test_sharding.py has the rest: Accelerate uses FSDP on a CPU only with a shim
     "generation.samples": 9,  # an update of 4 prompts twice; the ninth instance is the dropped last partial batch
     "training.prompts": 4,
     "training.epochs": 1,

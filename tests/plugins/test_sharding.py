@@ -16,11 +16,14 @@ import pytest
 from letters import Letters, questions
 from qwen import random_model
 
+from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob
 from t2t_plugins.trainers import trl_grpo
 from t2t_plugins.trainers.grpo_launch import MARK, environment, launcher, write_job
 from t2t_plugins.trainers.grpo_settings import Settings
+from t2t_plugins.trainers.grpo_sharding import OPTIMIZERS, check_sharded
 from t2t_plugins.trainers.settings import check_settings
+from t2t_plugins.trainers.trl_grpo import check_state
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.timeout(600)]
@@ -52,9 +55,10 @@ class Trainings:
     def job(self, name: str, where: str) -> tuple[TrainingJob, Settings]:
         given = dict(self.jobs[name])
         given.pop("script", None)
+        before = self.job(given.pop("before"), where)[0].folder if "before" in given else None
         folder = self.root / where / given.pop("into", name) / "checkpoint"
         settings = check_settings(Settings, {**COMMON, **given}, "x")
-        return TrainingJob(self.model, questions(8), Letters(), {}, folder, 5), settings
+        return TrainingJob(self.model, questions(8), Letters(), {}, folder, 5, resume_from=before), settings
 
     def launch(self) -> None:
         folders: list[str] = []
@@ -123,6 +127,7 @@ JOBS: dict[str, dict[str, Any]] = {
     "whole": {**ADAMW, "epochs": 2, "save_every": 2},
     "begun": {**ADAMW, "epochs": 2, "save_every": 2, "max_updates": 2, "into": "parts"},
     "resumed": {**ADAMW, "epochs": 2, "save_every": 2, "into": "parts"},
+    "kept": {**ADAMW, "optimizer": "keep", "before": "whole"},
     "greedy": {**SGD, "script": False, "temperature": 1e-4, "engine": "fast", "max_updates": 1},
     "plain": {**SGD, "script": False, "engine": "plain", "max_updates": 1},
     "mixed": {**SGD, "dtype": "mixed"},
@@ -163,6 +168,34 @@ def test_a_stopped_training_ends_in_the_same_bytes(fsdp2: Trainings) -> None:
     assert [told["update"] for told in fsdp2.figures["begun"]] == [1, 2]
     assert [told["update"] for told in fsdp2.figures["resumed"]] == [3, 4]
     assert distance(fsdp2.weights("whole"), fsdp2.weights("resumed")) == 0
+
+
+def test_the_optimizer_of_the_round_before_is_taken_over(fsdp2: Trainings, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsdp2.alone("whole", monkeypatch)
+    _, weights = fsdp2.alone("kept", monkeypatch)
+    assert distance(weights, fsdp2.weights("kept")) < 2e-5
+    given = {**fsdp2.jobs["kept"], "optimizer": "reset"}
+    monkeypatch.setitem(fsdp2.jobs, "reset", given)  # type: ignore[arg-type]
+    assert distance(fsdp2.alone("reset", monkeypatch)[1], weights) > 1e-4
+
+
+@pytest.mark.parametrize(("sharding", "file"), OPTIMIZERS.items())
+def test_a_saved_state_without_its_optimizer_is_an_error(tmp_path: Path, sharding: str, file: str) -> None:
+    """transformers would go on with a fresh one, and say nothing."""
+    settings = Settings(sharding=sharding, processes=2)
+    with pytest.raises(T2TError, match="has no optimizer"):
+        check_state(tmp_path, settings)
+    (tmp_path / file.replace("*", "8")).touch()
+    check_state(tmp_path, settings)
+
+
+def test_a_model_that_is_not_in_shards_is_an_error() -> None:
+    """Accelerate turns FSDP on a CPU into plain data parallelism without a word, with the same losses."""
+    model = torch.nn.Linear(2, 2)
+    for sharding in ("fsdp2", "zero2", "zero3"):
+        with pytest.raises(T2TError, match=f"not sharded as sharding={sharding} asks"):
+            check_sharded(model, Settings(sharding=sharding, processes=2), 2)
+    check_sharded(model, Settings(processes=2), 2)
 
 
 def test_our_sampler_reads_the_weights_that_were_put_together(fsdp2: Trainings, monkeypatch: pytest.MonkeyPatch) -> None:

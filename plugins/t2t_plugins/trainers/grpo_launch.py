@@ -91,10 +91,11 @@ def launcher(settings: Settings) -> list[str]:
     given: dict[str, Any] = {
         "config_file": CONFIGURATIONS / f"{settings.sharding}.yaml",
         "num_processes": settings.processes,
-        "main_process_port": 0,
         "mixed_precision": "bf16" if settings.in_bfloat16(cpu) else "no",
         "dynamo_backend": "no",
     }
+    if settings.accelerate.get("num_machines", 1) == 1:
+        given["main_process_port"] = 0  # any that is free; several machines have to agree on one
     if settings.sharding.startswith("zero"):
         given["deepspeed_config_file"] = CONFIGURATIONS / f"{settings.sharding}.json"
     # With a configuration file for GPUs, `accelerate launch` starts several processes on a CPU too; with `--cpu` it would start

@@ -140,7 +140,8 @@ def load_optimizer(trainer: Any, settings: Settings, state: Path) -> None:
 
 
 def plain_model(settings: Settings, start: Path) -> Any:
-    """The model that the round started from, on this process's CPU, with fresh adapters where there are some."""
+    """The model that the round started from, on this process's CPU, with fresh adapters where there are some. For the end of a
+    training: models that are loaded later are not sharded by DeepSpeed either."""
     import os
 
     from transformers import AutoModelForCausalLM
@@ -149,6 +150,8 @@ def plain_model(settings: Settings, start: Path) -> Any:
 
     loading = os.environ.pop("FSDP_CPU_RAM_EFFICIENT_LOADING", None)  # under it this would be a model without weights
     fsdp = os.environ.pop("ACCELERATE_USE_FSDP", None)
+    deepspeed: Any = import_module("transformers.integrations.deepspeed")
+    deepspeed.unset_hf_deepspeed_config()  # under it a model is loaded in shards, which waits for the other processes for ever
     try:
         dtype = "bfloat16" if settings.dtype == "bfloat16" else "float32"
         model = AutoModelForCausalLM.from_pretrained(start, dtype=dtype)

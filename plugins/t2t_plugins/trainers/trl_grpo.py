@@ -48,20 +48,18 @@ class Grpo:
     }
 
     constants: ClassVar[Mapping[str, Any]] = {
-        "optimizer": "AdamW",
-        "schedule": "constant",
         "kl_estimator": "k3",
         "weight_accuracy": f"{WEIGHTS_LOW[0]} to {WEIGHTS_HIGH[0]}",
         "weight_length": f"{WEIGHTS_LOW[1]} to {WEIGHTS_HIGH[1]}",
         "share_short": f"{LOW} to {HIGH}",
         "share_short_decay": AdaptiveWeights.decay,
-        **OBJECTIVE,
     }
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         no_argument(argument, WHERE)
         self._settings = dict(settings or {})
-        self.defaults = asdict(check_settings(Settings, self._settings, WHERE))
+        usual = check_settings(Settings, self._settings, WHERE)
+        self.defaults = {**asdict(usual), "trl": {**OBJECTIVE, **usual.trl}}
 
     def check(self, order: TrainingOrder) -> None:
         """T2TError for what `train` would refuse, before a run has begun."""
