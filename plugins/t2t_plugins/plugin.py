@@ -52,4 +52,7 @@ def register_trainers(registry: Registry) -> None:
 @hookimpl
 def register_presets(registry: Registry) -> None:
     registry.add("tiny", "t2t_plugins.presets:tiny", "the loop in minutes on two CPU cores, with the embedded toy policy")
-    registry.add("paper", "t2t_plugins.presets:paper", "the paper's setting: Qwen3-4B on four GPUs")
+    registry.add("paper", "t2t_plugins.presets:paper", "the paper's setting: Qwen3-4B on four GPUs of 80 GB")
+    registry.add("paper-lora", "t2t_plugins.presets:paper_lora", "the paper's setting with adapters, on one GPU of 80 GB")
+    registry.add("single-gpu", "t2t_plugins.presets:single_gpu", "Qwen3-0.6B with adapters on one GPU of 24 GB")
+    registry.add("api-designer", "t2t_plugins.presets:api_designer", "Qwen3-1.7B trained here, designed by a model behind an API")

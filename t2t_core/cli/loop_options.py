@@ -15,7 +15,9 @@ from t2t_core.report import terminal
 from t2t_core.report.document import Column, Row, Table
 from t2t_core.run.experiment import Experiment, read_published, resolve, resolved
 from t2t_core.run.forks import Fork
+from t2t_core.run.gpus import Gpus, gpus_here
 from t2t_core.run.round_files import open_run
+from t2t_core.text import plain_lines
 
 DEFAULT_PRESET = "tiny"
 NOT_GIVEN = "not given in the paper"
@@ -68,9 +70,9 @@ def testbed_options(testbed: str, words: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def print_dry_run(experiment: Experiment, published: Mapping[str, Any]) -> None:
+def print_dry_run(experiment: Experiment, published: Mapping[str, Any], gpus: Gpus | None) -> None:
     """Every hyperparameter, the trainer's defaults and constants and how the designer is asked included, beside the published
-    value; T2TError for what no run would accept."""
+    value, then the trainer's plan; T2TError for what no run would accept, and for what the GPUs could not hold."""
     parts, theirs = prepare(experiment, dry=True), dict(flat(published))
     ours = resolved(experiment, parts.testbed, parts.trainer, parts.designer, parts.context)
     rows = []
@@ -79,6 +81,10 @@ def print_dry_run(experiment: Experiment, published: Mapping[str, Any]) -> None:
     rows += [Row([key, "(no such setting here)", str(value)]) for key, value in theirs.items()]
     table = Table([Column(name, words=True) for name in ("setting", "this run", "paper")], rows)
     terminal.print_table(table, terminal.console())
+    plan = getattr(parts.trainer, "plan", None)
+    text = plan(parts.order, gpus or gpus_here()) if plan else ""
+    if text:
+        click.echo("\n" + plain_lines(text))
 
 
 def flat(data: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:

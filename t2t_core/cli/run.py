@@ -13,6 +13,7 @@ from t2t_core.loop.whole_run import run_experiment
 from t2t_core.report import terminal
 from t2t_core.report.run_document import run_document
 from t2t_core.run.forks import Fork
+from t2t_core.run.gpus import read_gpus
 from t2t_core.run.progress import Reporter
 from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
@@ -23,9 +24,10 @@ from t2t_core.store.paths import SafePath
 @click.option("--fork", "fork_text", metavar="RUN@ROUND", help="Start from a finished round of another run.")
 @click.option("--with-control", is_flag=True, help="Also run the control: round 0's configuration for good.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Run folder (default: runs/PRESET-SEED).")
-@click.option("--dry-run", is_flag=True, help="Print every hyperparameter beside the paper's value, and stop.")
+@click.option("--dry-run", is_flag=True, help="Print every hyperparameter and the plan, and stop.")
+@click.option("--gpus", metavar="4x80", help="Plan for so many GPUs of so many GB each (default: what is there).")
 @click.argument("testbed_options", nargs=-1, type=click.UNPROCESSED)
-def run(fork_text: str | None, with_control: bool, out: Path | None, dry_run: bool, **given: Any) -> None:
+def run(fork_text: str | None, with_control: bool, out: Path | None, dry_run: bool, gpus: str | None, **given: Any) -> None:
     """The closed loop: generate, train, validate, design, round after round.
 
     The same command again goes on where the last one stopped. Testbeds add options of their own, for example --agents 3,4,5
@@ -33,8 +35,9 @@ def run(fork_text: str | None, with_control: bool, out: Path | None, dry_run: bo
     """
     fork = Fork.parse(fork_text) if fork_text else None
     experiment, published = gather(given, fork)
+    planned = read_gpus(gpus) if gpus else None
     if dry_run:
-        print_dry_run(experiment, published)
+        print_dry_run(experiment, published, planned)
         return
     if fork and not out:
         raise T2TError("a fork needs a folder of its own", next="add --out DIR")
@@ -42,6 +45,6 @@ def run(fork_text: str | None, with_control: bool, out: Path | None, dry_run: bo
     if fork and folder.resolve() == fork.source.path.resolve():
         raise T2TError("a fork cannot go into the run it starts from", where=str(folder), next="give another --out")
     click.echo(f"run folder {folder} ({'resumed' if (SafePath(folder) / folders.MANIFEST).exists() else 'new'})")
-    summary = run_experiment(experiment, folder, Reporter(click.echo), fork, with_control)
+    summary = run_experiment(experiment, folder, Reporter(click.echo), fork, with_control, gpus=planned)
     terminal.show(run_document(folder, summary), terminal.console())
     click.echo(f"\nsummary: {folder / 'summary.md'}   page: t2t report {folder}")

@@ -24,6 +24,7 @@ from t2t_core.loop.preparation import prepare
 from t2t_core.records import Round
 from t2t_core.run.experiment import Experiment, resolved
 from t2t_core.run.forks import Fork
+from t2t_core.run.gpus import Gpus, gpus_here
 from t2t_core.run.progress import Reporter
 from t2t_core.run.questions import failed, own_set
 from t2t_core.run.round_files import KIND, RoundFiles, round_facts
@@ -43,13 +44,22 @@ class Loop:
         folder: of the run; a new or empty one, or one that the same experiment has begun.
         reporter: where progress goes.
         fork: where the rounds up to some round are taken over from, if anywhere.
+        gpus: what the training is planned for; None asks the machine.
 
     Raises:
         T2TError: an unknown plugin, option or set, before anything is written.
     """
 
-    def __init__(self, experiment: Experiment, folder: Path | SafePath, reporter: Reporter, fork: Fork | None = None) -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        folder: Path | SafePath,
+        reporter: Reporter,
+        fork: Fork | None = None,
+        gpus: Gpus | None = None,
+    ) -> None:
         self.experiment, self.folder, self.reporter, self.fork = experiment, SafePath.absolute(folder), reporter, fork
+        self._gpus = gpus
         parts = prepare(experiment)
         self.testbed, self.trainer, self.designer, self.context = parts.testbed, parts.trainer, parts.designer, parts.context
         self.request, self.order, self.first = parts.request, parts.order, parts.first
@@ -77,10 +87,16 @@ class Loop:
                     self._round(RoundFiles(self.folder, index))
 
     def _ready(self) -> None:
-        """T2TError where there is something to train and the trainer lacks what it needs, before anything is begun."""
-        ready = getattr(self.trainer, "ready", None)
+        """T2TError where there is something to train and the trainer lacks what it needs, before anything is begun. Where there
+        are GPUs, what the training takes of them is told."""
         rounds = (RoundFiles(self.folder, index) for index in range(self.experiment.rounds))
-        if ready is not None and not all(files.training.exists() for files in rounds):
+        if all(files.training.exists() for files in rounds):
+            return
+        ready, plan = getattr(self.trainer, "ready", None), getattr(self.trainer, "plan", None)
+        gpus = self._gpus or gpus_here()
+        if plan is not None and gpus is not None:
+            self.reporter.say(plan(self.order, gpus))
+        if ready is not None:
             ready(self.order)
 
     def _round(self, files: RoundFiles) -> None:

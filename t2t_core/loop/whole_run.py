@@ -15,6 +15,7 @@ from t2t_core.report.summary import Summary, summarize
 from t2t_core.run.closing_bench import Arm, bench
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.forks import Fork
+from t2t_core.run.gpus import Gpus
 from t2t_core.run.progress import Reporter
 from t2t_core.run.round_files import RoundFiles
 from t2t_core.store import folders, locks
@@ -30,6 +31,7 @@ def run_experiment(
     fork: Fork | None = None,
     with_control: bool = False,
     measured: Sequence[str] = ("base", "designed"),
+    gpus: Gpus | None = None,
 ) -> Summary:
     """Do or go on with a run; the summary, which is also in `summary.json` and `summary.md`.
 
@@ -40,11 +42,12 @@ def run_experiment(
         fork: the round of another run to start from.
         with_control: afterwards also the control: the same round 0, then its configuration for good, in `control/`.
         measured: which policies the bench at the end measures, beside the control.
+        gpus: what the training is planned for; None asks the machine.
     """
     folder = SafePath.absolute(folder)
     with ExitStack() as held:
         held.enter_context(guard.watching(reporter.note))
-        loop = Loop(experiment, folder, reporter, fork)  # a mistake in the configuration leaves no folder behind
+        loop = Loop(experiment, folder, reporter, fork, gpus)  # a mistake in the configuration leaves no folder behind
         note = held.enter_context(locks.locked(folder))
         if note:
             reporter.note(note)

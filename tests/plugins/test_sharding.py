@@ -121,7 +121,8 @@ def distance(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
     return max(float((one[name].float() - other[name].float()).abs().max()) for name in one)
 
 
-EQUAL = {"sgd": SGD, "recompute": {**SGD, "recompute": True}, "lora": {**SGD, "lora": 2, "learning_rate": 20.0}}
+EQUAL = {"sgd": SGD, "micro": {**SGD, "micro_batch": 2},
+         "recompute": {**SGD, "recompute": True}, "lora": {**SGD, "lora": 2, "learning_rate": 20.0}}
 JOBS: dict[str, dict[str, Any]] = {
     **EQUAL,
     "whole": {**ADAMW, "epochs": 2, "save_every": 2},

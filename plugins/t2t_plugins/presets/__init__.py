@@ -14,3 +14,15 @@ def tiny(argument: str, settings: Mapping[str, str]) -> Path:
 
 def paper(argument: str, settings: Mapping[str, str]) -> Path:
     return _FOLDER / "paper.toml"
+
+
+def paper_lora(argument: str, settings: Mapping[str, str]) -> Path:
+    return _FOLDER / "paper-lora.toml"
+
+
+def single_gpu(argument: str, settings: Mapping[str, str]) -> Path:
+    return _FOLDER / "single-gpu.toml"
+
+
+def api_designer(argument: str, settings: Mapping[str, str]) -> Path:
+    return _FOLDER / "api-designer.toml"

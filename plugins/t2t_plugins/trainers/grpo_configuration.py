@@ -84,6 +84,8 @@ def configuration(settings: Settings, folder: Path, seed: int, updates: int, lon
         "fp16": False,
         "gradient_checkpointing": settings.recompute,
         "gradient_checkpointing_kwargs": {"use_reentrant": False} if settings.recompute else None,
+        # FSDP2 would gather the gradients of one update's backward passes whole on every GPU: 16 GB for 4 G parameters
+        "accelerator_config": {"gradient_accumulation_kwargs": {"sync_each_batch": settings.sharding == "fsdp2"}},
         "logging_steps": 1,
         "logging_first_step": True,
         "save_strategy": "steps",

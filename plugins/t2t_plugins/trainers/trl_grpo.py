@@ -20,6 +20,7 @@ from t2t_core.errors import NotReady, T2TError
 from t2t_core.hookspecs import TrainingJob, TrainingOrder
 from t2t_core.length_reward import HIGH, LOW, WEIGHTS_HIGH, WEIGHTS_LOW, AdaptiveWeights
 from t2t_core.records import Message, TrainingResult
+from t2t_core.run.gpus import Gpus
 from t2t_core.seeding import key
 from t2t_core.settings import no_argument
 from t2t_core.store import folders
@@ -31,6 +32,7 @@ from t2t_plugins.trainers.extra import require
 from t2t_plugins.trainers.grpo_callbacks import FIGURES, watch
 from t2t_plugins.trainers.grpo_configuration import OBJECTIVE, check_passed_on, configuration
 from t2t_plugins.trainers.grpo_launch import launch
+from t2t_plugins.trainers.grpo_plan import plan_text
 from t2t_plugins.trainers.grpo_reward import WEIGHTS_FILE, Reward, read_weights
 from t2t_plugins.trainers.grpo_rollout import rollout
 from t2t_plugins.trainers.grpo_settings import WHERE, Settings, check, check_fill
@@ -73,12 +75,16 @@ class Grpo:
         require(WHERE, "torch", "datasets", "transformers", "trl")
         check_machine(settings, str(order.checkpoint))
 
+    def plan(self, order: TrainingOrder, gpus: Gpus | None) -> str:
+        """What the training takes of each GPU, of the disk and of time; T2TError where it does not fit."""
+        return plan_text(check_settings(Settings, {**self._settings, **order.settings}, WHERE), order, gpus)
+
     def train(self, job: TrainingJob) -> TrainingResult:
         settings = check_settings(Settings, {**self._settings, **job.settings}, WHERE)
         check(settings, TrainingOrder(job.checkpoint, job.testbed, job.settings, len(job.instances)))
         common.refuse_overlap(job)
-        if settings.processes > 1 and "LOCAL_RANK" not in os.environ:
-            return launch(job, settings)
+        if settings.processes > 1 or settings.engine == "vllm-colocate":
+            return launch(job, settings)  # also one process: vLLM's hold on the GPU ends for sure with the process that has it
         return train(job, settings)
 
 
