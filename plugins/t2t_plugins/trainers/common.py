@@ -64,6 +64,11 @@ def last_saved(folder: Path) -> Path | None:
     return max(complete)[1] if complete else None
 
 
+def holds(saved: Path, pattern: str) -> bool:
+    """Whether a saved state has a file of that name."""
+    return any(saved.glob(pattern))
+
+
 def _is_json(path: Path) -> bool:
     try:
         folders.read_json(path)

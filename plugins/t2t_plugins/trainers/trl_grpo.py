@@ -164,7 +164,7 @@ def begin(trainer: Any, settings: Settings, before: Path | None) -> Any:
 
 def check_state(saved: Path, settings: Settings) -> None:
     """T2TError where a saved state lacks its optimizer: transformers would go on without it, and say nothing."""
-    if not list(saved.glob(OPTIMIZERS[settings.sharding])):
+    if not common.holds(saved, OPTIMIZERS[settings.sharding]):
         raise T2TError(
             "the saved state of this training has no optimizer",
             where=str(saved),
@@ -176,7 +176,7 @@ def check_state(saved: Path, settings: Settings) -> None:
 def kept_state(before: Path, settings: Settings) -> Path:
     """The state with the optimizer of the round before; T2TError where it left none."""
     saved = last_saved(before / common.UPDATES)
-    if saved is None or not list(saved.glob(OPTIMIZERS[settings.sharding])):
+    if saved is None or not common.holds(saved, OPTIMIZERS[settings.sharding]):
         raise T2TError(
             "the optimizer's state of the round before is not there",
             where=str(before / common.UPDATES),
