@@ -190,7 +190,7 @@ def _training(folder: SafePath, arms: Mapping[str, Sequence[TrainingSummary]]) -
     }
     columns = {name: one.figures for name, one in shown.items()}
     wrong = [
-        f"{name}: {count} of {one.updates} updates: {text}"
+        f"{name}, {count} of {one.updates} updates: {text}"
         for name, one in shown.items()
         for text, count in one.warnings.items()
     ]

@@ -91,5 +91,5 @@ def test_updates_that_taught_nothing_are_told_at_once_counted_and_summed_up(tmp_
     assert "  note: update 2: every response was cut off" in lines
     assert "  note: 3 of 4 updates: every response was cut off" in lines
     assert sum("cut off" in line for line in lines) == 2, "once when it begins, once at the end"
-    assert summary["training"]["designed"][0]["warnings"] == {"every response was cut off": 3}
-    assert "- designed, round 0: 3 of 4 updates: every response was cut off" in (tmp_path / "summary.md").read_text()
+    assert summary.training["designed"][0].warnings == {"every response was cut off": 3}
+    assert "- designed round 0, 3 of 4 updates: every response was cut off" in (tmp_path / "summary.md").read_text()
