@@ -129,9 +129,10 @@ class Policy(Protocol):
 
     A factory with the attribute `shared_settings`, e.g. ("base_url", "concurrency"), gets the options of that name of
     `t2t bench` as settings. One with the attribute `transport`, e.g. ("base_url", "timeout"), names its settings that say how
-    it is asked and not what: they may change on resume (t2t_core.transport). A policy whose answers cost money has a method
-    `spend_at_most(usd)`, called before each `respond` under a budget: it sends nothing that could go beyond it, and raises
-    `BudgetSpent` where nothing more fits.
+    it is asked and not what: they may change on resume (t2t_core.transport). A policy that holds a GPU or processes
+    has a method `close()`, which returns when it has let go of them; it may be asked again afterwards. A policy whose answers
+    cost money has a method `spend_at_most(usd)`, called before each `respond` under a budget: it sends nothing that could go
+    beyond it, and raises `BudgetSpent` where nothing more fits.
     """
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
@@ -154,7 +155,8 @@ class Policy(Protocol):
 
 class Designer(Protocol):
     """Reads the brief of a round, proposes the next configuration of the generator. Any LLM policy can be one (`llm:...`).
-    One with an attribute `settings` (name -> value) has them printed by `t2t run --dry-run`.
+    One with an attribute `settings` (name -> value) has them printed by `t2t run --dry-run`; one with an engine of its own has a
+    method `close()`, called after each design.
 
     registry.add("shy", lambda argument, settings: Shy(), "proposes what is already there")
     class Shy:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from t2t_core.closing import close
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import Progress
 from t2t_core.evaluation.evaluate import Outcome, evaluate
@@ -173,6 +174,8 @@ def _ask(bench: Bench, planned: Sequence[Planned], request: Request, listener: L
             listener.failed(one.shown, error)
             ended.failed.append(one.shown)
             continue
+        finally:
+            close(one.policy)  # the next one may want the same GPU
         spent += outcome.progress.cost_usd
         if outcome.stopped:
             ended.stopped.append(one.shown)

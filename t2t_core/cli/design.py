@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from t2t_core.cells import numbers
+from t2t_core.closing import close
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import Brief
 from t2t_core.loop.design_step import READ, project, projection_record, propose, settled, step_record
@@ -54,6 +55,8 @@ def design(
             for files in _rounds(folder, round_index):
                 steps.append(_step(loop, files, spec, show_context))
                 _write(out, steps[-1])
+            loop.engines.close()
+            close(loop.designer)
     # Where the context is shown, standard output has what the designers see and nothing else.
     terminal.show(_board(steps, knobs), terminal.console(error=show_context))
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core import transport
+from t2t_core.closing import close
 from t2t_core.conversation import judge, opening, replies
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, Progress, verdict_record
@@ -113,7 +114,10 @@ def collect(
     folder = SafePath(out.parent) / f"{out.name}.asked"
     with locks.locked(folder):
         _open(folder, evaluation, request.policy)
-        outcome = evaluate(evaluation, policy, folder, max_usd=request.max_usd, progress=progress)
+        try:
+            outcome = evaluate(evaluation, policy, folder, max_usd=request.max_usd, progress=progress)
+        finally:
+            close(policy)  # a training may be next
         counts = Counts(len(evaluation), outcome.progress.asked, stopped=outcome.stopped, notes=outcome.notes)
         counts.last_error = outcome.progress.last_error
         with folders.replacing(out) as file:

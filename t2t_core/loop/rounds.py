@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core import guard, transport
+from t2t_core.closing import close
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, Progress
 from t2t_core.evaluation.evaluate import evaluate, scored
@@ -22,6 +23,7 @@ from t2t_core.loop import design_step
 from t2t_core.loop.design_step import make_brief, projection_record, propose, round_state, settled, step_record
 from t2t_core.loop.preparation import prepare
 from t2t_core.records import Round
+from t2t_core.run.engines import Engines
 from t2t_core.run.experiment import Experiment, resolved
 from t2t_core.run.forks import Fork
 from t2t_core.run.gpus import Gpus, gpus_here
@@ -45,6 +47,7 @@ class Loop:
         reporter: where progress goes.
         fork: where the rounds up to some round are taken over from, if anywhere.
         gpus: what the training is planned for; None asks the machine.
+        engines: where its policies come from; whoever passes them closes them.
 
     Raises:
         T2TError: an unknown plugin, option or set, before anything is written.
@@ -57,6 +60,7 @@ class Loop:
         reporter: Reporter,
         fork: Fork | None = None,
         gpus: Gpus | None = None,
+        engines: Engines | None = None,
     ) -> None:
         self.experiment, self.folder, self.reporter, self.fork = experiment, SafePath.absolute(folder), reporter, fork
         self._gpus = gpus
@@ -64,7 +68,7 @@ class Loop:
         self.testbed, self.trainer, self.designer, self.context = parts.testbed, parts.trainer, parts.designer, parts.context
         self.request, self.order, self.first = parts.request, parts.order, parts.first
         self.validation: Any = parts.validation
-        self._held: tuple[Path | None, Any] | None = None  # the last policy made, with its checkpoint: loading may take minutes
+        self.engines = engines or Engines(experiment)
         self._facts: dict[int, Round] = {}  # of finished rounds, so that a long run does not read its past again each round
 
     def run(self) -> None:
@@ -131,13 +135,6 @@ class Loop:
         self.reporter.done(name, seconds)
         self._log.append({"at": folders.now(), "round": files.index, "stage": name, "seconds": round(seconds, 3)})
 
-    def policy(self, checkpoint: Path | None) -> Any:
-        """The run's policy with that checkpoint; validation and design of a round share one."""
-        if self._held is None or self._held[0] != checkpoint:
-            self._held = None  # the memory is free before the next one takes it
-            self._held = (checkpoint, self.experiment.make_policy(checkpoint))
-        return self._held[1]
-
     # --- the stages
 
     def _configuration(self, files: RoundFiles) -> Any:
@@ -195,7 +192,7 @@ class Loop:
                 resume_from=before.checkpoint.checked_path() if files.index and before.checkpoint.exists() else None,
                 progress=progress,
             )
-            self._held = None
+            self.engines.close()  # and whatever a training takes is free
             result = self.trainer.train(job)
         if result.checkpoint not in (None, job.checkpoint) and not result.checkpoint.exists():
             raise T2TError(
@@ -225,7 +222,7 @@ class Loop:
 
     def _validate(self, files: RoundFiles) -> None:
         if not files.validation.exists():
-            policy = self.policy(files.trained_checkpoint())
+            policy = self.engines.policy(files.trained_checkpoint())
             outcome = evaluate(self.validation, policy, files.validation_log, progress=self.reporter.answers)
             _refuse_errors(outcome.progress)
             folders.rename(files.validation_log / ANSWERS, files.validation)
@@ -244,12 +241,17 @@ class Loop:
         examples = failed(self.validation, files.validation)
         state = round_state(self.testbed, self.trainer, self.experiment, self.request, rounds, examples)
         brief = make_brief(self.experiment, self.context, state, self.request, files.trained_checkpoint())
-        return replace(brief, policy=self.policy)
+        return replace(brief, policy=self.engines.policy)
 
     def _design(self, files: RoundFiles) -> None:
         brief = self.brief(files)
         self.reporter.say(f"    asking {self.experiment.designer}")  # a large model may think for minutes
-        step = propose(self.designer, brief, self.experiment.design_seconds)
+        if callable(getattr(self.designer, "close", None)):
+            self.engines.close()  # the designer has an engine of its own
+        try:
+            step = propose(self.designer, brief, self.experiment.design_seconds)
+        finally:
+            close(self.designer)
         projection, _ = design_step.project(self.testbed, step.proposal.parsed, brief.previous, self.request)
         step = settled(step, projection, brief.previous)
         shown = step.proposal.prompt if step.proposal.prompt is not None else brief.text

@@ -12,7 +12,8 @@ from t2t_core.loop.rounds import Loop
 from t2t_core.report import markdown
 from t2t_core.report.run_document import run_document
 from t2t_core.report.summary import Summary, summarize
-from t2t_core.run.closing_bench import Arm, bench
+from t2t_core.run.closing_bench import Arm, ClosingBench
+from t2t_core.run.engines import Engines
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.forks import Fork
 from t2t_core.run.gpus import Gpus
@@ -47,21 +48,24 @@ def run_experiment(
     folder = SafePath.absolute(folder)
     with ExitStack() as held:
         held.enter_context(guard.watching(reporter.note))
-        loop = Loop(experiment, folder, reporter, fork, gpus)  # a mistake in the configuration leaves no folder behind
+        engines = held.enter_context(Engines(experiment))
+        loop = Loop(experiment, folder, reporter, fork, gpus, engines)  # a mistake in the configuration leaves no folder behind
         note = held.enter_context(locks.locked(folder))
         if note:
             reporter.note(note)
         loop.run()
         policies = {"base": experiment.start(), "designed": _last(experiment, folder)}
         arms = [Arm(name, policies[name]) for name in measured]
+        closing = ClosingBench(experiment, loop.testbed, folder / "bench", engines, reporter)
+        closing.ask(arms)
         if with_control:
             place = folder / "control"
             reporter.say("control: the configuration of round 0 for good")
-            Loop(replace(experiment, designer=CONTROL), place, reporter, Fork(folder, 0, "..@0")).run()
+            Loop(replace(experiment, designer=CONTROL), place, reporter, Fork(folder, 0, "..@0"), gpus, engines).run()
             arms.append(Arm("control", _last(experiment, place)))
-        if experiment.evaluation:
-            with folders.Interrupts():
-                bench(experiment, loop.testbed, folder / "bench", arms, reporter)
+            closing.ask(arms)
+        closing.table(arms)
+        engines.close()
         summary = summarize(folder)
         folders.write_json(folder / "summary.json", summary)
         document = run_document(folder, summary)

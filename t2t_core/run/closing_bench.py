@@ -19,6 +19,7 @@ from t2t_core.evaluation.stats import paired_difference, stratified
 from t2t_core.evaluation.tables import Tally, together, value
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import InstanceSet, Scored
+from t2t_core.run.engines import Engines
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.progress import Reporter
 from t2t_core.run.questions import limited, own_set, prompt_format
@@ -47,25 +48,66 @@ class Arm:
     checkpoint: Path | None
 
 
-def bench(experiment: Experiment, testbed: AnyTestbed, folder: SafePath, arms: Sequence[Arm], reporter: Reporter) -> BenchTable:
-    """Evaluate the arms on the sets that `[evaluation]` selects; the result is also in `bench/table.json`, a pure function of
-    the answers."""
-    sets = []
-    for chosen, evaluation in evaluations(experiment, testbed):
-        found = _measure(experiment, evaluation, folder, chosen.name, arms, reporter)
-        sets.append(
-            BenchSet(
-                name=chosen.name,
-                sha256=chosen.sha256,
-                instances=len(evaluation),
-                rows=_rows(found),
-                differences=list(_differences(found)),
-                reader=testbed.reader,
+class ClosingBench:
+    """The bench of a run in its folder. It is asked arm by arm, all sets of one before the next, so that an engine is started
+    once; where two arms have one checkpoint, the first is asked for both."""
+
+    def __init__(
+        self, experiment: Experiment, testbed: AnyTestbed, folder: SafePath, engines: Engines, reporter: Reporter
+    ) -> None:
+        self._experiment, self._testbed, self._folder = experiment, testbed, folder
+        self._engines, self._reporter = engines, reporter
+        self._sets = list(evaluations(experiment, testbed)) if experiment.evaluation else []
+
+    def ask(self, arms: Sequence[Arm]) -> None:
+        """Evaluate the arms on the sets that `[evaluation]` selects, as far as their answers are not there: first the one whose
+        policy is at hand."""
+        with folders.Interrupts():
+            for arm in sorted(_asked(arms), key=lambda arm: not self._engines.has(arm.checkpoint)):
+                for chosen, evaluation in self._sets:
+                    self._ask(arm, evaluation, chosen.name)
+
+    def _ask(self, arm: Arm, evaluation: Evaluation, name: str) -> None:
+        place = self._folder / arm.name / name
+        if _answered(evaluation, place / ANSWERS):
+            return
+        started = time.monotonic()
+        self._reporter.stage(f"bench {name} {arm.name}")
+        policy = self._engines.policy(arm.checkpoint)
+        outcome = evaluate(evaluation, policy, place, progress=self._reporter.answers)
+        self._reporter.figures(answers=outcome.progress.done, errors=outcome.progress.errors)
+        outcome.require_answers(f"{name} to {arm.name}")
+        self._reporter.done(f"bench {name} {arm.name}", time.monotonic() - started)
+
+    def table(self, arms: Sequence[Arm]) -> BenchTable | None:
+        """The result, also in `bench/table.json`: a pure function of the answers. None where no set is selected."""
+        if not self._sets:
+            return None
+        sets = []
+        for chosen, evaluation in self._sets:
+            by_checkpoint = {
+                arm.checkpoint: measure(self._testbed, scored(evaluation, self._folder / arm.name / chosen.name / ANSWERS))
+                for arm in _asked(arms)
+            }
+            found = {arm.name: by_checkpoint[arm.checkpoint] for arm in arms}
+            sets.append(
+                BenchSet(
+                    name=chosen.name,
+                    sha256=chosen.sha256,
+                    instances=len(evaluation),
+                    rows=_rows(found),
+                    differences=list(_differences(found)),
+                    reader=self._testbed.reader,
+                )
             )
-        )
-    table = BenchTable(sets=sets)
-    folders.write_json(folder / "table.json", table)
-    return table
+        table = BenchTable(sets=sets)
+        folders.write_json(self._folder / "table.json", table)
+        return table
+
+
+def _asked(arms: Sequence[Arm]) -> list[Arm]:
+    """Of arms with one checkpoint the first."""
+    return list({arm.checkpoint: arm for arm in reversed(arms)}.values())[::-1]
 
 
 def evaluations(experiment: Experiment, testbed: AnyTestbed) -> Iterator[tuple[InstanceSet, Evaluation]]:
@@ -99,28 +141,6 @@ def measured(experiment: Experiment, testbed: AnyTestbed, folder: SafePath, arm:
         chosen.name: measure(testbed, scored(evaluation, folder / arm / chosen.name / ANSWERS)).rates
         for chosen, evaluation in evaluations(experiment, testbed)
     }
-
-
-def _measure(
-    experiment: Experiment, evaluation: Evaluation, folder: SafePath, name: str, arms: Sequence[Arm], reporter: Reporter
-) -> dict[str, Measured]:
-    found: dict[str, Measured] = {}
-    asked: dict[Path | None, str] = {}
-    for arm in arms:
-        if arm.checkpoint in asked:
-            found[arm.name] = found[asked[arm.checkpoint]]
-            continue
-        asked[arm.checkpoint] = arm.name
-        place = folder / arm.name / name
-        if not _answered(evaluation, place / ANSWERS):
-            started = time.monotonic()
-            reporter.stage(f"bench {name} {arm.name}")
-            outcome = evaluate(evaluation, experiment.make_policy(arm.checkpoint), place, progress=reporter.answers)
-            reporter.figures(answers=outcome.progress.done, errors=outcome.progress.errors)
-            outcome.require_answers(f"{name} to {arm.name}")
-            reporter.done(f"bench {name} {arm.name}", time.monotonic() - started)
-        found[arm.name] = measure(evaluation.testbed, scored(evaluation, place / ANSWERS))
-    return found
 
 
 def _answered(evaluation: Evaluation, path: SafePath) -> bool:

@@ -59,6 +59,10 @@ class Tiny:
             said["model"] = f"tiny:{self.checkpoint.name}"
         return {**said, "caveat": "toy policy"}
 
+    def close(self) -> None:
+        """Free the memory that the model takes."""
+        self._model.close()
+
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
         yield from self._model.respond([_compact(task) for task in tasks], sampling)
 

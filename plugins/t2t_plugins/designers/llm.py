@@ -49,8 +49,10 @@ class Manner:
 class LanguageModelDesigner:
     """Asks the policy that `policy` makes from the brief, and reads its reply."""
 
-    def __init__(self, policy: Callable[[Brief], Any], manner: Manner) -> None:
+    def __init__(self, policy: Callable[[Brief], Any], manner: Manner, own: Any = None) -> None:
         self._policy, self._manner = policy, manner
+        if callable(getattr(own, "close", None)):
+            self.close = own.close  # it has an engine of its own, which shall not outlive a design
         self.settings = {**asdict(manner.sampling), "attempts": manner.attempts, "brief": manner.brief}
 
     def propose(self, brief: Brief) -> Proposal:
@@ -115,7 +117,7 @@ def llm(argument: str, settings: Mapping[str, str]) -> LanguageModelDesigner:
     to_policy, sampling = read_sampling(Spec(spec.name, spec.argument, others), Sampling())
     policy = installed().policies.make(to_policy)
     manner = Manner(sampling, **read_settings(own, "designer llm", _READERS))
-    return LanguageModelDesigner(lambda brief: policy, manner)
+    return LanguageModelDesigner(lambda brief: policy, manner, policy)
 
 
 def _transport(argument: str) -> Sequence[str]:

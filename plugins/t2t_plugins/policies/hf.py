@@ -7,6 +7,8 @@ where `trust_remote_code=true` is written.
 
 from __future__ import annotations
 
+import gc
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
@@ -17,7 +19,7 @@ from t2t_core.errors import NotReady, T2TError
 from t2t_core.reading.tool_calls import take_tool_calls
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.seeding import key
-from t2t_core.settings import Reader, integer, one_of, read_settings
+from t2t_core.settings import Reader, integer, number, one_of, read_settings
 from t2t_core.store import folders
 from t2t_core.text import one_line
 from t2t_plugins.policies.chat import task_prompts
@@ -29,9 +31,11 @@ READERS: dict[str, Reader] = {
     "dtype": one_of(("auto", "float32", "bfloat16", "float16")),
     "device": str,
     "batch_size": integer(1, 100_000),
+    "cache_gb": number(0.01, 100_000),
     "threads": integer(1, 1024),
 }
 BATCH_SIZE = 256
+CACHE_GB = 8.0  # of keys and values at once (ours): a fixed size, since what else is on a machine must not change the answers
 
 
 class HuggingFace:
@@ -40,7 +44,8 @@ class HuggingFace:
     Args:
         argument: a folder, or the id of a model on the Hub (or in the local cache).
         settings: `lora=DIR` an adapter to put on; `engine=fast|plain|auto` our batched sampler for small Qwen3-shaped models,
-            transformers' `generate`, or whichever fits; `dtype`, `device`, `batch_size` (answers at once: 256); `threads`;
+            transformers' `generate`, or whichever fits; `dtype`, `device`, `threads`; `batch_size` answers at once (256), fewer
+            where their keys and values would take more than `cache_gb` (8);
             `trust_remote_code=true` to run the checkpoint's own code.
 
     Raises:
@@ -51,6 +56,7 @@ class HuggingFace:
         self.settings = read_settings(settings, "policy hf", READERS)
         self.name = model_name(argument, "hf")
         self.batch_size: int = self.settings.get("batch_size", BATCH_SIZE)
+        self.cache_gb: float = self.settings.get("cache_gb", CACHE_GB)
         self._loaded: tuple[Any, Any] | None = None
         self._sampler: Any = None
 
@@ -60,6 +66,7 @@ class HuggingFace:
             "batch_size": None,
             "model": self.name,
             "engine_batch_size": self.batch_size,
+            "cache_gb": self.cache_gb,
         }
         facts |= {k: v for k, v in self.settings.items() if k != "batch_size"}
         return facts | own_formats(self.name) | versions("torch", "transformers")
@@ -79,8 +86,10 @@ class HuggingFace:
             yield i, too_long(len(encoded[i]), room)
         # Like lengths together: little padding.
         order = sorted((i for i, ids in enumerate(encoded) if len(ids) < room), key=lambda i: len(encoded[i]))
-        for first in range(0, len(order), self.batch_size):
-            chosen = order[first : first + self.batch_size]
+        while order:
+            limit = min(sampling.max_tokens, room - len(encoded[order[0]]))
+            count = self._at_once(model, [len(encoded[i]) for i in order[: self.batch_size]], limit)
+            chosen, order = order[:count], order[count:]
             started = time.monotonic()
             seed = key(0, "hf", *(tasks[i].seed % 2**32 for i in chosen))
             generator = torch.Generator(device=model.device).manual_seed(seed % 2**63)
@@ -91,6 +100,17 @@ class HuggingFace:
                 text = tokenizer.decode(ids, skip_special_tokens=True)
                 facts = {"prompt_tokens": len(encoded[i]), "completion_tokens": len(ids), "seconds": seconds}
                 yield i, spoken(text, tasks[i], finish_reason="stop" if ended else "length", **facts)
+
+    def _at_once(self, model: Any, prompts: Sequence[int], limit: int) -> int:
+        """How many answers fit the cache: prompts of these lengths, shortest first, with answers of up to `limit` tokens."""
+        each = cache_bytes(model)
+        fitting = (n for n in range(len(prompts), 1, -1) if n * (prompts[n - 1] + limit) * each <= self.cache_gb * 1e9)
+        return next(fitting, 1)
+
+    def close(self) -> None:
+        """Free the memory that the model takes."""
+        self._loaded = self._sampler = None
+        free_memory()
 
     def _answer(
         self, model: Any, tokenizer: Any, prompts: list[list[int]], sampling: Sampling, limit: int, generator: Any
@@ -118,6 +138,23 @@ class HuggingFace:
                 self._sampler = Sampler(model, end_tokens(model, tokenizer), self.batch_size)
             self._loaded = model, tokenizer
         return self._loaded
+
+
+def cache_bytes(model: Any) -> int:
+    """Keys and values of one token, in bytes."""
+    config = model.config.get_text_config()
+    heads = config.num_attention_heads
+    head = getattr(config, "head_dim", None) or config.hidden_size // heads
+    shared = getattr(config, "num_key_value_heads", None) or heads
+    return int(2 * config.num_hidden_layers * shared * head * model.dtype.itemsize)
+
+
+def free_memory() -> None:
+    """Give back what is no longer used: torch keeps a GPU's memory for itself, and whoever comes next could not have it."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
 
 
 def model_name(argument: str, policy: str) -> str:

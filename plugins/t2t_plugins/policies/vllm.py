@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-import sys
+import multiprocessing
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import util
@@ -15,7 +14,7 @@ from t2t_core.records import Response, Sampling, Task
 from t2t_core.settings import Reader, integer, number, one_of, read_settings
 from t2t_core.store import folders
 from t2t_plugins.policies.chat import task_prompts
-from t2t_plugins.policies.hf import model_name, own_formats, spoken, too_long, versions
+from t2t_plugins.policies.hf import free_memory, model_name, own_formats, spoken, too_long, versions
 
 READERS: dict[str, Reader] = {
     "lora": str,
@@ -26,6 +25,7 @@ READERS: dict[str, Reader] = {
     "max_model_len": integer(16, 10_000_000),
     "enforce_eager": one_of(("true", "false")),
 }
+PATIENCE = 60.0  # seconds that an engine's process has to end
 RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # the adapter ranks that vLLM has kernels for
 
 
@@ -46,6 +46,7 @@ class Vllm:
         self.settings = read_settings(settings, "policy vllm", READERS)
         self.name = model_name(argument, "vllm")
         self._engine: Any = None
+        self._processes: list[Any] = []  # the engine's
 
     def describe(self) -> Mapping[str, Any]:
         facts: dict[str, Any] = {"deterministic": False, "batch_size": None, "model": self.name} | self.settings
@@ -83,6 +84,27 @@ class Vllm:
             facts = {"prompt_tokens": len(encoded[i]), "completion_tokens": len(one.token_ids), "seconds": seconds}
             yield i, spoken(one.text, tasks[i], finish_reason=reason, **facts)
 
+    def close(self) -> None:
+        """End the engine and wait until it has let go of the GPU. vLLM runs it in processes of its own, which end on their own
+        time where they are not waited for."""
+        engine, self._engine = self._engine, None
+        if engine is None:
+            return
+        core = getattr(getattr(engine, "llm_engine", None), "engine_core", None)
+        for owner in (engine, core):
+            end = getattr(owner, "shutdown", None)
+            if callable(end):
+                end()
+                break
+        del engine, core
+        free_memory()
+        for process in self._processes:
+            process.join(PATIENCE)
+            if process.is_alive():
+                process.kill()
+                process.join(PATIENCE)
+        self._processes = []
+
     def _adapter(self) -> Any:
         if "lora" not in self.settings:
             return None
@@ -102,11 +124,13 @@ class Vllm:
             options = {k: {"true": True, "false": False}.get(v, v) for k, v in self.settings.items() if k != "lora"}
             if "lora" in self.settings:
                 options |= {"enable_lora": True, "max_lora_rank": adapter_rank(Path(self.settings["lora"]))}
-            _free_memory()
+            free_memory()  # vLLM takes its share when it starts: what a training in this process has left goes first
             try:
                 from vllm import LLM
 
+                before = set(multiprocessing.active_children())
                 self._engine = LLM(model=self.name, **options)
+                self._processes = [child for child in multiprocessing.active_children() if child not in before]
             except (ImportError, OSError, ValueError, RuntimeError) as error:
                 raise T2TError(
                     "vLLM could not start",
@@ -126,11 +150,3 @@ def adapter_rank(folder: Path) -> int:
     if type(rank) is not int or rank < 1:
         raise T2TError("the adapter does not say its rank", where=str(path))
     return next((known for known in RANKS if known >= rank), rank)
-
-
-def _free_memory() -> None:
-    """vLLM takes its share of a GPU's memory when it starts: what a training in this process has left there goes first."""
-    gc.collect()
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
-        torch.cuda.empty_cache()

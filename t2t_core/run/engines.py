@@ -1,0 +1,42 @@
+"""The run's policy, one checkpoint at a time. A language model's engine holds the GPU as long as it lives: it is closed, and
+has let go, before another one, a training, or a designer's own engine takes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from t2t_core.closing import close
+from t2t_core.run.experiment import Experiment
+
+
+class Engines:
+    """Makes the policies of a run (and of its control: they differ in their checkpoints alone) and keeps the last one, which
+    serves everything that is asked of its checkpoint meanwhile: a round's validation and design, all sets of the bench."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        self._checkpoint: Path | None = None
+        self._policy: Any = None
+
+    def policy(self, checkpoint: Path | None) -> Any:
+        """The run's policy with that checkpoint."""
+        if not self.has(checkpoint):
+            self.close()
+            self._checkpoint, self._policy = checkpoint, self._experiment.make_policy(checkpoint)
+        return self._policy
+
+    def has(self, checkpoint: Path | None) -> bool:
+        """Whether the policy with that checkpoint is at hand."""
+        return self._policy is not None and self._checkpoint == checkpoint
+
+    def close(self) -> None:
+        """Nothing of a policy holds this machine's memory any more."""
+        before, self._policy = self._policy, None
+        close(before)
+
+    def __enter__(self) -> Engines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
