@@ -226,7 +226,9 @@ TRAINED = "tests/plugins/test_trainer_settings.py"
 OF_HF: dict[str, Effect | str] = {
     "lora": f"{HF}::test_an_adapter_changes_the_answers",
     "trust_remote_code": f"{HF}::test_code_that_comes_with_a_checkpoint_runs_only_where_the_user_says_so_by_name",
-    **dict.fromkeys(("engine", "dtype", "device", "batch_size", "threads"), f"{TRAINED}::test_every_setting_of_local_models"),
+    **dict.fromkeys(
+        ("engine", "dtype", "device", "batch_size", "cache_gb", "threads"), f"{TRAINED}::test_every_setting_of_local_models"
+    ),
 }
 OF_ENDPOINTS: dict[str, Effect | str] = {
     "concurrency": f"{ENDPOINT}::test_requests_run_at_once_up_to_the_limit",

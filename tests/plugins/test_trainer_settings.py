@@ -628,6 +628,11 @@ def test_every_setting_of_local_models(model: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(small._inside, "_answer", counted)
     list(small.respond(tasks, Sampling(max_tokens=4)))
     assert sizes == [2, 2, 1]
+    sizes.clear()
+    monkeypatch.setattr(small._inside, "cache_gb", 1e-9)  # less than one answer takes
+    assert len(dict(small.respond(tasks, Sampling(max_tokens=4)))) == 5 and sizes == [1] * 5
+    bounded = installed().policies.make(f"hf:{model},cache_gb=0.01")
+    assert bounded._at_once(small._loaded[0], [100] * 256, 3900) == 0.01e9 // (4000 * 2 * 2 * 32 * 4)
     ask(threads="2")
     assert torch.get_num_threads() == 2
     torch.set_num_threads(1)
