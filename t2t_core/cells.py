@@ -12,10 +12,12 @@ shares of it; elsewhere the group's share and, for every other knob, the mean ov
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed, Brief
 from t2t_core.records import Cell, Knob, Round
 
@@ -23,6 +25,9 @@ SHRINK = 8.0
 SAME = 1e-12  # scores no further apart are equal; p (1 - p) of p and of 1 - p differ by rounding
 CELLS = "cells"  # the key of a group's joint cells in a configuration
 SHARE = "share"  # and of a cell's share of its group
+# What a training counts by cell, and over what each mean is taken.
+_MEANS = {"reward": "answers", "advantage": "answers", "valid": "answers", "dead": "groups"}
+_COUNTS = dict.fromkeys(("groups", "answers", "tokens"), "") | _MEANS
 
 
 def share_knob(knobs: Sequence[Knob]) -> str:
@@ -82,6 +87,34 @@ class Cells:
         groups = {group: [seen[name] for name in seen if by_group[name] == group] for group in dict.fromkeys(by_group.values())}
         of_group = {group: _shrunk(counts, overall, SHRINK) for group, counts in groups.items()}
         return {name: _shrunk([counts], of_group[by_group[name]], SHRINK) for name, counts in seen.items()}
+
+    def trained(self, past: Round) -> dict[str, dict[str, float]]:
+        """What the round's training counted for each cell that it sampled: `groups` of answers, `answers`, `tokens`; means of
+        `reward`, `advantage` (absolute) and `valid` over answers, of `dead` over groups.
+
+        Raises:
+            T2TError: the trainer counts nothing by cell.
+        """
+        facts = past.training.get("cells")
+        if not isinstance(facts, Mapping):
+            raise T2TError(
+                f"the training of round {past.index} left no facts about its cells",
+                cause="the run's trainer counts none",
+                next="train with the trainer grpo, or choose a designer that reads validations",
+            )
+        names = set(self.names())
+        sums: dict[str, dict[str, float]] = {}
+        for place, counts in facts.items():
+            cell = place if place in names else str(counts["group"])
+            if cell not in names:
+                continue
+            total = sums.setdefault(cell, dict.fromkeys(_COUNTS, 0.0))
+            for name, per in _COUNTS.items():
+                total[name] += counts[name] * (counts[per] if per else 1)
+        return {
+            cell: {name: total[name] / total[per] if per else total[name] for name, per in _COUNTS.items()}
+            for cell, total in sums.items()
+        }
 
     def rounds_since_sampled(self, rounds: Sequence[Round]) -> dict[str, int]:
         """For each cell, how many rounds ago a training configuration last held it (0: the latest; all rounds: never)."""
@@ -147,6 +180,35 @@ def ranked(scores: Mapping[str, float]) -> list[list[str]]:
         else:
             ties.append([cell])
     return ties
+
+
+def top_shares(scores: Mapping[str, float], part: float) -> dict[str, float]:
+    """Equal shares for the cells with the highest scores, `part` of all and at least one; cells of equal score that reach beyond
+    the last place share the places left."""
+    places = number_of_best = max(1, round(part * len(scores)))
+    shares = dict.fromkeys(scores, 0.0)
+    for tied in ranked(scores):
+        taken = min(places, len(tied))
+        shares.update(dict.fromkeys(tied, taken / len(tied) / number_of_best))
+        places -= taken
+    return shares
+
+
+def levels(rates: Mapping[str, float], count: int) -> dict[str, int]:
+    """`count` levels of difficulty, as many cells on each, from the highest success rate (level 0) to the lowest; cells of one
+    rate are on one level, that of their middle place."""
+    placed, before = {}, 0
+    for tied in ranked(rates):
+        middle = before + len(tied) / 2
+        placed.update(dict.fromkeys(tied, min(count - 1, int(count * middle / len(rates)))))
+        before += len(tied)
+    return {cell: placed[cell] for cell in rates}
+
+
+def softmax(scores: Mapping[str, float], temperature: float) -> dict[str, float]:
+    """exp(score / temperature), normalised (Boltzmann's distribution)."""
+    highest = max(scores.values())
+    return normalised({cell: math.exp((score - highest) / temperature) for cell, score in scores.items()})
 
 
 def normalised(scores: Mapping[str, float]) -> dict[str, float]:

@@ -24,7 +24,8 @@ def register_policies(registry: Registry) -> None:
 def register_designers(registry: Registry) -> None:
     registry.add("random", "t2t_plugins.designers.simple:Random", "a fresh random configuration every round")
     registry.add("fixed", "t2t_plugins.designers.simple:Fixed", "keeps the configuration of round 0 (the control)")
-    registry.add("rule", "t2t_plugins.designers.rule:Rule", "a transparent heuristic that follows the latest breakdown")
+    on = "on valid rates; rule:failures on failure types"
+    registry.add("rule", "t2t_plugins.designers.rule:Rule", f"a transparent heuristic {on}")
     registry.add("checkpoint", "t2t_plugins.designers.llm:checkpoint", "the current policy designs (the paper's method)")
     registry.add("base", "t2t_plugins.designers.llm:base", "the untrained policy designs")
     registry.add("llm", "t2t_plugins.designers.llm:llm", "any policy that can talk: llm:openai:gpt-5.4, llm:hf:FOLDER")

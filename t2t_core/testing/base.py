@@ -89,8 +89,11 @@ def some_state(testbed: AnyTestbed, rounds: int = 2) -> RoundState:
     experiment = Experiment(
         testbed.name, "none", rounds=rounds + 1, generation={"samples": len(instances)}, training={"epochs": 1}
     )
+    places = [testbed.place(instance) for instance in instances]
+    counts = {"groups": 1, "answers": 4, "reward": 0.0, "advantage": 0.0, "dead": 1.0, "valid": 0.0, "tokens": 40}
+    trained = {"cells": {testbed.cell_of(p.cell) or p.group: {"group": p.group, **counts, "first_failures": {}} for p in places}}
     history = [
-        Round(index, testbed.random_configuration(request, index).to_dict(), breakdown, "because" if index else None)
+        Round(index, testbed.random_configuration(request, index).to_dict(), breakdown, "because" if index else None, trained)
         for index in range(rounds)
     ]
     return round_state(testbed, None, experiment, request, history, scored[:2])
@@ -98,7 +101,7 @@ def some_state(testbed: AnyTestbed, rounds: int = 2) -> RoundState:
 
 def facts_of(state: RoundState) -> str:
     """Everything in a state that a plugin might change by accident."""
-    rounds = [[r.index, r.configuration, r.breakdown, r.summary] for r in state.rounds]
+    rounds = [[r.index, r.configuration, r.breakdown, r.summary, r.training] for r in state.rounds]
     return as_json([rounds, dict(state.bookkeeping), dict(state.training)], "the state")
 
 

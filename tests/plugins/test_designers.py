@@ -130,6 +130,34 @@ def test_random_fixed_and_rule() -> None:
     assert proposed["3"]["data_ratio"] == pytest.approx(0.5)
 
 
+def test_the_rule_on_failures_reads_what_went_wrong_and_not_how_often() -> None:
+    """On lakes conflicts want more waits and holes fewer holes; the same valid rates, other failures, another design."""
+    testbed = installed().testbeds.make("mapf-frozenlake")
+    request = testbed.request(4)
+    setting = testbed.read_configuration(
+        {size: {"data_ratio": 1 / 8, "hole_ratio": 0.2, "wait_ratio": 0.5} for size in testbed.groups}
+    )
+
+    def proposed(name: str, **failures: int) -> Mapping[str, Any]:
+        counts = {"answers": 10, "valid": 10 - sum(failures.values()), "first_failures": failures}
+        past = Round(0, setting.to_dict(), {"groups": {"5": counts}})
+        asked = Brief("", RoundState(testbed, [past]), setting, request, 0)
+        values: Mapping[str, Any] = installed().designers.make(name).propose(asked).parsed["5"]
+        return values
+
+    rule = "rule:failures,step=2"
+    conflicts, holes = proposed(rule, conflict_free=5, hole_free=1), proposed(rule, conflict_free=1, hole_free=5)
+    assert (conflicts["wait_ratio"], conflicts["hole_ratio"]) == pytest.approx((0.6, 0.2))
+    assert (holes["wait_ratio"], holes["hole_ratio"]) == pytest.approx((0.5, 0.1))
+    both, none = proposed(rule, conflict_free=3, hole_free=3), proposed(rule)
+    assert (both["wait_ratio"], both["hole_ratio"]) == pytest.approx((0.6, 0.1))
+    assert (none["wait_ratio"], none["hole_ratio"]) == pytest.approx((0.5, 0.2))
+    blind = [proposed("rule", conflict_free=5, hole_free=1), proposed("rule", conflict_free=1, hole_free=5)]
+    assert blind[0] == blind[1]
+    with pytest.raises(T2TError, match="no rule"):
+        installed().designers.make("rule:guess")
+
+
 def test_every_designer_has_its_name() -> None:
     curricula = {"uniform", "easy-to-hard", "learning-progress", "level-replay", "learnability"}
     assert {"random", "fixed", "base", "checkpoint", "llm", "rule", *curricula} <= {entry.name for entry in installed().designers}

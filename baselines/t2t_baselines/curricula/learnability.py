@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from t2t_core.cells import Cells, mixed, ranked
+from t2t_core.cells import Cells, mixed, top_shares
 from t2t_core.hookspecs import Brief
 from t2t_core.records import Proposal
 from t2t_core.settings import no_argument, number, read_settings
@@ -30,10 +30,5 @@ class Learnability:
     def propose(self, brief: Brief) -> Proposal:
         cells = Cells.of(brief)
         rates = cells.success_rates(brief.state.rounds[-1].breakdown)
-        places = number_of_best = max(1, round(self.top * len(cells)))
-        shares = dict.fromkeys(rates, 0.0)
-        for tied in ranked({cell: rate * (1 - rate) for cell, rate in rates.items()}):
-            taken = min(places, len(tied))
-            shares.update(dict.fromkeys(tied, taken / len(tied) / number_of_best))
-            places -= taken
+        shares = top_shares({cell: rate * (1 - rate) for cell, rate in rates.items()}, self.top)
         return Proposal("", cells.proposal(mixed(shares, self.uniform)))

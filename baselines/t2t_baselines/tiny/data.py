@@ -19,6 +19,9 @@ SIZES = range(3, 11)
 # Share of the answers by number of agents; answers of many agents are longer and cost more.
 AGENT_SHARES = {2: 0.42, 3: 0.28, 4: 0.18, 5: 0.12}
 KINDS = {"wait": 0.35, "interacting": 0.35, "independent": 0.30}  # more than half need coordination
+# The diet of `tiny:weak`: few agents, small maps thick and large ones thin, so that success falls steeply with size.
+WEAK_AGENTS = {2: 0.7, 3: 0.3}
+WEAK_SIZES = {n: 1.0 if n <= 6 else 0.25 for n in SIZES}
 PER_CELL = 24  # instances of one (agents, size, holes) at a time
 MAX_NODES = 20_000  # undecided instances are left out and counted
 STALL = 20_000
@@ -56,6 +59,19 @@ def chunk(
     for _ in range(round(count * designs)):
         rows = teacher.random_rows(stream)
         found.append(Example(teacher.brief(rows), teacher.proposal(rows, stream), "design"))
+    stream.shuffle(found)
+    return found
+
+
+def skewed_chunk(seed: int, index: int, count: int, exclude: Mapping[Cell, Sequence[bytes]]) -> list[Example]:
+    """About `count` examples of the skewed diet, shuffled; a cell's expected number may be below one."""
+    stream = Stream.of(seed, "skewed warm-up", index)
+    found: list[Example] = []
+    for k, share in WEAK_AGENTS.items():
+        for n, weight in WEAK_SIZES.items():
+            expected = count * share * weight / sum(WEAK_SIZES.values()) / PER_CELL
+            for _ in range(int(expected) + (stream.uniform() < expected % 1)):
+                found += _cell(n, stream.below(n * n // 2 + 1), k, stream.next(), exclude)
     stream.shuffle(found)
     return found
 

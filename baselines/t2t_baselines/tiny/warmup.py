@@ -1,8 +1,10 @@
 """The warm-up: supervised learning from scratch on exact answers, stopped while there is room to learn.
 
     python -m t2t_baselines.tiny.warmup --out DIR --steps 5000
+    python -m t2t_baselines.tiny.warmup --out DIR --weak --kept-out FILE --kept-out FILE
 
-Two stages: answers with a few designs among them, then half as long with many, which teaches to copy numbers.
+Two stages: answers with a few designs among them, then half as long with many, which teaches to copy numbers. `--weak` is one
+short stage of answers on a skewed diet (`data.skewed_chunk`): its policy leaves much to learn, and more on large maps.
 The same command again resumes; `--from-scratch` forgets what DIR holds. Everything follows from the seed and the number of
 steps (on one machine with one thread, bit for bit). The learning rate is constant and falls linearly to zero over the last
 part, so a run that has not come to that part may be given another number of steps.
@@ -29,7 +31,7 @@ from t2t_core.store import folders, jsonlines
 CHUNK = 4000  # examples drawn at a time
 BATCH_TOKENS = 2600  # of one update, padding included; answers of like length share an update
 RISE = 100  # updates of rising learning rate
-STEPS = 5000
+STEPS, WEAK_STEPS = 5000, 480
 MAX_ANSWER = 200  # tokens; the longest exact answer of 5 agents on 10x10 has about 150
 PROMPT_FORMAT = "compact"
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
@@ -114,8 +116,10 @@ class Stage:
         return self.rate * min(1.0, (step - self.first + 1) / RISE, falling)
 
 
-def stages(steps: int) -> tuple[Stage, Stage]:
+def stages(steps: int, weak: bool = False) -> tuple[Stage, ...]:
     """The stages of a warm-up with `steps` updates in the first one."""
+    if weak:
+        return (Stage(0, steps, 0.0, 4e-3, 0.3),)
     return Stage(0, steps, 0.03, 4e-3, 0.3), Stage(steps, steps + steps // 2, 0.4, 2e-3, 1.0)
 
 
@@ -123,14 +127,20 @@ class Warmup:
     """The state of one warm-up in the folder `out`: model, optimizers, position."""
 
     def __init__(
-        self, out: Path, seed: int, agents: Sequence[int], exclude: dict[data.Cell, list[bytes]], quick: bool = False
+        self,
+        out: Path,
+        seed: int,
+        agents: Sequence[int],
+        exclude: dict[data.Cell, list[bytes]],
+        quick: bool = False,
+        weak: bool = False,
     ) -> None:
         import torch
 
         torch.set_num_threads(1)
         self.out, self.seed, self.agents, self.exclude = out, seed, list(agents), exclude
         self.tokenizer, self.model = make_tokenizer(), make_model(seed)
-        self.quick = quick
+        self.quick, self.weak = quick, weak
         self.decoder = quickened(self.model) if quick else self.model.model
         matrices = [p for n, p in self.model.named_parameters() if p.ndim == 2 and "embed" not in n]
         others = [p for n, p in self.model.named_parameters() if p.ndim != 2 or "embed" in n]
@@ -174,7 +184,7 @@ class Warmup:
         last = self.chunk + chunks if chunks else None
         while self.step < stage.last and self.chunk != last:
             begun = time.monotonic()
-            examples = data.chunk(self.seed, self.chunk, self.agents, CHUNK, self.exclude, stage.designs)
+            examples = self.examples_of(stage)
             stream = Stream.of(self.seed, "batches", self.chunk)
             losses = []
             for ids, targets in batches(encode(self.tokenizer, examples), stream):
@@ -186,6 +196,12 @@ class Warmup:
             self.seconds += time.monotonic() - begun
             self.save()
             self.log(sum(losses) / len(losses))
+
+    def examples_of(self, stage: Stage) -> list[data.Example]:
+        """The next chunk."""
+        if self.weak:
+            return data.skewed_chunk(self.seed, self.chunk, CHUNK, self.exclude)
+        return data.chunk(self.seed, self.chunk, self.agents, CHUNK, self.exclude, stage.designs)
 
     def update(self, ids: Any, targets: Any, rate: float) -> float:
         import torch
@@ -218,7 +234,10 @@ class Warmup:
         recipe = {
             "what": "a toy policy that shows the pipeline: supervised warm-up from scratch on exact answers",
             "command": f"python -m t2t_baselines.tiny.warmup --out DIR --steps {steps} --seed {self.seed} "
-            f"--agents {','.join(map(str, self.agents))} --from-scratch" + " --quick" * self.quick,
+            + ("--weak" if self.weak else f"--agents {','.join(map(str, self.agents))}")
+            + " --from-scratch"
+            + " --quick" * self.quick
+            + "".join(f" --kept-out {name}" for name in facts["kept_out"]),
             "seed": self.seed,
             "agents": self.agents,
             "updates": self.step,
@@ -265,16 +284,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     out: Path = options.out
     folders.make_folder(out)
     frozen = {} if options.toy else {name: load_set(name) for name in NAMES}
-    exclude = data.by_cell(instance for one in frozen.values() for instance in one.instances)
-    warmup = Warmup(out, options.seed, options.agents, exclude, options.quick)
+    own = {str(path): _own_set(path) for path in options.kept_out}
+    exclude = data.by_cell(instance for one in [*frozen.values(), *own.values()] for instance in one.instances)
+    agents = tuple(data.WEAK_AGENTS) if options.weak else options.agents
+    steps = options.steps or (WEAK_STEPS if options.weak else STEPS)
+    warmup = Warmup(out, options.seed, agents, exclude, options.quick, options.weak)
     if options.from_scratch:
         folders.remove(warmup.state_file)
         folders.remove(out / "metrics.jsonl")
     if warmup.state_file.exists():
         warmup.load()
-    for stage in stages(options.steps):
+    for stage in stages(steps, options.weak):
         warmup.run(stage)
-    warmup.export(options.steps, {"excluded_sets": {name: one.sha256 for name, one in frozen.items()}})
+    kept_out = {name: one.sha256 for name, one in own.items()}
+    warmup.export(steps, {"excluded_sets": {name: one.sha256 for name, one in frozen.items()}, "kept_out": kept_out})
     if not options.toy:
         recipe = folders.read_json(out / "recipe.json")
         recipe["measured"] = measure(out)
@@ -282,12 +305,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(json.dumps(recipe["measured"], indent=2))
 
 
+def _own_set(path: Path) -> Any:
+    from t2t_core.plugins import installed
+    from t2t_core.store.instance_files import file_set
+
+    return file_set(installed().testbeds.make("mapf-frozenlake"), path)
+
+
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m t2t_baselines.tiny.warmup", description=__doc__.splitlines()[0] if __doc__ else ""
     )
     parser.add_argument("--out", type=Path, required=True, help="folder of the checkpoint, its log and its state")
-    parser.add_argument("--steps", type=int, default=STEPS, help=f"updates of the first stage (default {STEPS}, as shipped)")
+    steps = f"updates of the first stage (default {STEPS}, with --weak {WEAK_STEPS}, as shipped)"
+    parser.add_argument("--steps", type=int, default=0, help=steps)
+    parser.add_argument("--weak", action="store_true", help="the short, skewed warm-up of tiny:weak")
+    parser.add_argument("--kept-out", type=Path, action="append", default=[], help="instances never to learn from (repeatable)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--agents", type=_agents, default=(2, 3, 4, 5), help="agent counts to learn from, e.g. 2 or 2,3,4,5")
     parser.add_argument("--from-scratch", action="store_true", help="forget what the folder holds instead of going on")
