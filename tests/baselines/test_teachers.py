@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lake
@@ -116,6 +116,7 @@ def test_thompson_by_hand() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(1, 30), st.floats(1, 30)), min_size=2, max_size=6))
+@settings(max_examples=40, deadline=None)
 def test_chances_agree_with_draws(posteriors: list[tuple[float, float]]) -> None:
     draws = np.random.default_rng(0).beta(*np.array(posteriors).T, size=(20_000, len(posteriors)))
     drawn = np.bincount(draws.argmax(axis=1), minlength=len(posteriors)) / 20_000
@@ -210,6 +211,7 @@ def test_equal_evidence_gets_equal_shares(name: str) -> None:
 
 
 @given(st.dictionaries(st.text("abcdef", min_size=1, max_size=2), st.floats(0, 1), min_size=1, max_size=30), st.integers(1, 9))
+@settings(max_examples=40, deadline=None)
 def test_levels_are_quantiles_and_ties_stay_together(rates: dict[str, float], count: int) -> None:
     placed = levels(rates, count)
     assert set(placed) == set(rates) and all(0 <= level < count for level in placed.values())
@@ -222,6 +224,7 @@ def test_levels_are_quantiles_and_ties_stay_together(rates: dict[str, float], co
 
 
 @given(st.dictionaries(st.integers(0, 50), st.floats(-5, 5), min_size=1), st.floats(0.01, 1), st.floats(0.05, 10))
+@settings(max_examples=40, deadline=None)
 def test_shares_sum_to_one_and_follow_the_scores(numbers: dict[int, float], part: float, temperature: float) -> None:
     scores = {str(name): score for name, score in numbers.items()}
     for shares in (top_shares(scores, part), softmax(scores, temperature)):
