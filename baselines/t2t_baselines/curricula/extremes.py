@@ -29,12 +29,12 @@ NAMES = {1: "comfort-zone", -1: "too-hard"}
 
 
 def comfort_zone(argument: str = "", settings: Mapping[str, str] | None = None) -> Extreme:
-    """The easiest cells."""
+    """The easiest cells (our choice): see `Extreme`."""
     no_argument(argument, "designer comfort-zone")
     return Extreme(1, settings or {})
 
 
 def too_hard(argument: str = "", settings: Mapping[str, str] | None = None) -> Extreme:
-    """The hardest cells."""
+    """The hardest cells (our choice): see `Extreme`."""
     no_argument(argument, "designer too-hard")
     return Extreme(-1, settings or {})
