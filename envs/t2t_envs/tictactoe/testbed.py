@@ -113,6 +113,7 @@ class TicTacToe(Testbed[Instance, Configuration, Request]):
         "no_missed_block": {"p_low": -1, "p_high": -1},
         "no_fork": {"p_low": -1, "p_high": -1},
     }
+    preset = "tictactoe"
     baselines = ("minimax", "random", "first-free", "tiny:tictactoe")
 
     def options(self) -> Sequence[Option]:
