@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -387,3 +388,68 @@ def test_too_few_instances_and_large_models_are_refused(checkpoint, tmp_path, mo
 
 def test_it_is_registered():
     assert installed().trainers.make("grpo").defaults["group"] == 8
+
+
+# --- against trl-grpo, which holds a conversation as one sequence
+
+
+def test_trl_and_grpo_agree_on_whole_conversations(checkpoint, tmp_path):
+    """The same conversations, as one masked sequence each and as a row for each turn: loss and gradients are equal."""
+    from t2t_plugins.trainers.grpo_conversations import Talk
+    from t2t_plugins.trainers.grpo_settings import Settings as TrlSettings
+
+    trainer = trl_trainer(checkpoint, tmp_path, "dapo", 0.0)
+    trainer.current_gradient_accumulation_steps = trainer.args.steps_per_generation = 1
+    order = job(checkpoint, tmp_path / "job")
+    talk = Talk(order, TrlSettings(max_tokens=3, temperature=0.7), "plain", trainer.model, trainer.processing_class)
+    held = talk.hold(order.instances[:6], seed=3)
+    assert max(one.own.count(1) for one in held) > 3 and any(0 in one.own for one in held)
+
+    played = []
+    for one in held:
+        turns, at = [], 0
+        for own, run in itertools.groupby(one.own):
+            length = len(list(run))
+            if own:
+                turns.append(Turn(one.prompt + one.tokens[:at], one.tokens[at : at + length], True))
+            at += length
+        assert len(turns) == sum(message.role == "assistant" for message in one.messages)
+        played.append(Game(0, one.first, one.messages, turns))
+    advantages = [0.9, -1.1, 0.3, -0.2, 1.4, -1.0]
+    model = trainer.model.train()
+    batch = Batch.of(played, advantages, Settings(temperature=0.7, max_tokens=3))
+    ours = batch.logprobs(model, 0.7)
+    value, _ = batch.loss(ours, ours.detach(), None, Settings())
+    value.backward()
+    gradients = [p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+    whole = [Turn(one.prompt, one.tokens, True) for one in held]
+    inputs = trl_inputs(whole, advantages)
+    width = inputs["completion_ids"].shape[1]
+    inputs["tool_mask"] = torch.tensor([[*one.own, *[1] * (width - len(one.own))] for one in held])
+    inputs["num_items_in_batch"] = torch.tensor(sum(sum(one.own) for one in held))
+    theirs = trainer._compute_loss(model, inputs)
+    theirs.backward()
+    assert value.item() == pytest.approx(theirs.item(), abs=2e-6)
+    for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+        assert torch.allclose(parameter.grad, gradient, atol=2e-6)
+
+
+@pytest.mark.parametrize("loss", ["dapo", "cispo"])
+def test_trl_grpo_trains_on_conversations_and_counts_its_own_tokens(checkpoint, tmp_path, loss):
+    from t2t_plugins.trainers.trl_grpo import Grpo as TrlGrpo
+
+    figures = []
+    settings = {"group": 4, "prompts": 4, "max_tokens": 3, "epochs": 1, "prompt_format": "plain", "loss": loss}
+    order = replace(job(checkpoint, tmp_path), settings=settings, progress=figures.append)
+    result = TrlGrpo().train(order)
+    assert result.updates == 2 and result.checkpoint == order.folder
+    assert all(1 <= line["response_tokens"] <= 3 * guessing.Guessing.turns for line in figures if "response_tokens" in line)
+
+
+def test_trl_grpo_refuses_a_memoryless_format(checkpoint, tmp_path):
+    from t2t_plugins.trainers.trl_grpo import Grpo as TrlGrpo
+
+    order = replace(job(checkpoint, tmp_path), settings={"group": 4, "prompts": 4, "max_tokens": 3, "prompt_format": "last"})
+    with pytest.raises(T2TError, match="question of its own"):
+        TrlGrpo().train(order)

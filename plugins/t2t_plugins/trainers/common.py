@@ -77,11 +77,16 @@ def _is_json(path: Path) -> bool:
     return True
 
 
-def prompts_of(job: TrainingJob, prompt_format: str) -> Sequence[str]:
-    """The prompt of every instance, unlabelled; "" takes the format the checkpoint was taught, else the testbed's first."""
+def format_of(job: TrainingJob, prompt_format: str) -> str:
+    """The prompt format to train in; "" takes the one the checkpoint was taught, else the testbed's first."""
     from t2t_plugins.policies.hf import own_formats
 
-    chosen = prompt_format or own_formats(str(job.checkpoint)).get("prompt_format") or job.testbed.prompt_formats[0]
+    return prompt_format or own_formats(str(job.checkpoint)).get("prompt_format") or str(job.testbed.prompt_formats[0])
+
+
+def prompts_of(job: TrainingJob, prompt_format: str) -> Sequence[str]:
+    """The prompt of every instance, unlabelled, in the format that `format_of` says."""
+    chosen = format_of(job, prompt_format)
     return [job.testbed.prompt(job.testbed.unlabelled(instance), chosen) for instance in job.instances]
 
 

@@ -74,7 +74,7 @@ def configuration(settings: Settings, folder: Path, seed: int, updates: int, lon
         "adam_beta2": settings.beta2,
         "beta": settings.beta,
         "epsilon": settings.clip,
-        "epsilon_high": settings.clip,
+        "epsilon_high": settings.clip + (settings.loss == "cispo"),  # of "cispo", the most a token weighs
         "loss_type": settings.loss,
         "scale_rewards": settings.scale,
         "model_init_kwargs": {"dtype": "bfloat16" if settings.dtype == "bfloat16" else "float32", "device_map": None},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from t2t_core.conversation import judge
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.length_reward import AdaptiveWeights, length_reward, total_reward
 from t2t_core.reward import reward
@@ -24,25 +25,32 @@ class Reward:
 
     __name__ = "total"
 
-    def __init__(self, job: TrainingJob, settings: Settings, weights: AdaptiveWeights) -> None:
-        self.job, self.settings, self.weights = job, settings, weights
+    def __init__(self, job: TrainingJob, settings: Settings, weights: AdaptiveWeights, format: str = "") -> None:
+        self.job, self.settings, self.weights, self.format = job, settings, weights, format
         self.short: list[float] = []  # of the parts of this batch
         self.gather: Any = None  # over all processes; set once the trainer has its accelerator
 
-    def __call__(self, prompts: Any, completions: Any, completion_ids: Any, index: Any, log_metric: Any, **_: Any) -> list[float]:
+    def __call__(
+        self, prompts: Any, completions: Any, completion_ids: Any, index: Any, log_metric: Any, held: Any = None, **_: Any
+    ) -> list[float]:
+        """`held` are the conversations, where the task is one; their lengths are those of the policy's own tokens."""
         import torch
 
-        accuracies, lengths, valid, optimal = [], [], [], []
-        for at, completion, ids in zip(index, completions, completion_ids, strict=True):
-            instance = self.job.instances[at]
-            verdict = self.job.testbed.verify(instance, completion[-1]["content"])
+        accuracies, lengths, short, valid, optimal = [], [], [], [], []
+        for row, at in enumerate(index):
+            if held is None:
+                instance, tokens = self.job.instances[at], len(completion_ids[row])
+                verdict = self.job.testbed.verify(instance, completions[row][-1]["content"])
+            else:
+                instance, tokens = held[row].task, sum(held[row].own)
+                verdict = judge(self.job.testbed, instance, held[row].messages, self.format)
             accuracies.append(reward(self.job.testbed, instance, verdict, self.job.reward))
-            lengths.append(length_reward(len(ids), self.settings.length_start, self.settings.length_end))
+            lengths.append(length_reward(tokens, self.settings.length_start, self.settings.length_end))
+            short.append(float(tokens <= self.settings.length_start))
             valid.append(float(verdict.valid))
             optimal.append(float(verdict.optimal is True))
-        weights = self.weights.weights()
+        weights = self.weights.weights() if self.job.testbed.length_term else (1.0, 0.0)
         totals = [round(total_reward(a, n, weights) / GRAIN) * GRAIN for a, n in zip(accuracies, lengths, strict=True)]
-        short = [float(len(ids) <= self.settings.length_start) for ids in completion_ids]
         facts = torch.tensor([totals, short], dtype=torch.float64, device=self._device())
         everywhere = self.gather(facts.T.contiguous()).T  # a group may be spread over processes
         self.short.append(float(everywhere[1].mean()))

@@ -31,7 +31,8 @@ class Settings:
         beta: weight of the k3 KL term against the policy the round started from (the term is the paper's, the value ours).
         temperature, max_tokens: of the sampling (ours). thinking: "default", or switch the chat template's on or off.
         length_start, length_end: response tokens between which the length penalty grows (paper).
-        loss: "dapo" averages over the tokens of an update, "grpo" over its responses first (ours).
+        loss: "dapo" averages over the tokens of an update, "grpo" over its responses first; "cispo" weighs log-probabilities by
+            the clipped ratio instead of clipping the gain, and 1 + clip is the most a token weighs (ours).
         clip: of the importance ratio, which is 1 unless `iterations` is above 1: the updates made from each sampled batch, one
             after another, its responses counted once.
         scale: "group" divides advantages by the group's standard deviation, "batch" by the update's, "none" not (ours).
@@ -98,7 +99,7 @@ class Settings:
 
     CHOICES: ClassVar[Mapping[str, Sequence[str]]] = {
         "thinking": ("default", "on", "off"),
-        "loss": ("dapo", "grpo", "dr_grpo", "bnpo"),
+        "loss": ("dapo", "grpo", "dr_grpo", "bnpo", "cispo"),
         "scale": ("group", "batch", "none"),
         "optimizer": ("reset", "keep"),
         "engine": ("auto", "fast", "plain", "vllm-colocate", "vllm-server"),

@@ -31,6 +31,8 @@ from t2t_plugins.trainers.common import last_saved, prompts_of, stratified
 from t2t_plugins.trainers.extra import require
 from t2t_plugins.trainers.grpo_callbacks import FIGURES, watch
 from t2t_plugins.trainers.grpo_configuration import OBJECTIVE, check_passed_on, configuration
+from t2t_plugins.trainers.grpo_conversations import INDEX
+from t2t_plugins.trainers.grpo_conversations import rollout as conversations
 from t2t_plugins.trainers.grpo_launch import launch
 from t2t_plugins.trainers.grpo_plan import plan_text
 from t2t_plugins.trainers.grpo_reward import WEIGHTS_FILE, Reward, read_weights
@@ -121,8 +123,10 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
     rows = schedule(job, settings)
     prompts = prompts_of(job, settings.prompt_format)
     rows = common.bucketed(rows, prompts, settings.prompts, settings.buckets)
-    dataset = Dataset.from_list([{"prompt": [{"role": "user", "content": prompts[i]}], "index": i} for i in rows])
-    reward = Reward(job, settings, read_weights(start))
+    form, talks = common.format_of(job, settings.prompt_format), job.testbed.turns > 1
+    openings = [{"role": "user", "content": prompts[i]} | ({INDEX: i} if talks else {}) for i in rows]
+    dataset = Dataset.from_list([{"prompt": [first], "index": i} for first, i in zip(openings, rows, strict=True)])
+    reward = Reward(job, settings, read_weights(start), form)
     updates = job.folder / common.UPDATES
     longest = longest_prompt(prompts, settings, str(start))
     trainer = trl.GRPOTrainer(
@@ -132,7 +136,7 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
         train_dataset=dataset,
         callbacks=[watch(job, settings, reward)],
         peft_config=common.adapters(settings.lora),
-        rollout_func=rollout(job, settings, str(start)),
+        rollout_func=conversations(job, settings, form) if talks else rollout(job, settings, str(start)),
     )
     trainer.remove_callback(PrinterCallback)
     reward.gather = trainer.accelerator.gather

@@ -3,10 +3,14 @@
 With `answers_from=cbs` this is a warm-up on exact answers; with the checkpoint's own policy it is one round of filtered
 self-imitation; with `answers_file=FILE` it learns what `t2t generate --answers-from` has written, whatever the round's
 instances are. It takes the same job as `trl-grpo`, so the loop can run it in its place.
+
+Of a conversation every turn of the policy is a row: what it saw then, and what it said. So a whole game is learnt without a
+word of the environment's in the loss, and a memoryless format is learnt as it is played.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,11 +18,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
+from t2t_core.conversation import opening, shown
 from t2t_core.errors import T2TError
 from t2t_core.evaluation import demonstrations
 from t2t_core.evaluation.answers import Progress
-from t2t_core.evaluation.demonstrations import refuse_protected
-from t2t_core.hookspecs import TrainingJob, TrainingOrder
+from t2t_core.evaluation.demonstrations import Demonstration, refuse_protected
+from t2t_core.hookspecs import AnyTestbed, TrainingJob, TrainingOrder
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling, TrainingResult
 from t2t_core.registry import Spec
@@ -51,7 +56,8 @@ class Settings:
         answers_from: the policy that answers, as `t2t plugins` lists them; "{checkpoint}" stands for the checkpoint. Every answer
             is kept as it comes; a training that was stopped asks for the missing ones only.
         answers_file: a file of demonstrations instead; its answers are verified again.
-        answer_format: the prompt format it is asked in; "" is its own, else the testbed's first.
+        answer_format: the prompt format it is asked in; "" is its own, else the testbed's first. Conversations are asked for in
+            the form in which they are learnt.
         keep: which of its answers are learnt: "valid" or "optimal".
         temperature, max_tokens: of its sampling; answers beyond `max_tokens` do not end and are dropped as not valid.
         epochs, batch, learning_rate (falling linearly), weight_decay: of the training.
@@ -135,10 +141,7 @@ class Sft:
             source = settings.answers_file or settings.answers_from
             raise T2TError("there is no answer to learn from", where=WHERE, cause=f"{source} gave no {settings.keep} one")
         learnt = replace(job, instances=[one.instance for one in examples])
-        rows = [
-            {"prompt": examples[i].prompt, "completion": [{"role": "assistant", "content": examples[i].answer}]}
-            for i in stratified(learnt, key(job.seed, "order"))
-        ]
+        rows = [_row(job.testbed, examples[i]) for i in stratified(learnt, key(job.seed, "order"))]
         updates = job.folder / UPDATES
         trainer = trl.SFTTrainer(
             model=str(job.checkpoint),
@@ -167,11 +170,17 @@ class Sft:
 
 @dataclass(frozen=True)
 class Example:
-    """One answer to learn, with its question as chat messages."""
+    """One answer to learn, or one turn of a conversation, with what the policy saw before it as chat messages."""
 
     instance: Any
-    prompt: Sequence[Mapping[str, str]]
-    answer: str
+    prompt: Sequence[Mapping[str, Any]]
+    answer: Mapping[str, Any]
+
+
+def _row(testbed: AnyTestbed, one: Example) -> dict[str, Any]:
+    """A row of TRL's. Tools travel as text, since the columns of a table have one shape and descriptions of tools do not."""
+    tools = {"tools": json.dumps([tool.to_dict() for tool in testbed.tools])} if testbed.tools else {}
+    return {"prompt": list(one.prompt), "completion": [one.answer], **tools}
 
 
 def from_file(job: TrainingJob, settings: Settings) -> list[Example]:
@@ -186,8 +195,27 @@ def _examples(job: TrainingJob, settings: Settings, path: Path, form: str) -> It
     """The answers of a file that pass, their questions in that form; "" keeps the file's own words."""
     for one in demonstrations.read(job.testbed, path):
         if one.verdict.valid and (settings.keep == "valid" or one.verdict.optimal is True):
-            prompt = [_user(job.testbed.prompt(job.testbed.unlabelled(one.instance), form))] if form else one.prompt
-            yield Example(one.instance, prompt, one.answer)
+            if job.testbed.turns > 1:
+                yield from _turns(job.testbed, one, form)
+            else:
+                prompt = [_user(job.testbed.prompt(job.testbed.unlabelled(one.instance), form))] if form else one.prompt
+                yield Example(one.instance, prompt, {"role": "assistant", "content": one.answer})
+
+
+def _turns(testbed: AnyTestbed, one: Demonstration, form: str) -> Iterator[Example]:
+    """Every turn of a conversation; T2TError where it was held in another form than the one to be learnt: what the policy said
+    would be out of place there."""
+    if form and form != one.prompt_format:
+        raise T2TError(
+            f"the conversations were held in the prompt format {one.prompt_format}, not in {form}, which is to be learnt",
+            where=f"{WHERE}, instance {one.instance.id}",
+            next=f"ask for them in that form: answer_format={form}, or t2t generate --prompt-format {form}",
+        )
+    first = opening(testbed, one.instance, one.prompt_format)
+    for at, message in enumerate(one.messages):
+        if message.role == "assistant":
+            seen = shown(testbed, first, one.messages[:at], one.prompt_format)
+            yield Example(one.instance, [m.to_dict() for m in seen], message.to_dict())
 
 
 def from_policy(job: TrainingJob, settings: Settings) -> list[Example]:
@@ -199,7 +227,9 @@ def from_policy(job: TrainingJob, settings: Settings) -> list[Example]:
     sampling = Sampling(settings.temperature, settings.max_tokens)
     policy = settings.answers_from.replace("{checkpoint}", str(job.checkpoint))
     seed = key(job.seed, "answers") >> 1
-    request = demonstrations.Request(policy, settings.keep, 1, sampling, settings.answer_format, seed)
+    form = settings.prompt_format or own_formats(str(job.checkpoint)).get("prompt_format") or job.testbed.prompt_formats[0]
+    asked = settings.answer_format or (form if job.testbed.turns > 1 else "")
+    request = demonstrations.Request(policy, settings.keep, 1, sampling, asked, seed)
     counts = demonstrations.collect(job.testbed, job.instances, request, job.folder / ANSWERS, _told(job))
     if counts.unanswered > MAX_UNANSWERED * counts.questions:
         raise T2TError(
@@ -208,7 +238,6 @@ def from_policy(job: TrainingJob, settings: Settings) -> list[Example]:
             cause=counts.last_error[:300],
             next="the same command asks for the missing answers and goes on",
         )
-    form = settings.prompt_format or own_formats(str(job.checkpoint)).get("prompt_format") or job.testbed.prompt_formats[0]
     return list(_examples(job, settings, job.folder / ANSWERS, form))
 
 

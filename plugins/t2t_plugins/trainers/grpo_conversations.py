@@ -1,0 +1,156 @@
+"""Whole conversations for `trl-grpo`: TRL's `rollout_func`, with an `env_mask`, so that the policy's own tokens alone are learnt.
+
+A conversation is one sequence. Its prompt is the environment's opening; the completion holds the policy's turns as they were
+sampled and, masked, what the environment said in between. (Our choice.) TRL has one sequence for each prompt, so a format in
+which the policy sees the latest message alone cannot be trained this way; the trainer `grpo` can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from t2t_core.conversation import opening, replies
+from t2t_core.errors import T2TError
+from t2t_core.hookspecs import TrainingJob
+from t2t_core.reading.tool_calls import take_tool_calls
+from t2t_core.records import Message, Sampling
+from t2t_core.seeding import key
+from t2t_plugins.policies.chat import chat_prompts
+from t2t_plugins.policies.hf import end_tokens, generate
+from t2t_plugins.sampler import Sampler, supports
+from t2t_plugins.trainers.grpo_settings import WHERE, Settings
+from t2t_plugins.trainers.grpo_sharding import sampling_model
+
+INDEX = "index"  # of a prompt's message: TRL hands a rollout nothing else of a row
+_MARK = "\u241enext\u241e"  # stands for a turn of the policy where the template is asked what comes after it
+
+
+@dataclass
+class Conversation:
+    """One rollout: the instance it plays, the tokens of the opening, and what came after it, token by token and said."""
+
+    task: Any
+    first: tuple[Message, ...]
+    prompt: list[int]
+    tokens: list[int] = field(default_factory=list)
+    own: list[int] = field(default_factory=list)
+    """1 for a token of the policy, 0 for one of the environment."""
+    logprobs: list[float] = field(default_factory=list)
+    messages: tuple[Message, ...] = ()
+    end: str = ""
+    """How the policy ended its last turn, "" where it was cut off."""
+
+    def add(self, tokens: Sequence[int], logprobs: Sequence[float], own: bool) -> None:
+        self.tokens += tokens
+        self.logprobs += logprobs
+        self.own += [int(own)] * len(tokens)
+
+
+def rollout(job: TrainingJob, settings: Settings, format: str) -> Callable[[list[Any], Any], dict[str, list[Any]]]:
+    """TRL's `rollout_func` for conversations in that prompt format.
+
+    Raises:
+        T2TError: a format in which the policy sees the latest message alone, or an engine that samples elsewhere.
+    """
+    if format in job.testbed.memoryless:
+        raise T2TError(
+            f"in the prompt format {format} every turn is a question of its own, which TRL cannot put into one sequence",
+            where=WHERE,
+            next="trainer = grpo trains embedded policies on it; for others name another prompt_format",
+        )
+    if settings.engine.startswith("vllm"):
+        raise T2TError(f"engine={settings.engine} holds no conversations", where=WHERE, next="use engine=auto")
+    calls: list[int] = []  # the update of every call: the parts of one update draw from streams of their own
+
+    def play(prompts: list[Any], trainer: Any) -> dict[str, list[Any]]:
+        step = trainer.state.global_step
+        calls[:] = [*(call for call in calls if call == step), step]
+        seed = key(job.seed, "conversations", step, len(calls), trainer.accelerator.process_index)
+        tasks = [
+            job.testbed.rollout(job.instances[int(prompt[-1][INDEX])], number % settings.group)
+            for number, prompt in enumerate(prompts)
+        ]
+        with sampling_model(trainer, settings) as model:
+            held = Talk(job, settings, format, model, trainer.processing_class).hold(tasks, seed)
+        return {
+            "prompt_ids": [one.prompt for one in held],
+            "completion_ids": [one.tokens for one in held],
+            "logprobs": [one.logprobs for one in held],
+            "env_mask": [one.own for one in held],
+            "held": held,
+        }
+
+    return play
+
+
+@dataclass
+class Talk:
+    """A model in conversation with the testbed, many at a time."""
+
+    job: TrainingJob
+    settings: Settings
+    format: str
+    model: Any
+    tokenizer: Any
+
+    def hold(self, tasks: Sequence[Any], seed: int) -> list[Conversation]:
+        """All conversations to their ends, turn by turn."""
+        openings = [opening(self.job.testbed, task, self.format) for task in tasks]
+        texts = self._texts(openings)
+        held = [Conversation(task, first, self._ids(t)) for task, first, t in zip(tasks, openings, texts, strict=True)]
+        going, turn = held, 0
+        while going:
+            answers = self._answers([one.prompt + one.tokens for one in going], key(seed, turn))
+            answered = [(one, self._said(one, *answer)) for one, answer in zip(going, answers, strict=True)]
+            asked = [(one, shown) for one, shown in answered if shown is not None]
+            heard = self._texts([(*one.first, *shown) for one, shown in asked])
+            going = [one for (one, _), text in zip(asked, heard, strict=True) if self._heard(one, text.rpartition(_MARK)[2])]
+            turn += 1
+        return held
+
+    def _said(self, one: Conversation, tokens: list[int], logprobs: list[float], ended: bool) -> tuple[Message, ...] | None:
+        """Add a turn of the policy, and what the environment says to it. Returns what was said since the opening with a mark in
+        the place of that turn, to see what the template puts after it; None where the conversation is over."""
+        one.add(tokens, logprobs, own=True)
+        one.end = self.tokenizer.decode(tokens[-1:]) if ended else ""
+        text = self.tokenizer.decode(tokens, skip_special_tokens=True)
+        rest, calls = take_tool_calls(text) if self.job.testbed.tools else (text, ())
+        before, one.messages = one.messages, (*one.messages, Message("assistant", rest, tuple(calls)))
+        reply = replies(self.job.testbed, one.task, one.messages, self.format)
+        one.messages = (*one.messages, *reply)
+        return (*before, Message("assistant", _MARK), *reply) if reply else None
+
+    def _heard(self, one: Conversation, text: str) -> bool:
+        """Add what the template puts after a turn of the policy, which wrote the end of it itself; whether there is room for the
+        next turn."""
+        ids = self._ids(text.removeprefix(one.end))
+        room = getattr(self.model.config, "max_position_embeddings", None) or 1 << 30
+        if len(one.prompt) + len(one.tokens) + len(ids) + self.settings.max_tokens > room:
+            return False
+        one.add(ids, [0.0] * len(ids), own=False)
+        return True
+
+    def _texts(self, conversations: Sequence[Sequence[Message]]) -> list[str]:
+        thinking = {"on": True, "off": False}.get(self.settings.thinking)
+        tools = self.job.testbed.tools
+        return chat_prompts(self.tokenizer, [(messages, tools) for messages in conversations], thinking)
+
+    def _ids(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return ids
+
+    def _answers(self, prompts: list[list[int]], seed: int) -> list[tuple[list[int], list[float], bool]]:
+        """Tokens, their log-probabilities and whether it ended, of one turn in every conversation. transformers' `generate` tells
+        no log-probabilities; TRL computes its own and needs none of ours."""
+        import torch
+
+        settings, generator = self.settings, torch.Generator(device=self.model.device).manual_seed(seed % 2**63)
+        if settings.engine != "plain" and supports(self.model):
+            sampler = Sampler(self.model, end_tokens(self.model, self.tokenizer))
+            found = sampler.sample(prompts, 1, settings.max_tokens, settings.temperature, 1.0, generator)
+            return [(one.tokens, one.logprobs, one.ended) for (one,) in found]
+        sampling = Sampling(settings.temperature, settings.max_tokens)
+        plain = generate(self.model, self.tokenizer, prompts, sampling, settings.max_tokens, generator)
+        return [(tokens, [0.0] * len(tokens), ended) for tokens, ended in plain]
