@@ -68,3 +68,48 @@ def test_the_shipped_one_plays_as_its_recipe_says(tmp_path):
     assert recipe["measured"] == warmup.measure(policy.checkpoint, tmp_path)
     assert sum(file.stat().st_size for file in policy.checkpoint.iterdir()) < 500_000
     assert TESTBED.prompt(Instance(), "compact") == "." * 9
+
+
+@pytest.mark.train
+def test_trl_sft_learns_games_turn_by_turn(tmp_path):
+    """A file of `t2t generate --answers-from`: every turn of the policy is a row, with the board it saw."""
+    from t2t_core.evaluation import demonstrations
+    from t2t_core.hookspecs import TrainingJob
+    from t2t_core.records import Sampling
+    from t2t_envs.tictactoe import Configuration
+    from t2t_plugins.trainers.trl_sft import Settings, Sft, from_file
+
+    games = TESTBED.generate(Configuration.uniform(1.0, 1.0), TESTBED.request(12), 3)
+    asked = demonstrations.Request("minimax:p=1", "valid", 1, Sampling(), "compact", 1)
+    counts = demonstrations.collect(TESTBED, games, asked, tmp_path / "games.jsonl")
+    assert 0 < counts.kept < 12, "a player at random loses some"
+    start = installed().policies.make("tiny:tictactoe").checkpoint
+    values = {"answers_file": str(tmp_path / "games.jsonl"), "epochs": 1, "batch": 16, "threads": 1}
+    order = TrainingJob(start, games, TESTBED, values, tmp_path / "out", seed=1)
+    examples = from_file(order, Settings(answers_file=values["answers_file"]))
+    for example in examples:
+        (board,) = example.prompt  # memoryless: the latest message alone
+        own, other = (stones(board["content"], mark) for mark in "XO")
+        assert int(example.answer["content"]) in free_cells(own | other)
+    held = list(demonstrations.read(TESTBED, tmp_path / "games.jsonl"))
+    assert len(examples) == sum(message.role == "assistant" for one in held for message in one.messages)
+    result = Sft().train(order)
+    assert result.samples == len(examples) and (result.checkpoint / "model.safetensors").exists()
+
+
+@pytest.mark.train
+def test_games_of_another_format_are_not_learnt(tmp_path):
+    from t2t_core.errors import T2TError
+    from t2t_core.evaluation import demonstrations
+    from t2t_core.hookspecs import TrainingJob
+    from t2t_core.records import Sampling
+    from t2t_envs.tictactoe import Configuration
+    from t2t_plugins.trainers.trl_sft import Settings, from_file
+
+    games = TESTBED.generate(Configuration.uniform(1.0, 1.0), TESTBED.request(3), 3)
+    demonstrations.collect(
+        TESTBED, games, demonstrations.Request("minimax", "valid", 1, Sampling(), "think", 1), tmp_path / "f.jsonl"
+    )
+    order = TrainingJob(installed().policies.make("tiny:tictactoe").checkpoint, games, TESTBED, {}, tmp_path / "out", seed=1)
+    with pytest.raises(T2TError, match="held in the prompt format think"):
+        from_file(order, Settings(answers_file=str(tmp_path / "f.jsonl")))
