@@ -26,7 +26,6 @@ from t2t_core.evaluation.stats import seeded_difference, t_interval
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling
-from t2t_core.report.summary import markdown
 from t2t_core.seeding import key
 from t2t_core.store import folders, paths
 from t2t_core.store.paths import SafePath
@@ -38,6 +37,7 @@ UPDATES, PROMPTS, GROUP = 60, 32, 8
 TRAINING: Mapping[str, Any] = {"prompts": PROMPTS, "group": GROUP, "max_tokens": 2, "learning_rate": 1e-3, "temperature": 1.0}
 RESULTS = {"win": "w", "draw": "d", "loss": "l"}
 # What the table shows, of which set: the share of the games that ended so.
+COMPARED = 3  # the first of them have enough games for an interval
 COLUMNS = (("random", "w"), ("optimal", "d"), ("optimal", "l"), ("second", "d"), ("first", "d"))
 
 
@@ -177,12 +177,16 @@ def table(folder: Path) -> str:
         seconds = [stage["cpu_seconds"] for stage in stages if "cpu_seconds" in stage]
         lines.append([arm, str(len(stages)), *cells, f"{sum(seconds) / len(seconds):.0f}" if seconds else "-"])
         if arm != BASE:
-            deltas = [_difference(stages, found[BASE][0], name, end) for name, end in COLUMNS]
+            deltas = [_difference(stages, found[BASE][0], name, end) for name, end in COLUMNS[:COMPARED]]
             compared.append([f"{arm} - {BASE}", *deltas])
     note = "Percent of 400 games each against random moves and optimal play, and of 2 against the players that draw nothing; "
     note += "greedy; 95 % t interval over seeds. CPU seconds are those of the stage's training, its games included."
     other = "Percentage points; 95 % interval over seeds and games, each comparison for itself."
-    return "\n\n".join([markdown(head, lines), note, markdown(["difference", *head[2:-1]], compared), other]) + "\n"
+    return "\n\n".join([_markdown(head, lines), note, _markdown(["difference", *head[2 : 2 + COMPARED]], compared), other]) + "\n"
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---", *["---:"] * (len(head) - 1)], *rows))
 
 
 _ENDS = {"w": "won", "d": "drawn", "l": "lost"}

@@ -113,3 +113,15 @@ def test_games_of_another_format_are_not_learnt(tmp_path):
     order = TrainingJob(installed().policies.make("tiny:tictactoe").checkpoint, games, TESTBED, {}, tmp_path / "out", seed=1)
     with pytest.raises(T2TError, match="held in the prompt format think"):
         from_file(order, Settings(answers_file=str(tmp_path / "f.jsonl")))
+
+
+@pytest.mark.train
+def test_it_answers_in_the_form_that_is_asked_for():
+    from t2t_core.evaluation.questions import Evaluation
+    from t2t_core.records import Sampling
+
+    policy, sampling = installed().policies.make("tiny:tictactoe"), Sampling(max_tokens=2)
+    asked = [Evaluation(TESTBED, [Instance()], 1, sampling, form).task(0) for form in ("think", "compact")]
+    texts = [response.text for task in asked for _, response in policy.respond([task], sampling)]
+    assert texts[1] in tuple("012345678")
+    assert texts[0].endswith(f"</think>\n<move>{texts[1]}</move>")

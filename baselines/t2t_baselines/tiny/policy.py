@@ -1,7 +1,7 @@
 """`tiny`: the toy policies, as shipped or from a folder (`tiny:runs/x/round_2/checkpoint`).
 
 That of the lakes answers one form of question, the compact one, whatever form an evaluation asks in: it writes that form from
-the instance. That of tic-tac-toe asks to be asked in its compact form.
+the instance. That of tic-tac-toe is asked with the board alone too, and its move is written in the form that was asked for.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
-from t2t_core.records import Response, Sampling, Task
+from t2t_core.records import Message, Response, Sampling, Task
 from t2t_core.registry import Spec
+from t2t_envs.tictactoe.parser import format_move
+from t2t_envs.tictactoe.prompt import read_board
 
 SHIPPED = {
     "base": "the warm-up, 2 to 5 agents",
@@ -23,6 +25,8 @@ SHIPPED = {
     "control": "the same with round 0's configuration for good",
     "tictactoe": "plays tic-tac-toe: the warm-up on a mediocre player's games",
 }
+MOVES = tuple("012345678")
+THOUGHT = "A move that was learnt, without words."  # the format "think" wants one
 
 
 def shipped(name: str = "base") -> Path:
@@ -64,12 +68,26 @@ class Tiny:
         self._model.close()
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
-        yield from self._model.respond([_compact(task) for task in tasks], sampling)
+        for position, response in self._model.respond([_compact(task) for task in tasks], sampling):
+            yield position, _in_form(response, tasks[position])
 
 
 def _compact(task: Task) -> Task:
-    """The task in the form that was taught. One without a lake (a designer's brief) stays as it is."""
+    """The task in the form that was taught. One without a lake or a board (a designer's brief) stays as it is."""
+    from t2t_envs import tictactoe
     from t2t_envs.frozen_lake.instance import Instance
     from t2t_envs.frozen_lake.prompt import make_prompt
 
-    return replace(task, prompt=make_prompt(task.instance, "compact")) if isinstance(task.instance, Instance) else task
+    if isinstance(task.instance, Instance):
+        return replace(task, prompt=make_prompt(task.instance, "compact"))
+    if isinstance(task.instance, tictactoe.Instance) and (seen := read_board(task.prompt)):
+        return replace(task, prompt=seen.board, messages=(Message("user", seen.board),))
+    return task
+
+
+def _in_form(response: Response, task: Task) -> Response:
+    """A move in the form in which the game was asked about; anything else as it is."""
+    seen = read_board(task.prompt) if not response.error else None
+    if seen is None or seen.format == "compact" or response.text not in MOVES:
+        return response
+    return replace(response, text=format_move(int(response.text), seen.format, THOUGHT))
