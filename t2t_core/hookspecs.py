@@ -133,6 +133,8 @@ class Policy(Protocol):
     has a method `close()`, which returns when it has let go of them; it may be asked again afterwards. A policy whose answers
     cost money has a method `spend_at_most(usd)`, called before each `respond` under a budget: it sends nothing that could go
     beyond it, and raises `BudgetSpent` where nothing more fits.
+    A factory with the attribute `talks = False` makes policies that act and cannot be asked for text: no run lets them
+    design.
     """
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:

@@ -6,6 +6,7 @@ from t2t_core.hookspecs import hookimpl
 from t2t_core.registry import Registry
 
 MODEL = ("torch", "transformers")  # what runs a language model
+WEIGHTS = ("torch", "safetensors")  # what runs a step policy
 
 
 @hookimpl
@@ -17,6 +18,9 @@ def register_policies(registry: Registry) -> None:
     registry.add("random", "t2t_baselines.random_play:RandomPlay", "random legal play: a walk on a lake, a free cell")
     registry.add("minimax", "t2t_baselines.tictactoe:Minimax", "tic-tac-toe: the exact player (p=0.5: half its moves are random)")
     registry.add("first-free", "t2t_baselines.tictactoe:FirstFree", "tic-tac-toe: the first free cell")
+    registry.add("ppo", "t2t_baselines.stepwise.policy:PpoPolicy", "a step policy of the trainer ppo, ppo:FOLDER", WEIGHTS)
+    registry.add("sb3", "t2t_baselines.stepwise.sb3:Sb3Policy", "a policy of the trainer sb3, sb3:FOLDER (or a zip)")
+    registry.add("step", "t2t_baselines.stepwise.policy:ImportedPolicy", "your agent: step:MODULE:ATTRIBUTE,trust_code=true")
     registry.add("tiny", "t2t_baselines.tiny.policy:Tiny", "a toy language model that shows the pipeline (tiny:FOLDER)", MODEL)
 
 
@@ -37,3 +41,14 @@ def register_designers(registry: Registry) -> None:
     registry.add("accel", f"{room}.accel:Accel", "random edits of the past configuration that taught most (ACCEL)")
     registry.add("comfort-zone", f"{room}.extremes:comfort_zone", "negative control: the easiest quarter of the cells")
     registry.add("too-hard", f"{room}.extremes:too_hard", "negative control: the hardest quarter of the cells")
+
+
+@hookimpl
+def register_trainers(registry: Registry) -> None:
+    registry.add("ppo", "t2t_baselines.stepwise.ppo:Ppo", "PPO on the step environment, one network for all agents", WEIGHTS)
+    registry.add("sb3", "t2t_baselines.stepwise.sb3:Sb3", "an algorithm of Stable-Baselines3 on the step environment")
+
+
+@hookimpl
+def register_presets(registry: Registry) -> None:
+    registry.add("ppo", "t2t_baselines.stepwise.presets:ppo", "the loop with a PPO policy, in minutes on two CPU cores")

@@ -60,6 +60,7 @@ def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
     designer = validation = None
     try:
         designer = plugins.designers.make(experiment.designer)
+        experiment.check_designer(designer)
         validation = questions.validation(experiment, testbed)
     except NotReady:
         if not dry:

@@ -147,6 +147,16 @@ class Experiment:
             )
         return place
 
+    def check_designer(self, designer: Any) -> None:
+        """T2TError where the run's own policy is to design and cannot talk."""
+        name = Spec.parse(self.policy).name
+        if getattr(designer, "asks_own_policy", False) and not getattr(installed().policies.find(name).load(), "talks", True):
+            raise T2TError(
+                f"the policy {name} cannot design: it plays, and has no words",
+                where=f"designer {self.designer}",
+                next="let rule, random, a curriculum (learnability, level-replay, ...) or llm:POLICY design",
+            )
+
     def make_policy(self, checkpoint: Path | None) -> Any:
         """The run's policy with that checkpoint."""
         spec = Spec.parse(self.policy)

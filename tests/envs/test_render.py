@@ -9,9 +9,11 @@ import json
 import math
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from html.parser import HTMLParser
 from itertools import combinations
 
+import numpy as np
 import pytest
 
 from t2t_core.errors import T2TError
@@ -26,7 +28,7 @@ from t2t_envs.frozen_lake import (
     verify,
     verify_paths,
 )
-from t2t_envs.frozen_lake.draw.scene import ICE, MAX_STEPS, PALETTE, luminance, text_on
+from t2t_envs.frozen_lake.draw.scene import ALARM, ICE, MAX_STEPS, PALETTE, luminance, text_on
 
 LAKE = Instance(size=3, holes=[(0, 1)], starts=[(2, 0), (1, 0)], goals=[(1, 2), (2, 2)], id="2agents_3x3_0001")
 PATHS = [[(2, 0), (2, 1), (2, 2), (1, 2)], [(1, 0), (1, 1), (2, 1), (2, 2)]]
@@ -144,6 +146,48 @@ def test_html_shows_the_verdict_escaped() -> None:
 def test_pictures_are_deterministic() -> None:
     for draw in (render_ansi, render_svg, render_html, render_gif):
         assert draw(LAKE, PATHS) == draw(LAKE, PATHS)
+
+
+def test_a_fall_is_marked_as_a_conflict_is() -> None:
+    falls = [[(1, 1), (0, 1)], [(1, 0), (1, 0)]]
+    assert "*0" in render_ansi(LAKE, falls, 1) and "*0" not in render_ansi(LAKE, falls, 0)
+    alarm = np.array([int(ALARM[i : i + 2], 16) for i in (1, 3, 5)])
+    reds = [(np.abs(render_rgb(LAKE, paths, 1).astype(int) - alarm).sum(-1) < 30).sum() for paths in (falls, PATHS, CRASH)]
+    assert reds[0] > 50 and reds[1] == 0 and reds[2] > reds[0]
+
+
+def test_a_goals_number_stays_inside_its_cell() -> None:
+    """What is drawn for a goal differs from its neighbours' cells nowhere outside the cell, with one digit or two."""
+    starts, goals = [(r, 0) for r in range(12)], [(r, 6) for r in range(12)]
+    crowd, unit = Instance(12, [], starts, goals), 48
+    empty = Instance(12, [], starts, [(r, 0) for r in range(12)])
+    changed = (render_rgb(crowd, cell=unit) != render_rgb(empty, cell=unit)).any(-1)
+    columns = np.flatnonzero(changed[:, 3 * unit :].any(0)) + 3 * unit
+    rim = round(0.55 * unit)
+    assert rim + 6 * unit <= columns.min() and columns.max() < rim + 7 * unit
+
+
+def protanopia(colour: str) -> tuple[float, ...]:
+    return deficient(colour, ((0.152, 1.053, -0.205), (0.115, 0.786, 0.099), (-0.004, -0.048, 1.052)))
+
+
+def deuteranopia(colour: str) -> tuple[float, ...]:
+    return deficient(colour, ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0.969)))
+
+
+def deficient(colour: str, matrix: tuple[tuple[float, ...], ...]) -> tuple[float, ...]:
+    """The colour as it is seen (Machado, Oliveira, Fernandes 2009, severity 1), as linear light and back, 0..255."""
+    linear = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in linear]
+    seen = [min(1.0, max(0.0, sum(m * p for m, p in zip(row, linear, strict=True)))) for row in matrix]
+    return tuple(255 * (12.92 * p if p <= 0.0031308 else 1.055 * p ** (1 / 2.4) - 0.055) for p in seen)
+
+
+@pytest.mark.parametrize("sight", [protanopia, deuteranopia])
+def test_agents_are_told_apart_by_those_who_see_red_and_green_alike(sight: Callable[[str], tuple[float, ...]]) -> None:
+    seen = [sight(colour) for colour in PALETTE]
+    assert min(math.dist(one, other) for one, other in combinations(seen, 2)) > 20
+    assert min(math.dist(one, sight(ICE)) for one in seen) > 40
 
 
 def test_agents_are_told_apart_by_colour_and_number() -> None:

@@ -49,8 +49,10 @@ class Manner:
 class LanguageModelDesigner:
     """Asks the policy that `policy` makes from the brief, and reads its reply."""
 
-    def __init__(self, policy: Callable[[Brief], Any], manner: Manner, own: Any = None) -> None:
-        self._policy, self._manner = policy, manner
+    def __init__(
+        self, policy: Callable[[Brief], Any], manner: Manner, own: Any = None, asks_own_policy: bool = False
+    ) -> None:
+        self._policy, self._manner, self.asks_own_policy = policy, manner, asks_own_policy
         if callable(getattr(own, "close", None)):
             self.close = own.close  # it has an engine of its own, which shall not outlive a design
         self.settings = {**asdict(manner.sampling), "attempts": manner.attempts, "brief": manner.brief}
@@ -131,13 +133,15 @@ llm.transport = _transport  # type: ignore[attr-defined]
 def checkpoint(argument: str, settings: Mapping[str, str]) -> LanguageModelDesigner:
     """The current policy designs its own environment (the paper's method)."""
     no_argument(argument, "designer checkpoint")
-    return LanguageModelDesigner(lambda brief: _own(brief)(brief.checkpoint), Manner.read(settings, "designer checkpoint"))
+    manner = Manner.read(settings, "designer checkpoint")
+    return LanguageModelDesigner(lambda brief: _own(brief)(brief.checkpoint), manner, asks_own_policy=True)
 
 
 def base(argument: str, settings: Mapping[str, str]) -> LanguageModelDesigner:
     """The untrained policy designs (the paper's designer ablation)."""
     no_argument(argument, "designer base")
-    return LanguageModelDesigner(lambda brief: _own(brief)(brief.base), Manner.read(settings, "designer base"))
+    manner = Manner.read(settings, "designer base")
+    return LanguageModelDesigner(lambda brief: _own(brief)(brief.base), manner, asks_own_policy=True)
 
 
 def _own(brief: Brief) -> Callable[[Any], Any]:

@@ -177,7 +177,7 @@ def _trajectories(scene: Scene) -> str:
     head = "".join(f"<th>{_badge(agent)}</th>" for agent in scene.paths)
     rows = []
     for step in range(scene.steps + 1):
-        wrong = {agent for conflict in scene.conflicts_at(step) for agent in conflict.agents}
+        wrong = scene.faulty_at(step)
         cells = "".join(_entry(scene, agent, step, agent in wrong) for agent in scene.paths)
         rows.append(f"<tr><th>{step}</th>{cells}</tr>")
     note = f'<p class="note">{scene.cut} more steps are not shown</p>' if scene.cut else ""

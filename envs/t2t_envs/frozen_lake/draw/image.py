@@ -66,7 +66,7 @@ class _Painter:
         image = self.background.copy()
         draw = ImageDraw.Draw(image)
         scene, unit = self.scene, self.unit
-        wrong = {agent for conflict in scene.conflicts_at(step) for agent in conflict.agents} if scene.paths else set()
+        wrong = scene.faulty_at(step)
         for agent in range(scene.instance.num_agents):
             trail = [self._centre(scene.near(scene.at(agent, t))) for t in range(step + 1)] if agent in scene.paths else []
             if len(trail) > 1:
@@ -74,7 +74,9 @@ class _Painter:
         for agent in range(scene.instance.num_agents):
             x, y = self._centre(scene.spot(agent, step))
             radius = round(0.3 * unit)
-            self._disc(draw, x, y, radius + max(2, unit // 16), ALARM if agent in wrong else "#ffffff")
+            if agent in wrong:
+                self._disc(draw, x, y, radius + max(2, unit // 8), ALARM)
+            self._disc(draw, x, y, radius + max(2, unit // 24), "#ffffff")
             self._disc(draw, x, y, radius, PALETTE[agent])
             self._text(draw, x, y, str(agent), 0.34, text_on(PALETTE[agent]))
         return image.resize((self.final, self.final), Image.Resampling.LANCZOS)
@@ -100,7 +102,8 @@ class _Painter:
             colour = PALETTE[agent]
             self._box(draw, goal, 0.08, fill=_mix(colour, ICE, 0.18), outline=colour, width=max(1, unit // 18))
             x, y = self._centre(goal)
-            self._text(draw, x + round(0.31 * unit), y - round(0.3 * unit), str(agent), 0.2, "#111111")
+            aside, height = (0.29, 0.22) if agent < 10 else (0.25, 0.2)  # an agent on its goal leaves the corner free
+            self._text(draw, x + round(aside * unit), y - round(0.29 * unit), str(agent), height, "#111111")
         return image
 
     def _centre(self, cell: tuple[float, float]) -> tuple[int, int]:

@@ -25,7 +25,8 @@ _CELL = 5
 def render_ansi(instance: Instance, paths: Paths | None = None, step: int | None = None, color: bool = False) -> str:
     """A board at `step` (None: the start), and with paths and no step also the table of trajectories and the conflicts.
 
-    Agents are numbers, `*2` two agents in conflict, `g0` goal 0, `#` holes. With `color` it has ANSI colours, else none.
+    Agents are numbers, `*2` one that has fallen or is in conflict, `g0` goal 0, `#` holes. With `color` it has ANSI colours,
+    else none.
     """
     scene = Scene.of(instance, paths)
     parts = [_board(scene, 0 if step is None else step, color)]
@@ -40,7 +41,7 @@ def _board(scene: Scene, step: int, color: bool) -> str:
     here: dict[Cell, list[int]] = {}
     for agent in range(scene.instance.num_agents):
         here.setdefault(scene.near(scene.at(agent, step)), []).append(agent)
-    wrong = {agent for conflict in scene.conflicts_at(step) for agent in conflict.agents}
+    wrong = scene.faulty_at(step)
     outside = any(not (0 <= r < size and 0 <= c < size) for r, c in here)
     rows = range(-1, size + 1) if outside else range(size)
     lines = ["    " + "".join(str(c).center(_CELL) if 0 <= c < size else " " * _CELL for c in rows)]

@@ -57,6 +57,13 @@ class Scene:
     def conflicts_at(self, step: int) -> list[Conflict]:
         return [conflict for when, conflict in self.conflicts if when == step]
 
+    def faulty_at(self, step: int) -> set[int]:
+        """The agents that are in a conflict at that step, or have fallen into a hole."""
+        if not self.paths:
+            return set()
+        fallen = {agent for agent in self.paths if self.at(agent, step) in self.instance.holes}
+        return fallen | {agent for conflict in self.conflicts_at(step) for agent in conflict.agents}
+
     def spot(self, agent: int, step: int) -> tuple[float, float]:
         """(row, column) where an agent is drawn: its cell, a little aside where it shares it with others."""
         row, column = self.near(self.at(agent, step))

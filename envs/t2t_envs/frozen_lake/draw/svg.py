@@ -178,8 +178,7 @@ def token(scene: Scene, agent: int, step: int, motion: str = "", attributes: str
     """An agent at a step: a disc in its colour with its number. `motion` is put inside."""
     x, y = centre(scene.spot(agent, step))
     colour = PALETTE[agent]
-    in_conflict = not motion and any(agent in conflict.agents for conflict in scene.conflicts_at(step)) and bool(scene.paths)
-    ring = ALARM if in_conflict else "#ffffff"
+    ring = ALARM if not motion and agent in scene.faulty_at(step) else "#ffffff"
     return (
         f'<g{attributes} transform="translate({x:g} {y:g})">{motion}'
         f'<circle r="16" fill="{colour}" stroke="{ring}" stroke-width="3"/>'

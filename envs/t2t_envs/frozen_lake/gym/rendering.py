@@ -34,7 +34,7 @@ def render_frame(instance: Instance, recent: Sequence[Sequence[Cell]], step: int
 
     shown = len(recent[0]) - 1
     if mode == "rgb_array":
-        return render_rgb(instance, recent, shown)
+        return render_rgb(instance, recent, shown, cell=max(8, min(48, 4000 // (instance.size + 2))))
     on_terminal = mode == "human" and sys.stdout.isatty()
     text = f"step {step}\n" + render_ansi(instance, recent, shown, color=on_terminal)
     if mode == "ansi":

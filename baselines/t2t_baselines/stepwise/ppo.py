@@ -1,0 +1,368 @@
+"""`ppo`: proximal policy optimisation on the vector environment, in one file to be read from top to bottom.
+
+Every agent of every lake is one sample of one shared network (parameter sharing), which sees its own padded observation: so what
+two agents have learnt plays with any number of them, on every size up to 10. The algorithm is that of Schulman et al. 2017
+in the manner of CleanRL (Huang et al. 2022), with action masks (Huang, Ontanon 2022) and the potential-based shaped reward.
+
+In the order of reading: the settings; `features`, what the network sees of an observation; `make_network`; `train`, with the
+rollout, the advantages and the update; `save` and `load`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from msgspec import Meta
+
+from t2t_core.errors import T2TError
+from t2t_core.evaluation.demonstrations import refuse_protected
+from t2t_core.hookspecs import TrainingJob, TrainingOrder
+from t2t_core.records import TrainingResult
+from t2t_core.seeding import Stream, key
+from t2t_core.settings import AT_LEAST_ONE, POSITIVE, Range, check_settings, no_argument
+from t2t_core.store import folders
+
+from .playing import MAX_SIZE
+
+WHERE = "trainer ppo"
+WEIGHTS, ARCHITECTURE = "model.safetensors", "ppo.json"
+FAR = 4  # distances further than so from the agent's own look alike
+CHANNELS = 5
+UNREACHED = 1 << 14
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every knob. Defaults are CleanRL's where it has them.
+
+    Args:
+        steps: agent steps of a round's training.
+        lakes, horizon: environments side by side, and steps of each between two updates.
+        epochs, minibatches: passes over what was played, and parts of each.
+        learning_rate (falling linearly to a tenth), gamma, gae, clip, entropy, value, max_norm: of PPO.
+        hidden: width of the network's two layers.
+        view: how far an agent's network sees, in cells, where training starts from nothing.
+        threads: of torch.
+    """
+
+    steps: int = 300_000
+    lakes: int = 128
+    horizon: int = 32
+    epochs: int = 4
+    minibatches: int = 8
+    learning_rate: float = 1e-3
+    gamma: float = 0.99
+    gae: float = 0.95
+    clip: float = 0.2
+    entropy: float = 0.01
+    value: float = 0.5
+    max_norm: float = 0.5
+    hidden: int = 128
+    view: int = 3
+    threads: int = 1
+
+    RANGES: ClassVar[Mapping[str, Range]] = {
+        **dict.fromkeys(("steps", "lakes", "horizon", "epochs", "minibatches", "hidden", "threads"), AT_LEAST_ONE),
+        "gamma": Range(0, 1), "gae": Range(0, 1), "learning_rate": POSITIVE, "clip": POSITIVE, "max_norm": POSITIVE,
+        "view": Range(1, MAX_SIZE), "hidden": Range(1, 4096),
+    }  # fmt: skip
+
+
+# --- what the network sees
+
+
+def features(observations: Any, view: int, ways: Ways) -> Any:
+    """(B, k, 6, N, N) padded observations as (B, k, F) float32: around each agent, in a window of (2 view + 1)^2 cells, what
+    is closed, how much nearer to its goal each cell is (the length of the shortest way, other agents ignored), the other
+    agents, their goals, and the cells that they would go to next by a shortest way; then how far the goal is.
+
+    Distances to the goal are what DHC (Ma, Luo, Ma 2021) gives its agents as heuristic channels.
+    """
+    batch, agents, _, size, _ = observations.shape
+    lake, holes, own, goal, others, other_goals = (observations[:, :, i].astype(bool) for i in range(6))
+    free = lake & ~holes
+    distance = ways.of(free.reshape(-1, size, size), goal.reshape(-1, size, size)).reshape(own.shape)
+    place = own.reshape(batch, agents, -1).argmax(-1)
+    here = np.take_along_axis(distance.reshape(batch, agents, -1), place[..., None], -1)[..., 0]
+    nearer = np.clip(distance - here[..., None, None], -FAR, FAR) / FAR
+    downhill = around(own) & (distance < here[..., None, None])
+    wanted = (downhill.sum(1, keepdims=True) - downhill) > 0
+    planes = np.stack([~free, nearer, others, other_goals, wanted], 2).astype(np.float32)
+    width = 2 * view + 1
+    padded = np.pad(planes, [(0, 0)] * 3 + [(view, view)] * 2)
+    padded[:, :, 0, :view], padded[:, :, 0, -view:], padded[:, :, 0, :, :view], padded[:, :, 0, :, -view:] = 1, 1, 1, 1
+    rows, columns = place // size, place % size
+    span = np.arange(width)
+    b, a = np.arange(batch)[:, None, None, None], np.arange(agents)[None, :, None, None]
+    windows = padded[b, a, :, (rows[..., None] + span)[..., :, None], (columns[..., None] + span)[..., None, :]]
+    windows = np.moveaxis(windows, -1, 2)  # numpy puts what is indexed first
+    way = np.minimum(here, 4 * size)[..., None] / (4.0 * size)
+    return np.concatenate([windows.reshape(batch, agents, -1), way.astype(np.float32)], -1)
+
+
+class Ways:
+    """Distances to goals, kept: an agent's hang on the holes and its goal alone, which stay for a whole episode."""
+
+    most = 100_000  # lakes kept before all are forgotten
+
+    def __init__(self) -> None:
+        self.kept: dict[bytes, Any] = {}
+
+    def of(self, free: Any, goal: Any) -> Any:
+        """(M, N, N) flags of free cells and of the goal -> (M, N, N) int32."""
+        keys = [row.tobytes() for row in np.packbits(np.stack([free, goal], 1).reshape(len(free), -1), axis=1)]
+        if len(self.kept) > self.most:
+            self.kept.clear()
+        new = {key: index for index, key in enumerate(keys) if key not in self.kept}
+        if new:
+            places = list(new.values())
+            self.kept.update(zip(new, distances(free[places], goal[places]), strict=True))
+        return np.stack([self.kept[key] for key in keys])
+
+
+def around(cells: Any) -> Any:
+    """The four neighbours of all cells that are set."""
+    near = np.zeros_like(cells)
+    near[..., 1:, :] |= cells[..., :-1, :]
+    near[..., :-1, :] |= cells[..., 1:, :]
+    near[..., :, 1:] |= cells[..., :, :-1]
+    near[..., :, :-1] |= cells[..., :, 1:]
+    return near
+
+
+def distances(free: Any, goal: Any) -> Any:
+    """The length of a shortest way to the goal from every cell; UNREACHED where there is none."""
+    found = np.where(goal, 0, UNREACHED).astype(np.int32)
+    reached, frontier, steps = goal.copy(), goal, 0
+    while True:
+        steps += 1
+        frontier = around(frontier) & free & ~reached
+        if not frontier.any():
+            return found
+        found[frontier] = steps
+        reached |= frontier
+
+
+# --- the network
+
+
+def make_network(view: int, hidden: int) -> Any:
+    """Two layers that all agents share, with an actor of five logits and a critic on top."""
+    from torch import nn
+
+    size = CHANNELS * (2 * view + 1) ** 2 + 1
+    body = nn.Sequential(nn.Linear(size, hidden), nn.Tanh(), nn.Linear(hidden, hidden), nn.Tanh())
+    network = nn.ModuleDict({"body": body, "actor": nn.Linear(hidden, 5), "critic": nn.Linear(hidden, 1)})
+    layers: list[tuple[Any, float]] = [(body[0], math.sqrt(2)), (body[2], math.sqrt(2))]
+    layers += [(network["actor"], 0.01), (network["critic"], 1.0)]
+    for layer, gain in layers:
+        nn.init.orthogonal_(layer.weight, gain)
+        nn.init.zeros_(layer.bias)
+    return network
+
+
+def logits_and_value(network: Any, seen: Any, masks: Any) -> tuple[Any, Any]:
+    """Of samples in any shape: log-probabilities of the five actions, those that the masks rule out at -1e9, and the value."""
+    body = network["body"](seen)
+    return network["actor"](body).masked_fill(~masks, -1e9).log_softmax(-1), network["critic"](body).squeeze(-1)
+
+
+# --- training
+
+
+class Ppo:
+    """The trainer behind the name; a run's settings stand in its configuration under [training]."""
+
+    def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
+        no_argument(argument, WHERE)
+        self._settings = dict(settings or {})
+        self.defaults = asdict(check_settings(Settings, self._settings, WHERE))
+        self.facts = {"algorithm": "PPO, one network shared by all agents, with masks and a potential-based shaped reward"}
+
+    def check(self, order: TrainingOrder) -> None:
+        """T2TError for what `train` would refuse, before a run has begun."""
+        settings = check_settings(Settings, {**self._settings, **order.settings}, WHERE)
+        if settings.lakes * settings.horizon % settings.minibatches:
+            raise T2TError("minibatches must divide lakes * horizon", where=WHERE)
+
+    def ready(self, order: TrainingOrder) -> None:
+        """T2TError where what it needs is not installed."""
+        needs_torch(WHERE)
+
+    def train(self, job: TrainingJob) -> TrainingResult:
+        settings = check_settings(Settings, {**self._settings, **job.settings}, WHERE)
+        refuse_protected(job.testbed, job.instances)
+        return train(job, settings)
+
+
+def train(job: TrainingJob, settings: Settings) -> TrainingResult:
+    """Play the job's instances and learn from them, update after update."""
+    import torch
+    from gymnasium.vector import AutoresetMode
+
+    from t2t_envs.frozen_lake.gym.vector_env import MAPFFrozenLakeVectorEnv
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(settings.threads)
+    torch.manual_seed(key(job.seed, "ppo") >> 1)
+    envs = MAPFFrozenLakeVectorEnv(
+        settings.lakes, pool=list(job.instances), max_size=MAX_SIZE, observation="padded", reward="shaped", gamma=settings.gamma,
+        on_hole="block", on_conflict="block", autoreset_mode=AutoresetMode.SAME_STEP, labels=False,
+    )  # fmt: skip
+    network, view = start_of(job.checkpoint, settings)
+    ways = Ways()
+    optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, eps=1e-5)
+    observation, _ = envs.reset(seed=key(job.seed, "lakes") >> 1)
+    agents = observation.shape[1]
+    updates = max(1, settings.steps // (settings.lakes * settings.horizon * agents))
+    solved = ended = 0
+    metrics: dict[str, Any] = {}
+    for update in range(updates):
+        for group in optimizer.param_groups:
+            group["lr"] = settings.learning_rate * (1 - 0.9 * update / updates)
+
+        # Play: everything per step, lake and agent.
+        played: list[list[Any]] = [[] for _ in range(7)]
+        for _ in range(settings.horizon):
+            seen = torch.from_numpy(features(observation, view, ways))
+            masks = torch.from_numpy(envs.action_masks().astype(bool))
+            with torch.no_grad():
+                log, value = logits_and_value(network, seen, masks)
+            action = torch.multinomial(log.exp().flatten(0, 1), 1).view(log.shape[:2])
+            observation, reward, terminated, truncated, infos = envs.step(action.numpy())
+            done = terminated | truncated
+            if done.any():
+                solved += int(infos["final_info"]["valid"].sum())
+                ended += int(done.sum())
+            figures = torch.from_numpy(reward).float(), torch.from_numpy(done).float()
+            moment = seen, masks, action, log.gather(-1, action[..., None])[..., 0], value, *figures
+            for part, of_step in zip(played, moment, strict=True):
+                part.append(of_step)
+
+        seen_by, masked, chosen, logs, values, rewards, dones = played
+
+        # Advantages, backwards in time (Schulman et al. 2016). All agents share the reward.
+        with torch.no_grad():
+            last = torch.from_numpy(features(observation, view, ways)), torch.from_numpy(envs.action_masks().astype(bool))
+            after = logits_and_value(network, *last)[1]
+        advantages: list[Any] = []
+        advantage = torch.zeros_like(after)
+        for step in reversed(range(settings.horizon)):
+            goes_on = (1 - dones[step])[:, None]
+            delta = rewards[step][:, None] + settings.gamma * after * goes_on - values[step]
+            advantage = delta + settings.gamma * settings.gae * goes_on * advantage
+            advantages.insert(0, advantage)
+            after = values[step]
+
+        # Learn: every sample is one agent of one lake at one step.
+        flat = (torch.stack(parts).flatten(0, 2) for parts in (seen_by, masked, chosen, logs, values, advantages))
+        seen, masks, action, old, value, gains = flat
+        returns = value + gains
+        for _ in range(settings.epochs):
+            for some in torch.randperm(len(seen)).chunk(settings.minibatches):
+                log, estimate = logits_and_value(network, seen[some], masks[some])
+                ratio = (log.gather(-1, action[some][:, None])[:, 0] - old[some]).exp()
+                gain = (gains[some] - gains[some].mean()) / (gains[some].std() + 1e-8)
+                policy_loss = -torch.min(gain * ratio, gain * ratio.clamp(1 - settings.clip, 1 + settings.clip)).mean()
+                entropy = -(log.exp() * log.clamp(min=-30)).sum(-1).mean()
+                value_loss = (estimate - returns[some]).square().mean()
+                loss = policy_loss + settings.value * value_loss - settings.entropy * entropy
+                optimizer.zero_grad()
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(network.parameters(), settings.max_norm)
+                optimizer.step()
+
+        metrics = {"solved": solved / max(ended, 1), "entropy": entropy.item(), "value_loss": value_loss.item()}
+        if job.progress is not None:
+            job.progress({"update": update + 1, "of": updates, **metrics})
+        solved = ended = 0
+    save(network, job.folder, view, settings.hidden if job.checkpoint is None else network["actor"].in_features)
+    torch.set_num_threads(threads)
+    samples = updates * settings.lakes * settings.horizon * agents
+    return TrainingResult(checkpoint=job.folder, metrics=metrics, samples=samples, updates=updates)
+
+
+def start_of(checkpoint: Path | None, settings: Settings) -> tuple[Any, int]:
+    """The network that training starts from, and how far it sees: the checkpoint's, or a fresh one."""
+    if checkpoint is None:
+        return make_network(settings.view, settings.hidden), settings.view
+    return load(checkpoint)
+
+
+# --- files: weights as safetensors, the architecture as JSON. Nothing is unpickled.
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What the weights fit into: how far an agent sees, and the layers' width."""
+
+    view: Annotated[int, Meta(ge=1, le=MAX_SIZE)]
+    hidden: Annotated[int, Meta(ge=1, le=4096)]
+
+
+def save(network: Any, folder: Path, view: int, hidden: int) -> None:
+    import safetensors.torch
+
+    folders.make_folder(folder)
+    folders.write_atomic(folder / WEIGHTS, safetensors.torch.save(network.state_dict()))
+    folders.write_json(folder / ARCHITECTURE, Architecture(view, hidden))
+
+
+def load(folder: Path) -> tuple[Any, int]:
+    """The network of a folder, and how far it sees; T2TError where there is none."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    said = folders.read_record(folder / ARCHITECTURE, Architecture)
+    network = make_network(said.view, said.hidden)
+    try:
+        network.load_state_dict(load(folders.read_bytes(folder / WEIGHTS)))
+    except (SafetensorError, RuntimeError) as error:
+        raise T2TError("the weights don't fit the architecture", where=str(folder / WEIGHTS), cause=str(error)[:200]) from None
+    network.eval()
+    return network, said.view
+
+
+def needs_torch(where: str) -> None:
+    from importlib.util import find_spec
+
+    missing = [name for name in ("torch", "safetensors") if find_spec(name) is None]
+    if missing:
+        raise T2TError(f"{missing[0]} is not installed", where=where, next="pip install 't2t-core[train]'")
+
+
+def act_by(network: Any, view: int, greedy: bool) -> Any:
+    """How the network plays: an action for each agent, drawn from the lake's own stream, or the likeliest one."""
+    import torch
+
+    ways = Ways()
+
+    def act(observations: Sequence[Any], masks: Sequence[Any], streams: Sequence[Stream]) -> list[Any]:
+        found: list[Any] = [None] * len(observations)
+        for agents in {len(observation) for observation in observations}:
+            of_team = [i for i, observation in enumerate(observations) if len(observation) == agents]
+            seen = torch.from_numpy(features(np.stack([observations[i] for i in of_team]), view, ways))
+            allowed = torch.from_numpy(np.stack([masks[i] for i in of_team]).astype(bool))
+            with torch.no_grad():
+                log, _ = logits_and_value(network, seen, allowed)
+            shares = log.double().exp().numpy()
+            drawn = shares.argmax(-1) if greedy else draw(shares, [streams[i] for i in of_team])
+            for place, i in enumerate(of_team):
+                found[i] = drawn[place]
+        return found
+
+    return act
+
+
+def draw(shares: Any, streams: Sequence[Stream]) -> Any:
+    """(B, k) actions with (B, k, 5) probabilities, those of a row from its own stream."""
+    at = np.array([[stream.uniform() for _ in range(shares.shape[1])] for stream in streams])
+    below = shares.cumsum(-1) / shares.sum(-1, keepdims=True)
+    actions = (below <= at[..., None]).sum(-1).clip(max=4)
+    ruled_out = np.take_along_axis(shares, actions[..., None], -1)[..., 0] < 1e-12  # by a sum that is rounded
+    return np.where(ruled_out, shares.argmax(-1), actions)
