@@ -86,6 +86,7 @@ class Grpo:
         check(settings, TrainingOrder(job.checkpoint, job.testbed, job.settings, len(job.instances)))
         common.refuse_overlap(job)
         if settings.processes > 1 or settings.engine == "vllm-colocate":
+            check_machine(settings, str(job.checkpoint))
             return launch(job, settings)  # also one process: vLLM's hold on the GPU ends for sure with the process that has it
         return train(job, settings)
 
