@@ -153,15 +153,18 @@ def test_the_model_is_in_shards_half_of_it_on_each_process(fsdp2: Trainings) -> 
 @pytest.mark.parametrize("name", EQUAL)
 def test_two_processes_do_what_one_does(fsdp2: Trainings, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     figures, weights = fsdp2.alone(name, monkeypatch)
-    compare(figures, fsdp2.figures[name])
+    # TRL's KL figure is the mean over backward passes of each one's mean per token, and which responses share a pass is drawn
+    # in every process by itself: with several passes the figure differs, the loss and the gradient do not.
+    compare(figures, fsdp2.figures[name], kl=0.2 if name == "micro" else 1e-4)
     assert distance(weights, fsdp2.weights(name)) < 1e-6
 
 
-def compare(one: list[dict[str, Any]], two: list[dict[str, Any]]) -> None:
+def compare(one: list[dict[str, Any]], two: list[dict[str, Any]], kl: float = 1e-4) -> None:
     assert [told["update"] for told in one] == [told["update"] for told in two] == [1, 2]
     for alone, shared in zip(one, two, strict=True):
         for figure in ("loss", "grad_norm", "kl", "reward", "zero_variance", "truncated", "response_tokens", "share_short"):
-            assert alone[figure] == pytest.approx(shared[figure], rel=1e-4, abs=1e-6), figure
+            relative = kl if figure == "kl" else 1e-4
+            assert alone[figure] == pytest.approx(shared[figure], rel=relative, abs=1e-6), figure
     assert one[1]["kl"] > 1e-6 and 0 < one[0]["truncated"] < 1 and one[0]["grad_norm"] > 0.01
 
 
