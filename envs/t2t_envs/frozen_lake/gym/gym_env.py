@@ -96,6 +96,8 @@ class MAPFFrozenLakeEnv(gym.Env[Any, Any]):
       the data ratios, the size's hole count, and a lake that requires a wait with the wait ratio. `max_size` is by default the
       largest size in it. `env.unwrapped.set_configuration(other)` changes it, from the next reset on; wrappers and workers reach
       it by name (`env.get_wrapper_attr("set_configuration")`, `envs.call("set_configuration", other)`, SB3's `env_method`).
+      `t2t_envs.frozen_lake.gym.curriculum.CurriculumWrapper` asks any designer or curriculum of the suite for the next one every
+      so many episodes.
 
     `reuse=m` plays every drawn lake m times (1 by default; 32 in the vector environment): under another symmetry of the grid and
     order of the agents each time, and, where only the makespan counts, perhaps backwards. Its optimum stays.

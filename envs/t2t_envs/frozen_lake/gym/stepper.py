@@ -230,6 +230,8 @@ class VectorStepper:
 
     def step(self, actions: Any) -> tuple[Any, Any, bool]:
         joint = actions.reshape(len(self._steppers), self._options.agents)
+        if ((joint < 0) | (joint > rules.WAIT)).any():
+            raise ValueError("an action lies in 0..4 (left, down, right, up, wait)")
         done = np.array([stepper.terminated or stepper.truncated for stepper in self._steppers])
         for index, stepper in enumerate(self._steppers):
             if done[index]:
@@ -250,11 +252,13 @@ class VectorStepper:
         return np.stack([stepper.masks() for stepper in self._steppers])
 
     def outcomes(self) -> tuple[Any, ...]:
-        rows = [stepper.outcome() for stepper in self._steppers]
-        kinds = (bool, bool, np.int64, None, np.int64, np.int64)
-        return tuple(
-            np.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True) if kind is not None
-        )
+        rows = []
+        for stepper in self._steppers:
+            valid, fell, conflict, _, *costs = stepper.outcome()
+            failed = not valid and (stepper.terminated or stepper.truncated)
+            rows.append((valid, (1 if fell else 2 if conflict else 3) if failed else 0, conflict, *costs))
+        kinds = (bool, np.int64, np.int64, np.int64, np.int64)
+        return tuple(np.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True))
 
     def optima(self, mask: Any) -> Any:
         found = [stepper.optimum() if chosen else -1 for chosen, stepper in zip(mask.tolist(), self._steppers, strict=True)]

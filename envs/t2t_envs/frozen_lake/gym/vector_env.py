@@ -153,6 +153,9 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
             terminated, truncated, restarted = self._stepper.step(actions)
         except stepping_core().NoSuchLake as error:
             raise no_such_lake(error) from None
+        except ValueError:
+            bad = actions[(actions < 0) | (actions > 4)][0]
+            raise T2TError(f"an action lies in 0..4 (left, down, right, up, wait), not {bad}", where="step()") from None
         return terminated, truncated, restarted
 
     def _shape(self, rewards: Any) -> None:
@@ -220,9 +223,6 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
             raise T2TError(
                 f"actions must be integers of shape {shape}, not {array.dtype} of shape {array.shape}", where="step()"
             )
-        if array.size and np.ascontiguousarray(array).view(f"u{array.itemsize}").max() > 4:  # a negative one is a large one there
-            bad = array[(array < 0) | (array > 4)][0]
-            raise T2TError(f"an action lies in 0..4 (left, down, right, up, wait), not {bad}", where="step()")
         return array
 
     def _reset_mask(self, mask: Any) -> Any:
@@ -277,15 +277,14 @@ class Verdicts:
 
     def ends(self, rewards: Any, done: Any, stepper: Any) -> Info:
         """The verdicts of the environments in `done`; their rewards go into `rewards`."""
-        valid, fell, conflict, *costs = stepper.outcomes()
-        failed = done & ~valid
-        infos: Info = {"valid": done & valid, "_valid": done.copy()}
+        valid, failure, conflict, *costs = stepper.outcomes()
+        failed = failure > 0
+        infos: Info = {"valid": valid, "_valid": done.copy()}
         if failed.any():
-            infos |= {"failure": _FAILURE[conflict + 3 * fell] * failed, "_failure": failed}
-            infos |= {"conflict": conflict * failed, "_conflict": failed.copy()}
+            infos |= {"failure": failure, "_failure": failed, "conflict": conflict, "_conflict": failed.copy()}
             infos |= {"optimal": np.zeros(len(done), bool), "_optimal": failed.copy()}
-        if infos["valid"].any():
-            infos |= self._solved(rewards, infos["valid"], dict(zip(_COSTS, costs, strict=True)), failed, stepper)
+        if valid.any():
+            infos |= self._solved(rewards, valid, dict(zip(_COSTS, costs, strict=True)), failed, stepper)
         return infos
 
     def _solved(self, rewards: Any, solved: Any, costs: dict[str, Any], failed: Any, stepper: Any) -> Info:
@@ -307,7 +306,6 @@ class Verdicts:
 
 
 _COSTS = ("makespan", "sum_of_costs")
-_FAILURE = np.array([3, 2, 2, 1, 1, 1])  # of conflict + 3 * fell
 
 
 def _row(batch: Any, index: int) -> Any:

@@ -87,18 +87,19 @@ public:
         }
         return array;
     }
-    // The outcome of every environment as arrays: as `Stepper.outcome`.
+    // How each episode ended, as arrays: whether it was solved, the number of the check that failed (1 a fall, 2 a conflict, 3 the
+    // clock; 0: none, or it goes on), the kind of its conflict, and the costs, -1 unless it was solved.
     py::tuple outcomes() {
         check_loaded();
         const Shape shape{{count()}, 1};
-        bool *valid = nullptr, *fell = nullptr;
-        std::int64_t *conflict = nullptr, *makespan = nullptr, *sum_of_costs = nullptr;
-        py::tuple arrays = py::make_tuple(make_array(shape, valid), make_array(shape, fell), make_array(shape, conflict),
+        bool* valid = nullptr;
+        std::int64_t *failure = nullptr, *conflict = nullptr, *makespan = nullptr, *sum_of_costs = nullptr;
+        py::tuple arrays = py::make_tuple(make_array(shape, valid), make_array(shape, failure), make_array(shape, conflict),
                                           make_array(shape, makespan), make_array(shape, sum_of_costs));
         for (const Seat& seat : seats_) {
             const Lake& lake = seat.lake;
             *valid = lake.valid(agents());
-            *fell++ = lake.fell;
+            *failure++ = *valid || !lake.done() ? 0 : lake.fell ? 1 : lake.conflict != ConflictKind::none ? 2 : 3;
             *conflict++ = static_cast<std::int64_t>(lake.conflict);
             *makespan++ = *valid ? lake.makespan(agents()) : -1;
             *sum_of_costs++ = *valid ? lake.sum_of_costs(agents()) : -1;
@@ -182,7 +183,7 @@ void bind_vector_stepper(py::module_& module) {
         .def("step", &VectorStepper::step, "actions"_a, "(terminated, truncated, any_restarted); ended episodes restart instead.")
         .def("observe", &VectorStepper::observe)
         .def("masks", &VectorStepper::masks, "(count, k, 5)")
-        .def("outcomes", &VectorStepper::outcomes, "Arrays (valid, fell, conflict, makespan, sum_of_costs); costs -1 unless valid.")
+        .def("outcomes", &VectorStepper::outcomes, "Arrays (valid, failure, conflict, makespan, sum_of_costs); costs -1 unless valid.")
         .def("optima", &VectorStepper::optima, "mask"_a, "Where the mask says; -1 elsewhere, -2 undecided.")
         .def("potentials", &VectorStepper::potentials, "0 at the start, 1 with all agents at their goals.")
         .def("lake", &VectorStepper::lake, "index"_a)
