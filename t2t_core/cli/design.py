@@ -14,7 +14,7 @@ from t2t_core.cells import numbers
 from t2t_core.closing import close
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import Brief
-from t2t_core.loop.design_step import READ, project, projection_record, propose, settled, step_record
+from t2t_core.loop.design_step import project, projection_record, propose, settled, step_record
 from t2t_core.loop.rounds import Loop
 from t2t_core.records import Knob
 from t2t_core.report import terminal
@@ -23,7 +23,7 @@ from t2t_core.report.knobs import knob_figure
 from t2t_core.report.summary import changed_cells
 from t2t_core.report.words import printable, spaced
 from t2t_core.run.progress import Reporter
-from t2t_core.run.round_files import RoundFiles, finished_rounds, open_run
+from t2t_core.run.round_files import READ, RoundFiles, finished_rounds, open_run
 from t2t_core.store import folders, schema
 
 

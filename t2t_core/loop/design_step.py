@@ -27,7 +27,6 @@ MAX_TEXT = 2_000_000  # characters kept of a reply
 MAX_DEPTH = 16
 MAX_VALUES = 20_000
 MAX_NOTES = 100
-READ = ("proposed", "unchanged")  # the outcomes of a design in which a configuration was proposed
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from t2t_core.run.forks import Fork
 from t2t_core.run.gpus import Gpus, gpus_here
 from t2t_core.run.progress import Reporter
 from t2t_core.run.questions import failed, own_set
-from t2t_core.run.round_files import KIND, RoundFiles, round_facts
+from t2t_core.run.round_files import KIND, READ, RoundFiles, round_facts
 from t2t_core.run.schemas import Generation, Training
 from t2t_core.seeding import key
 from t2t_core.store import folders, jsonlines
@@ -266,7 +266,7 @@ class Loop:
         previous = self.testbed.read_configuration(files.read_configuration())
         record = files.read_proposal()
         projection, note = design_step.project(self.testbed, record.parsed, previous, self.request)
-        if record.outcome not in design_step.READ:
+        if record.outcome not in READ:
             note = f"designer {record.outcome}: {note}"
         folders.write_json(files.projection, projection_record(projection, note))
         for change in projection.changes:

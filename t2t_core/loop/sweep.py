@@ -19,7 +19,6 @@ from typing import Any
 from t2t_core import transport
 from t2t_core.evaluation.stats import seeded_difference, t_interval
 from t2t_core.loop import context
-from t2t_core.loop.design_step import READ
 from t2t_core.loop.whole_run import run_experiment
 from t2t_core.plugins import installed
 from t2t_core.report import markdown, svg
@@ -37,6 +36,7 @@ from t2t_core.run.closing_bench import Values, measured
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter
+from t2t_core.run.round_files import READ
 from t2t_core.store import folders, locks
 from t2t_core.store.paths import SafePath
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -29,7 +30,7 @@ from t2t_core.report.summary import Budget, DesignSummary, RoundSummary, Summary
 from t2t_core.report.training import END, TrainingSummary, updates
 from t2t_core.report.words import spaced
 from t2t_core.run.experiment import Experiment
-from t2t_core.run.round_files import RoundFiles, finished_rounds, open_run
+from t2t_core.run.round_files import READ, RoundFiles, finished_rounds, open_run
 from t2t_core.run.schemas import BenchSet, DifferenceRow
 from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
@@ -72,6 +73,10 @@ def _lead(summary: Summary, experiment: Experiment) -> Iterator[Block]:
     names = ("context", "trainer", "policy", "seed")
     facts = ", ".join(f"{name} {getattr(experiment, name)}" for name in names)
     yield Paragraph(f"{facts}; {len(summary.rounds)} of {experiment.rounds} rounds are finished", "soft")
+    lost = {o: n for o, n in Counter(design.outcome for design in summary.designs).items() if o not in READ}
+    if lost:
+        told = ", ".join(f"{count} {outcome}" for outcome, count in lost.items())
+        yield Paragraph(f"of {len(summary.designs)} designs {told}: the configuration stayed, as the control's does", "bad")
     for line in summary.unequal:
         yield Paragraph(f"UNEQUAL BUDGETS, the arms do not compare: {line}", "bad")
 

@@ -11,7 +11,7 @@ seed = 0
 configuration = "first.json"      # of round 0: a file beside this one, or a table [configuration.GROUP]; without it, random
 [generation]                      # samples: instances a round; the rest goes to the testbed's request
 [training]                        # to the trainer, as it stands
-[validation]                      # set, limit, prompt_format, temperature, max_tokens
+[validation]                      # set, limit, prompt_format, temperature, top_p, max_tokens, thinking
 [evaluation]                      # limit, the testbed's options (agents = "3,4,5"), instances = "own.jsonl"; empty: no bench
 """
 
@@ -22,7 +22,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Required, TypedDict
+from typing import Annotated, Any, Literal, Required, TypedDict
 
 from msgspec import Meta
 
@@ -48,7 +48,9 @@ class Validation(TypedDict, total=False):
     limit: Count
     prompt_format: str
     temperature: Annotated[float, Meta(ge=0, le=10)]
+    top_p: Annotated[float, Meta(gt=0, le=1)]
     max_tokens: _AtLeast1
+    thinking: Literal["default", "on", "off"]
 
 
 class Generation(TypedDict):
@@ -122,7 +124,8 @@ class Experiment:
     @property
     def sampling(self) -> Sampling:
         """How the policy answers in validation and bench: greedily unless told otherwise (our choice)."""
-        given = {k: self.validation[k] for k in ("temperature", "max_tokens") if k in self.validation}
+        given = {k: self.validation[k] for k in ("temperature", "top_p", "max_tokens") if k in self.validation}
+        given["thinking"] = {"on": True, "off": False}.get(self.validation.get("thinking", "default"))
         return Sampling(**given)
 
     def start(self) -> Path | None:

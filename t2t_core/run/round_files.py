@@ -25,6 +25,7 @@ from t2t_core.store.instance_files import read_instances
 from t2t_core.store.paths import SafePath
 
 KIND = "closed loop"
+READ = ("proposed", "unchanged")  # the outcomes of a design in which a configuration was proposed
 CONTEXT, PROPOSAL, PROJECTION = DESIGN_FILES = ("context.md", "proposal.json", "projection.json")
 
 

@@ -15,9 +15,10 @@ from t2t_core.cli import cli
 from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
 from t2t_core.records import Proposal
+from t2t_core.registry import Spec
 from t2t_core.report import html, markdown
 from t2t_core.report.run_document import page_document, run_document
-from t2t_core.run.experiment import Experiment, resolve
+from t2t_core.run.experiment import Experiment, read_published, resolve
 from t2t_core.seeding import Stream
 
 pytestmark = pytest.mark.usefixtures("lake_plugins")
@@ -82,7 +83,7 @@ def test_every_value_can_be_overridden_and_nonsense_is_refused(config: Path) -> 
         CliRunner().invoke(cli, ["run", "--config", str(config), "--agent", "2"], catch_exceptions=False)
 
 
-@pytest.mark.parametrize("preset", [entry.name for entry in installed().presets])
+@pytest.mark.parametrize("preset", [entry.name for entry in installed().presets if read_published(entry.name)])
 def test_a_dry_run_of_every_preset_names_every_value(preset: str) -> None:
     output = t2t("run", "--preset", preset, "--dry-run").output
     assert "not given in the paper" in output and "generation.samples" in output
@@ -178,7 +179,21 @@ def test_the_paper_preset_has_the_papers_values() -> None:
     experiment = resolve("paper", None, [], {}, {})
     wanted = {"group": 8, "prompts": 128, "epochs": 3, "learning_rate": 2e-6, "length_start": 1500, "length_end": 4096}
     assert wanted.items() <= dict(experiment.training).items()
-    assert (experiment.rounds, experiment.samples, experiment.context, experiment.designer) == (3, 4000, "V6", "checkpoint")
+    assert (experiment.rounds, experiment.samples, experiment.context) == (3, 4000, "V6")
+    assert experiment.designer.partition(":")[0] == "checkpoint"
+
+
+@pytest.mark.parametrize("preset", ["paper", "paper-lora", "single-gpu", "api-designer"])
+def test_the_presets_think_alike_in_training_validation_and_design(preset: str) -> None:
+    """And not greedily, against which the model's card warns."""
+    experiment = resolve(preset, None, [], {}, {})
+    sampling = experiment.sampling
+    assert (sampling.thinking, sampling.temperature, sampling.top_p) == (True, 0.6, 0.95)
+    assert experiment.training["thinking"] == "on" and experiment.training["max_tokens"] == sampling.max_tokens
+    design = Spec.parse(experiment.designer).settings
+    assert int(design["max_tokens"]) > sampling.max_tokens
+    if preset != "api-designer":
+        assert (design["thinking"], design["temperature"], design["top_p"]) == ("on", "0.6", "0.95")
 
 
 def test_a_fork_takes_its_settings_from_its_source(config: Path, tmp_path: Path) -> None:

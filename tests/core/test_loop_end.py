@@ -216,7 +216,7 @@ def test_a_dry_run_prints_what_no_setting_changes_too() -> None:
     assert rows["training.trl.max_grad_norm"] == ["1.0", "not given in the paper"]
     assert rows["training.trl.optim"] == ["adamw_torch", "AdamW"]
     assert rows["training.optimizer"] == ["reset", "not given in the paper"]
-    assert rows["design.temperature"] == ["0.0", "not given in the paper"] and rows["design.attempts"][0] == "3"
+    assert rows["design.temperature"] == ["0.6", "not given in the paper"] and rows["design.attempts"][0] == "3"
     assert rows["context H.last"] == ["3", "not given in the paper"] and rows["context F.examples"][0] == "2"
     assert rows["constants.accuracy_without_optimum"] == ["0.5", "0.5"]
     assert json.loads(rows["training.beta"][0]) == 0.001
@@ -260,6 +260,7 @@ def test_prompt_reply_proposal_corrections_and_cost_are_in_the_folder(tmp_path: 
     changes = json.loads((first / "projection.json").read_text())["changes"]
     assert any(c["knob"] == "3.hole_ratio" and c["proposed"] == "0.9" and c["used"] == 0.5 for c in changes)
     assert any("corrected 3.hole_ratio" in line for line in lines) and "    asking llm:talker" in lines
+    assert "of 2 designs 1 failed" in (tmp_path / "summary.md").read_text()
 
     assert (second / "context.md").read_text() == talker.prompts[-1]
     kept = [json.loads((tmp_path / f"round_{i}" / "configuration.json").read_text()) for i in (1, 2)]

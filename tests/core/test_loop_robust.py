@@ -18,14 +18,13 @@ from click.testing import CliRunner
 from t2t_core.cli import cli, main
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob
-from t2t_core.loop.design_step import READ
 from t2t_core.loop.rounds import Loop
 from t2t_core.loop.whole_run import run_experiment
 from t2t_core.plugins import installed
 from t2t_core.records import Proposal, TrainingResult
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.progress import Reporter
-from t2t_core.run.round_files import RoundFiles
+from t2t_core.run.round_files import READ, RoundFiles
 from t2t_core.seeding import Stream
 from t2t_core.store import locks
 from t2t_core.store.paths import SafePath

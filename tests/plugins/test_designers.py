@@ -90,6 +90,32 @@ def test_a_policy_that_raises_is_a_failed_call_and_its_prompt_is_on_record() -> 
     assert given_up.parsed is None and given_up.prompt.startswith("design\nconfig") and "2 times" in given_up.notes[0]
 
 
+class Cut(Talker):
+    """Its first reply is cut off within its thoughts; `asked` is what it was asked, and how."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        super().__init__(texts)
+        self.asked: list[Any] = []
+
+    def respond(self, tasks: Sequence[Any], sampling: Any) -> Any:
+        self.asked.append((tasks[0], sampling))
+        for position, response in super().respond(tasks, sampling):
+            yield position, replace(response, finish_reason="length") if len(self.asked) == 1 else response
+
+
+def test_a_designer_that_was_cut_off_is_asked_for_the_json_alone() -> None:
+    talker = Cut(["<think>Small lakes first, because", '{"3": {"data_ratio": 1}}'])
+    proposal = ask(talker, max_tokens="9", thinking="on")
+    (first, usual), (second, brief) = talker.asked
+    assert proposal.parsed == {"3": {"data_ratio": 1}} and len(proposal.responses) == 2
+    assert proposal.raw.startswith("<think>Small lakes") and "asked once more, for the JSON alone" in proposal.notes
+    assert [m.role for m in second.messages] == ["user", "assistant", "user"] and second.messages[0].content == first.prompt
+    assert usual.thinking is True and brief == replace(usual, thinking=False)
+    for texts, settings, calls in ((["<think>", "still nothing"], {}, 2), (["<think>"], {"finish": "off"}, 1)):
+        talker = Cut(texts)
+        assert ask(talker, **settings).parsed is None and len(talker.asked) == calls
+
+
 def test_an_unreadable_reply_is_a_proposal_without_a_configuration() -> None:
     proposal = ask(Talker(["I would rather not."]))
     assert proposal.parsed is None and proposal.raw == "I would rather not." and proposal.notes

@@ -142,8 +142,18 @@ def asks(designer: str) -> dict[str, Effect]:
 
         return check
 
+    def finish() -> None:
+        class Cut(Talker):
+            def respond(self, tasks: Any, sampling: Any) -> Any:
+                self.asked.append((tasks[0].prompt, sampling))
+                text = "<think>" if len(self.asked) == 1 else '{"3": {"data_ratio": 1}}'
+                yield 0, Response(text, 3, 3, finish_reason="length" if len(self.asked) == 1 else "stop")
+
+        assert asked("finish=on", Cut()).parsed and not asked("finish=off", Cut()).parsed
+
     return {
         "attempts": attempts,
+        "finish": finish,
         "brief": brief,
         "temperature": sampled("temperature=0.7", Sampling(temperature=0.7)),
         "max_tokens": sampled("max_tokens=99", Sampling(max_tokens=99)),

@@ -3,14 +3,15 @@
 
 The model gets one prompt, may think, and ends in one JSON object (`designers.reader` says how it is read). A policy whose
 `describe()` has `"brief": "compact"` gets the compact form instead (t2t_plugins.contexts.compact). A call that fails is made
-again; a reply that cannot be read is a proposal without a configuration, and the loop keeps the previous one.
+again; a reply that was cut off (within its thoughts, say) is followed by a second call that asks for the JSON alone; one that
+cannot be read is a proposal without a configuration, and the loop keeps the previous one.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from t2t_core import transport
@@ -20,28 +21,35 @@ from t2t_core.guard import PluginFault
 from t2t_core.hookspecs import Brief
 from t2t_core.loop.context import readable
 from t2t_core.plugins import installed
-from t2t_core.records import Proposal, Response, Sampling, Task
+from t2t_core.records import Message, Proposal, Response, Sampling, Task
 from t2t_core.registry import Spec
 from t2t_core.settings import integer, no_argument, one_of, read_settings
 from t2t_core.text import one_line
 from t2t_plugins.contexts.compact import brief_text, proposal_text, read_proposal
 from t2t_plugins.designers.reader import Form, read_reply
 
-_READERS = {"attempts": integer(1, 20), "brief": one_of(("auto", "prose", "compact"))}
+_READERS = {"attempts": integer(1, 20), "brief": one_of(("auto", "prose", "compact")), "finish": one_of(("on", "off"))}
+FINISH = (
+    "Your reply was cut off before its end. Do not think any further: reply with the JSON object alone, in the format that was "
+    "asked for."
+)
+_THOUGHTS = 20_000  # characters of a cut reply that are shown again: the last ones
 
 
 @dataclass(frozen=True)
 class Manner:
     """How a designer asks: greedily unless told otherwise (our choice). attempts: calls made before it gives up. brief: the
-    form of the prompt; "auto" asks the policy."""
+    form of the prompt; "auto" asks the policy. finish: whether a reply that was cut off is followed by a call, without thinking,
+    that asks for the JSON alone (prose only)."""
 
     sampling: Sampling = Sampling()
     attempts: int = 3
     brief: str = "auto"
+    finish: str = "on"
 
     @classmethod
     def read(cls, settings: Mapping[str, str], where: str) -> Manner:
-        """From temperature, max_tokens, thinking, top_p, attempts and brief; T2TError for anything else."""
+        """From temperature, max_tokens, thinking, top_p, attempts, brief and finish; T2TError for anything else."""
         spec, sampling = read_sampling(Spec(where, "", settings), Sampling())
         return cls(sampling, **read_settings(spec.settings, where, _READERS))
 
@@ -56,6 +64,7 @@ class LanguageModelDesigner:
         if callable(getattr(own, "close", None)):
             self.close = own.close  # it has an engine of its own, which shall not outlive a design
         self.settings = {**asdict(manner.sampling), "attempts": manner.attempts, "brief": manner.brief}
+        self.settings["finish"] = manner.finish
 
     def propose(self, brief: Brief) -> Proposal:
         policy = self._policy(brief)
@@ -68,14 +77,28 @@ class LanguageModelDesigner:
             responses.append(self._call(policy, task))
         reply = responses[-1]
         if reply.error:
-            notes = (f"the call failed {len(responses)} times; the last time: {reply.error}",)
-            return Proposal(reply.text, None, notes=notes, prompt=prompt, responses=responses)
-        reading = read_reply(reply.text, form_of(brief, compact), cut=reply.finish_reason == "length")
-        return Proposal(reply.text, reading.data, reading.summary, reading.notes, prompt, responses)
+            why = f"the call failed {len(responses)} times; the last time: {reply.error}"
+            return Proposal(reply.text, None, notes=(why,), prompt=prompt, responses=responses)
+        form, cut = form_of(brief, compact), reply.finish_reason == "length"
+        reading = read_reply(reply.text, form, cut=cut)
+        if reading.data is not None or not cut or compact or self._manner.finish == "off":
+            return Proposal(reply.text, reading.data, reading.summary, reading.notes, prompt, responses)
+        last = self._finish(policy, prompt, reply.text, Task(f"design-{brief.seed}", len(responses), FINISH, None, brief.seed))
+        responses.append(last)
+        again = read_reply(last.text, form, cut=last.finish_reason == "length")
+        notes = (*reading.notes, "asked once more, for the JSON alone", *((last.error,) if last.error else again.notes))
+        return Proposal(f"{reply.text}\n\n{last.text}", again.data, again.summary, notes, prompt, responses)
 
-    def _call(self, policy: Any, task: Task) -> Response:
+    def _finish(self, policy: Any, prompt: str, reply: str, task: Task) -> Response:
+        """The answer to being asked for the JSON alone, after the prompt and what was replied."""
+        said = Message("assistant", reply[-_THOUGHTS:] or "(nothing)")
+        task = replace(task, messages=(Message("user", prompt), said, Message("user", FINISH)), turn=1)
+        return self._call(policy, task, replace(self._manner.sampling, thinking=False))
+
+    def _call(self, policy: Any, task: Task, sampling: Sampling | None = None) -> Response:
+        sampling = sampling or self._manner.sampling
         try:
-            return next((r for _, r in policy.respond([task], self._manner.sampling)), Response("", error="no answer came"))
+            return next((r for _, r in policy.respond([task], sampling)), Response("", error="no answer came"))
         except PluginFault as fault:  # a stranger's policy: its fault is a failed call, and the next one may succeed
             return Response("", finish_reason="error", error=one_line(fault.what, 500))
         except T2TError:  # what a user has to mend would not be mended by asking again
@@ -109,7 +132,7 @@ def form_of(brief: Brief, compact: bool) -> Form:
 
 
 def llm(argument: str, settings: Mapping[str, str]) -> LanguageModelDesigner:
-    """`llm:<policy>`: settings about asking (attempts, brief, temperature, max_tokens, thinking, top_p) stay here, the others
+    """`llm:<policy>`: settings about asking (those of `Manner.read`) stay here, the others
     go to the policy."""
     spec = Spec.parse(argument)
     if not spec.name:
