@@ -3,7 +3,8 @@
 Mended, each with a note: trailing commas; a comma missing before a quoted key or between two objects or lists; comments
 (`//`, `/* */`, `#`); strings in single or typographic quotes, or with raw line breaks and other control characters in them;
 keys that are bare words or numbers; Python's True, False, None and tuples; NaN and infinities (they become null: a missing
-number). A bare `30%` is read as the text "30%". Whatever else deviates from JSON is refused, and so is a key that stands
+number); full-width commas and colons; Markdown's `\\_` in a text. A bare `30%` is read as the text "30%", and `+1` as "+1": it
+may say a change. Whatever else deviates from JSON is refused, and so is a key that stands
 twice with two values.
 
 The reader never backs up over text it has read, and bounds depth, values and digits: its time is linear in any text.
@@ -22,7 +23,8 @@ MAX_DEPTH = 16
 MAX_VALUES = 20_000
 MAX_DIGITS = 40
 _MAX_NOTES = 20
-_SPACE = re.compile(r"[ \t\r\n\u00a0]*+")
+_SPACE = re.compile(r"[ \t\r\n\u00a0\u200b\u2060\ufeff]*+")
+_MARKDOWN = re.compile(r"\\(?:([_*`#\[\]-])|(.))", re.DOTALL)
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’"}
 _STRINGS = {opening: re.compile(rf"(?:[^{closing}\\]|\\.)*+", re.DOTALL) for opening, closing in _QUOTES.items()}
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
@@ -37,24 +39,28 @@ _PYTHON = {"True": True, "False": False, "None": None}
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity", "nan", "inf", "-inf", "-NaN", "-nan")
 _PLACEHOLDERS = ("...", "…", "<")  # where a form is sketched and not filled in
 _CLOSING = {"[": "]", "(": ")"}
+_BRACKET = re.compile(r"[][{}()]")
 
 
 @dataclass(frozen=True)
 class Value:
-    """A JSON value that stands at `start` in a text and ends before `end`; `notes` say what was mended."""
+    """A JSON value that stands at `start` in a text and ends before `end`; `notes` say what was mended, `comments` are those in
+    it."""
 
     start: int
     end: int
     data: Any
     notes: tuple[str, ...] = ()
+    comments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Broken:
     """Something that begins like an object or a list and is none, or is cut off: read up to `end`, where `why` was found.
 
-    `meant`: an object was meant, for a quoted key and its colon stand in it, or a bare key and its value. `sketch`: an ellipsis
-    or `<…>` stands where something should, and no number before it: the form is shown and not filled in.
+    `meant`: an object was meant, for a quoted key and its colon stand in it, or a bare key and its value. `sketch`: an ellipsis,
+    `<…>` or a word such as x stands where something should, and no number before it: the form is shown and not filled in. Of a
+    sketch, `end` is where its brackets close.
     """
 
     start: int
@@ -76,11 +82,20 @@ def values(text: str, starts: re.Pattern[str]) -> Iterator[Value | Broken]:
         try:
             data = scanner.value(0)
         except Unreadable as error:
-            yield Broken(match.start(), scanner.position, str(error), scanner.meant, scanner.sketch)
-            position = max(scanner.position, match.start() + 1)
+            end = max(scanner.position, match.start() + 1)
+            position = _closed(text, end, scanner.open) if scanner.sketch else end
+            yield Broken(match.start(), position, str(error), scanner.meant, scanner.sketch)
         else:
-            yield Value(match.start(), scanner.position, data, tuple(scanner.notes))
+            yield Value(match.start(), scanner.position, data, tuple(scanner.notes), tuple(scanner.comments))
             position = scanner.position
+
+
+def _closed(text: str, position: int, depth: int) -> int:
+    """Behind the bracket that closes the `depth` ones which are open."""
+    while depth and (bracket := _BRACKET.search(text, position)):
+        depth += 1 if bracket[0] in "{[(" else -1
+        position = bracket.end()
+    return len(text) if depth else position
 
 
 class _Scanner:
@@ -89,7 +104,8 @@ class _Scanner:
     def __init__(self, text: str, start: int, comment_end: int) -> None:
         self.text, self.position, self.comment_end = text, start, comment_end
         self.notes: list[str] = []
-        self.read = 0
+        self.comments: list[str] = []
+        self.read = self.open = 0
         self.meant = self.sketch = self.numbers = False
 
     def value(self, depth: int) -> Any:
@@ -108,9 +124,10 @@ class _Scanner:
     def _object(self, depth: int) -> dict[str, Any]:
         members: dict[str, Any] = {}
         self.position += 1
+        self.open += 1
         while not self._closes("}"):
             key, quoted = self._key()
-            if self._peek() != ":":
+            if self._peek() not in (":", "："):
                 raise self._fault("a colon")
             self.position += 1
             self.meant = self.meant or quoted
@@ -137,6 +154,7 @@ class _Scanner:
     def _array(self, depth: int, opening: str) -> list[Any]:
         closing, items, single = _CLOSING[opening], list[Any](), True
         self.position += 1
+        self.open += 1
         while not self._closes(closing):
             items.append(self.value(depth + 1))
             last = items[-1]
@@ -152,13 +170,14 @@ class _Scanner:
         if self._peek() != bracket:
             return False
         self.position += 1
+        self.open -= 1
         return True
 
     def _separator(self, bracket: str, next_ones: Any) -> bool:
         """After an element: a comma, or the closing bracket (left for the caller); whether there was no comma at all. One before
         the bracket is dropped, one missing before what can only be the next element is put in."""
         character = self._peek()
-        if character == ",":
+        if character in (",", "，"):
             self.position += 1
             if self._peek() == bracket:
                 self._note("a trailing comma was dropped")
@@ -172,7 +191,7 @@ class _Scanner:
     def _peek(self) -> str:
         """The next character that is neither space nor comment, "" at the end."""
         while True:
-            self.position = self._match(_SPACE)
+            start = self.position = self._match(_SPACE)
             if self.text.startswith(("//", "#"), self.position):
                 self.position = self._match(_LINE)
             elif self.text.startswith("/*", self.position):
@@ -182,6 +201,8 @@ class _Scanner:
             else:
                 return self.text[self.position : self.position + 1]
             self._note("a comment was dropped")
+            if len(self.comments) < _MAX_NOTES:
+                self.comments.append(self.text[start : min(self.position, start + 200)])
 
     def _string(self) -> str:
         opening = self.text[self.position]
@@ -197,8 +218,18 @@ class _Scanner:
         try:
             text = str(json.loads(f'"{raw}"', strict=False)) if opening == '"' else _unescaped(raw)
         except ValueError:
-            raise Unreadable("a text holds an escape that is none") from None
+            text = self._without_markdown(raw)
         return text.encode("utf-8", "replace").decode()
+
+    def _without_markdown(self, raw: str) -> str:
+        r"""A text with Markdown's escapes in it: `data\_ratio`."""
+        plain = _MARKDOWN.sub(lambda escape: escape[1] or escape[0], raw)
+        try:
+            text = str(json.loads(f'"{plain}"', strict=False))
+        except ValueError:
+            raise Unreadable("a text holds an escape that is none") from None
+        self._note("Markdown's escapes in a text were undone")
+        return text
 
     def _number(self) -> Any:
         if self.text.startswith(("-I", "-i", "-N", "-n"), self.position):
@@ -217,6 +248,8 @@ class _Scanner:
         self.numbers = True
         if plain != digits:
             return f"{plain}%"
+        if digits.startswith("+"):
+            return digits
         number = float(digits)
         if not math.isfinite(number):
             self._note(f"the number {digits} is infinite and counts as missing")
@@ -247,7 +280,7 @@ class _Scanner:
 
     def _fault(self, wanted: str) -> Unreadable:
         there = self.text[self.position : self.position + 12]
-        self.sketch = there.startswith(_PLACEHOLDERS) and not self.numbers
+        self.sketch = not self.numbers and (there.startswith(_PLACEHOLDERS) or (wanted == "a value" and bool(_WORD.match(there))))
         return Unreadable(f"{wanted} is expected, not {_short(there)}" if there else f"it ends where {wanted} is expected")
 
     def _note(self, note: str) -> None:

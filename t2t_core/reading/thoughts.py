@@ -34,6 +34,7 @@ _MARK = re.compile(
 _BEGINS = re.compile(r"\s*+analysis(?=\w)", re.IGNORECASE | re.ASCII)
 _FINAL = "assistantfinal"
 _HARMONY = "harmony"
+_MESSAGE = "<|message|>"  # stands where another message begins: on a line of its own
 
 
 class Said(NamedTuple):
@@ -55,11 +56,14 @@ def set_aside_thoughts(text: str) -> Said:
             return Said("", unfinished=True)
     kept: list[str] = []
     thought: str | None = None  # the kind of the one that is open
-    position = 0
+    position, spoken = 0, False
     for mark in _MARK.finditer(text):
         kind, begins, ends = _kind(mark)
         if thought is None:
             kept.append(text[position : mark.start()])
+            if mark["header"] and not begins:
+                kept += [_MESSAGE] * spoken
+                spoken = True
             position = mark.end()
             if begins:
                 thought = kind
@@ -69,7 +73,8 @@ def set_aside_thoughts(text: str) -> Said:
             thought, position = None, mark.end()
     if thought is None:
         kept.append(text[position:])
-    return Said("".join(kept), thought is not None)
+    messages = "".join(kept).split(_MESSAGE)
+    return Said("\n".join(filter(None, messages)) if len(messages) > 1 else messages[0], thought is not None)
 
 
 def _may_hold_thoughts(text: str) -> bool:

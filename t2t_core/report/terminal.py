@@ -42,7 +42,7 @@ def _show(block: Block, console: Console) -> None:
             console.print(Text(flowing(text), style=_STYLES[tone]))
         case Items(texts):
             for text in texts:
-                console.print(Padding(Text(flowing(text), style="dim"), (0, 0, 0, 2)))
+                console.print(Padding(Text(flowing(text), style="dim"), (0, 0, 0, 2), expand=False))
         case Table():
             print_table(block, console)
 

@@ -55,7 +55,9 @@ def test_python_writes_what_is_read_the_same(data: Any) -> None:
         ('{"3": ' + "9" * 10_000 + "}", {"3": None}, "10000 characters"),
         ("{'3': 'it', “4”: ‘so’}", {"3": "it", "4": "so"}, "other quotes"),
         ('{"a": "one\ntwo\tthree"}', {"a": "one\ntwo\tthree"}, "raw line break"),
-        ("{data_ratio: .5, 3: +1, 4x4: 2.}", {"data_ratio": 0.5, "3": 1, "4x4": 2.0}, "without quotes"),
+        ("{data_ratio: .5, 3: +1, 4x4: 2.}", {"data_ratio": 0.5, "3": "+1", "4x4": 2.0}, "without quotes"),
+        ('{"a"：1，"b_c"：[1，2]}', {"a": 1, "b_c": [1, 2]}, ""),
+        (r'{"a\_b": "\*c\* \\_ \n"}', {"a_b": "*c* \\_ \n"}, "Markdown"),
         ("{'a': True, 'b': None, 'c': (1, 2), 'd': (3,)}", {"a": True, "b": None, "c": [1, 2], "d": [3]}, "tuple"),
         ('{"a": 30%, "b": 12.5 %}', {"a": "30%", "b": "12.5%"}, ""),
         ('{"3": 1, "3": 1}', {"3": 1}, "twice"),
@@ -99,7 +101,7 @@ def test_what_could_mean_two_things_or_nothing_is_refused(text: str, why: str) -
     ("text", "meant", "sketch"),
     [
         ("{so}", False, False),
-        ("{x: x > 3}", False, False),
+        ("{x: x > 3}", False, True),
         ('{"3"', False, False),
         ('{"3": {', True, False),
         ("{3: {a: 1 b", True, False),
@@ -107,11 +109,18 @@ def test_what_could_mean_two_things_or_nothing_is_refused(text: str, why: str) -
         ('{"3": {"a": <number>}}', True, True),
         ('{"3": {"a": 0.5, ...}}', True, False),
         ("{…}", False, True),
+        ('{"3": {"a": x, "b": y}}', True, True),
+        ('{"3": {"a": 0.5, "b": y}}', True, False),
     ],
 )
 def test_how_much_of_an_object_was_meant(text: str, meant: bool, sketch: bool) -> None:
     value = first(text)
     assert isinstance(value, Broken) and (value.meant, value.sketch) == (meant, sketch)
+
+
+def test_of_a_sketch_nothing_counts_to_its_last_bracket() -> None:
+    found = list(values('{"a": {"b": x, "c": {"d": 1}}} then {"e": 2} {"f": [..., {"g": 3}', STARTS))
+    assert [v.data if isinstance(v, Value) else None for v in found] == [None, {"e": 2}, None]
 
 
 def test_every_outermost_value_comes_in_order_and_none_from_within_another() -> None:

@@ -53,7 +53,7 @@ def test_an_end_without_a_beginning_ends_a_thought_that_began_with_the_text(open
         ("analysis said assistantfinal", "analysis said assistantfinal"),
         (
             "<|channel|>commentary<|message|>before<|end|><|start|>assistant<|channel|>final<|message|>said<|return|>",
-            "beforesaid",
+            "before\nsaid",
         ),
         ("<|channel|>analysis <|constrain|>x<|message|>draft<|end|>said", "said"),
         ("<|start|>assistant<|message|>said<|return|>", "said"),

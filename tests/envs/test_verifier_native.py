@@ -294,7 +294,7 @@ def test_hostile_answers_end_soon() -> None:
     sixteen = [(r, c) for r in range(4) for c in range(4)]
     full = Instance(size=4, holes=[], starts=sixteen, goals=sixteen)
     endless = [f"Agent {a}: ({r},{c})" + " -> (0,0)" * (110_000 if a == 0 else 0) for a, (r, c) in enumerate(sixteen)]
-    pieces = ("<", "<answer>", "`", "agen", "Agent 0:(0,0)\na\n")
+    pieces = ("<", "<answer>", "`", "agen", "Agent 0:(0,0)->(0,1)\na\n")
     texts = ["\n".join(endless), *(piece * (500_000 // len(piece)) for piece in pieces)]
     began = time.process_time()
     read = [read_natively(full, text) is not None for text in texts]

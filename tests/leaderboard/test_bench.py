@@ -324,3 +324,25 @@ def test_a_policys_caveat_stands_beside_its_name(tmp_path):
     bench("--policy", "adder", "--policy", "adder:caveat=a toy", "--limit", 2, "--out", tmp_path / "out")
     assert [row["label"] for row in load(tmp_path / "out")["tables"][0]["rows"]] == ["adder", "adder:caveat=a toy (a toy)"]
     assert "(a toy)" in (tmp_path / "out" / "leaderboard.md").read_text().replace("\\", "")
+
+
+def test_the_commonest_first_failed_check_is_seen_everywhere(tmp_path):
+    texts = ["I think 7.", "so: 3", "eleven", "??", "999"]
+    ids = [instance.id for instance in addition.Addition().load_set("one_digit").instances]
+    lines = [json.dumps({"id": name, "text": texts[i % len(texts)]}) + "\n" for i, name in enumerate(ids)]
+    (tmp_path / "answers.jsonl").write_text("".join(lines))
+    shown = bench("--policy", f"answers:{tmp_path / 'answers.jsonl'}", "--out", tmp_path / "out").stdout
+    counts = load(tmp_path / "out")["tables"][0]["rows"][0]["failures"]
+    assert max(counts, key=counts.get) == "number"
+    commonest = f"number {counts['number']}"
+    for text in (shown, *((tmp_path / "out" / page).read_text() for page in PAGES)):
+        assert "first failed check" in text and commonest in text
+
+
+def test_a_mean_stands_beside_its_own_n(tmp_path):
+    bench("--policy", "adder", "--policy", "adder:every=4", "--out", tmp_path / "out")
+    row = next(r for r in load(tmp_path / "out")["tables"][0]["rows"] if r["policy"] == "adder:every=4")
+    gap, valid = row["total"]["gap"], row["total"]["valid"]
+    assert gap["n"] < valid["n"]
+    page = (tmp_path / "out" / "leaderboard.md").read_text()
+    assert f"{gap['value']:.2f} n {gap['n']}" in page.replace("*", "")

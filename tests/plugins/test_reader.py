@@ -60,9 +60,25 @@ READ: dict[str, list[str]] = {
         JSON.replace("data_ratio", "Data ratio").replace("hole_ratio", "holeRatio").replace("wait_ratio", "WAIT-RATIO"),
         JSON.replace("_ratio", ""),
         JSON.replace("hole_ratio", "Holes"),
+        JSON.replace("hole_ratio", "holes_ratio").replace("data_ratio", "data_share"),
+        JSON.replace("hole_ratio", "hole density").replace("data_ratio", "data_ratio (share)"),
     ],
     "percent with its sign, numbers as text": [
         JSON.replace("0.4", '"40%"').replace("0.6", "60%").replace("0.1", '"10 %"').replace("0.3", '"0.3"'),
+        JSON.replace('"hole_ratio": 0.1', '"hole_percent": 10').replace('"hole_ratio": 0.2', '"hole ratio (%)": "20"'),
+        "| size | data % | hole (%) | wait_ratio |\n|-|-|-|-|\n| 3 | 40 | 10% | 0.3 |\n| 4 | 60 | 20 | 0 |",
+    ],
+    "an object that stands as text in another, or with its quotes escaped": [
+        json.dumps({"name": "propose", "arguments": JSON}),
+        json.dumps({"configuration": json.dumps(BOTH, indent=1)}),
+        JSON.replace('"', '\\"'),
+        JSON.replace('"', "&quot;"),
+    ],
+    "full-width commas and colons, Markdown's escapes, invisible characters": [
+        JSON.replace(", ", "，").replace(": ", "："),
+        JSON.replace("_", "\\_"),
+        JSON.replace('"3"', '\u200b"3"'),
+        "\ufeff" + JSON,
     ],
     "trailing or missing commas": [JSON.replace("}}", ",},}"), JSON.replace(', "', ' "'), JSON.replace(', "4"', '\n"4"')],
     "comments": [JSON.replace('"4"', '// larger\n"4" /* so */'), JSON.replace('"4"', '# larger\n"4"')],
@@ -91,7 +107,12 @@ READ: dict[str, list[str]] = {
         f"{JSON}, where {json.dumps(EARLIER)} was first",
         json.dumps({"current": SHOWN, "proposed": BOTH}),
     ],
-    "the form sketched with `...` before the proposal": [f'The form is {{"3": {{...}}, ...}}.\n{JSON}'],
+    "the form sketched with `...`, `<…>` or letters before the proposal": [
+        f'The form is {{"3": {{...}}, ...}}.\n{JSON}',
+        f'As {{"3": {{"data_ratio": <float>, "hole_ratio": <float>}}, ...}}.\n{JSON}',
+        f'As {{"3": {{"data_ratio": x, "hole_ratio": y}}, "4": {{"data_ratio": z}}}}.\n{JSON}',
+        f'{{"configuration": {{"3": {{"data_ratio": x}}, "4": {{"3": {{"data_ratio": 0.9}}}}}}}}\n{JSON}',
+    ],
     "no object, but one Markdown table of groups and knobs": [
         "| size | data_ratio | hole_ratio | wait_ratio |\n|-|-:|-|-|\n| 3x3 | 0.4 | 0.1 | 0.3 |\n| 4x4 | 0.6 | 0.2 | 0.0 |",
         "So:\n\n| Size | Data | Hole | Wait | Why |\n|-|-|-|-|-|\n"
@@ -149,6 +170,26 @@ REFUSED: dict[str, list[str]] = {
     ],
     "a list of numbers, where an object was asked for": ['{"3": [40, 10, 30], "4": [60, 20, 0]}', '{"3": [0.4, 0.1, 0.3]}'],
     "a knob for all groups at once": ['{"data_ratio": {"3": 0.4, "4": 0.6}, "hole_ratio": 0.2}', '{"data_ratio": [0.4, 0.6]}'],
+    "a knob that is no number: words, a range, a change": [
+        '{"3": {"data_ratio": "much", "hole_ratio": 0.1}}',
+        '{"3": {"data_ratio": [0.3, 0.5]}}',
+        '{"3": {"data_ratio": {"from": 0.25, "to": 0.4}}}',
+        '{"3": {"data_ratio": "+0.1"}, "4": {"data_ratio": "-0.1"}}',
+        '{"3": {"data_ratio": +0.1}, "4": {"data_ratio": -0.1}}',
+        '{"3": {"data_ratio": "~0.4"}}',
+        '{"3": {"data_ratio": true}}',
+        '{"data_ratio": {"3": "more", "4": 0.1}}',
+    ],
+    "a key that may mean a knob": [
+        '{"3": {"data_ratio": 0.4, "hole_count": 2}}',
+        '{"3": {"data_ratio": 0.4, "wait_weight": 0.2}}',
+    ],
+    "a comment that stands for what is left out": [
+        '{"3": {"data_ratio": 0.4},\n // ... other sizes\n}',
+        '{"3": {"data_ratio": 0.4} /* same for the others */}',
+        '{"3": {"data_ratio": 0.4} # rest unchanged\n}',
+    ],
+    "percent in a name and a value below 1": ['{"3": {"hole_percent": 0.2}}', "| size | hole (%) |\n|-|-|\n| 3 | 0.2 |"],
     "a table with something in it that is no number": [
         "| size | data_ratio |\n|---|---|\n| 3 | 0.4 to 0.5 |",
         "| size | data_ratio |\n|---|---|\n| 3 | 0.4 | 1 |",
@@ -198,9 +239,11 @@ def test_a_part_of_a_configuration_and_unknown_sizes_are_left_to_project() -> No
     reading = read_reply('{"3": {"data_ratio": 0.4, "speed": 2}, "11x11": {"data_ratio": 0.1}, "note": "x"}', FORM)
     assert reading.data == {"3": {"data_ratio": 0.4, "speed": 2}, "11": {"data_ratio": 0.1}}
     assert any("'note'" in note for note in reading.notes)
-    assert read_reply('{"3": {"data_ratio": "much", "hole_ratio": NaN}}', FORM).data == {
-        "3": {"data_ratio": "much", "hole_ratio": None}
+    assert read_reply('{"3": {"data_ratio": -0.4, "hole_ratio": NaN}}', FORM).data == {
+        "3": {"data_ratio": -0.4, "hole_ratio": None}
     }
+    beside = read_reply('{"3": {"hole_ratio": 0.4, "hole_count": 2, "wait_reason": "few"}}', FORM).data
+    assert beside == {"3": {"hole_ratio": 0.4, "hole_count": 2, "wait_reason": "few"}}
 
 
 def test_what_a_group_may_hold_beside_its_knobs() -> None:

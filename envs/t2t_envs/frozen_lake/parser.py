@@ -4,8 +4,8 @@ extracted; how it is extracted is our choice, written down here and in docs/task
 **What is set aside.** Whatever a model thought (`t2t_core.reading.thoughts`): a draft never counts, tagged or not.
 
 **Which text counts.** The last `<answer>` block that holds a path; an unclosed one runs to the next tag or the end, so that
-a mention of the tags in a sentence holds none. Without one, the last unbroken block of agent lines: prose breaks a block;
-blank lines and code fences do not, unless the block starts over.
+a mention of the tags in a sentence holds none. Without one, the last block of agent lines in which an agent moves. Where words,
+a blank line or a fence come between and a label comes again, the block starts over. What is struck out (`~~…~~`) never counts.
 
 **What is a path.** A label (`Agent 0:`, `Robot 1 -`, `**A2**:`, `Agent 0 path:`, `Agent 0 (3 moves):`, bulleted or not) and
 then cells, `(r,c)`, `[r, c]`, `[r][c]`, `(r=0, c=1)`, with arrows, commas, line breaks and markup between. Bare `r,c` counts as
@@ -38,6 +38,7 @@ __all__ = ["FAR", "READER", "Reading", "format_answer", "parse_answer", "read_an
 
 READER = 2  # of this rule; whatever holds verdicts records it. 1 counted the last block even where it was empty
 
+_STRUCK = re.compile(r"(?<![\w)\]~])~~(?=[^\s~>])[^~\n]++~~(?![\w(\[~>])")
 _TAG = re.compile(r"<(/)?answer>", re.IGNORECASE | re.ASCII)
 _JSON = re.compile(r"""\{(?=\s*+["'“‘\w])|\[(?=\s*+\{)""")
 
@@ -71,6 +72,8 @@ def parse_answer(text: str) -> Mapping[Label, Path] | None:
 def read_answer(text: str) -> Reading:
     """`parse_answer`, with the reason where nothing can be read."""
     said, unfinished = set_aside_thoughts(text)
+    if "~~" in said:
+        said = _STRUCK.sub("", said)
     for body in reversed(list(_tagged(said))):
         if plain := _plain(body):
             return Reading(plain)
@@ -80,7 +83,8 @@ def read_answer(text: str) -> Reading:
     if plain := _plain(said):
         return Reading(plain)
     if blocks := _read(said, tagged=False):
-        return _settled(blocks[-1])
+        moving = [block for block in blocks if block.fault or any(len(path) > 1 for _, path in block.paths)]
+        return _settled((moving or blocks)[-1])
     return Reading(None, "the text ends within its thoughts" if unfinished else "it holds no path")
 
 

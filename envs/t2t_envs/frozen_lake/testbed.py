@@ -46,7 +46,7 @@ _AGENTS_HELP = "evaluate with so many agents, e.g. 3,4,5 (2: the validation set)
 _NEXT = "--agents 3,4,5"
 _SIZE = re.compile(
     r"(?:(?:(?:map|grid|lake|board)[ _-]?)?(?:size|n)[ _:=-]{0,3}|(?:map|grid|lake|board)[ _:-]{0,2})?(?P<rows>[1-9][0-9]?)"
-    r"(?:[ ]?(?:x|×|\*|by)[ ]?(?P<columns>[1-9][0-9]?))?(?:[ _-]?(?:maps?|grids?|lakes?|boards?))?",
+    r"(?:[ -]?(?:x|×|\*|by)[ -]?(?P<columns>[1-9][0-9]?))?(?:[ _-]?(?:maps?|grids?|lakes?|boards?))?",
     re.IGNORECASE | re.ASCII,
 )
 

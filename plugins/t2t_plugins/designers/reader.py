@@ -15,9 +15,10 @@ has the rule case by case.
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from t2t_core.reading import loose_json
@@ -26,9 +27,16 @@ from t2t_core.reading.thoughts import set_aside_thoughts
 MAX_CHARACTERS = 200_000
 MAX_SUMMARY = 2_000
 _STARTS = re.compile(r"""\{(?=\s*+(?:["'“‘}\w$.…]|//|/\*|\#))|\[(?=\s*+\{)""")
-_PERCENT = re.compile(r"\s*+([-+]?+[0-9]{1,20}+(?:\.[0-9]{1,20}+)?+)\s?+%\s*+")
-_DECIMAL = re.compile(r"\s*+[-+]?+(?:[0-9]{1,20}+(?:\.[0-9]{0,20}+)?+|\.[0-9]{1,20}+)\s*+")
+_PERCENT = re.compile(r"\s*+(-?+[0-9]{1,20}+(?:\.[0-9]{1,20}+)?+)\s?+%\s*+")
+_DECIMAL = re.compile(r"\s*+-?+(?:[0-9]{1,20}+(?:\.[0-9]{0,20}+)?+|\.[0-9]{1,20}+)\s*+")
 _DEEPEST = 4  # wrappers around a configuration
+_RATIO = ("ratio", "share", "fraction", "proportion", "density", "rate", "probability", "prob", "level")  # without a unit
+_UNIT = re.compile(r"%|(?<![a-z])(?:percent(?:age)?s?|pct)(?![a-z])", re.IGNORECASE)
+_IN_PARENTHESES = re.compile(r"\s*+\([^()]{0,40}+\)\s*+$")
+_AND_SO_ON = re.compile(
+    r"\.\.\.|…|\b(?:etc|same|others?|rest|remaining|unchanged|omitted|similar(?:ly)?|likewise|so on)\b", re.IGNORECASE
+)
+_INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"))
 
 Ratios = dict[str, Any]
 Groups = dict[str, Ratios]
@@ -75,6 +83,7 @@ class _Candidate:
 
     groups: Groups
     summary: str | None
+    abbreviated: str = ""  # the comment in it that stands for more
 
 
 @dataclass
@@ -113,11 +122,18 @@ def _read(text: str, reader: _Reader) -> tuple[Groups, str | None]:
         reader.note("the reply ends within its thoughts")
     if len(said.text) > MAX_CHARACTERS:
         reader.note(f"only the last {MAX_CHARACTERS} of {len(said.text)} characters were read")
-    body = said.text[-MAX_CHARACTERS:]
-    candidates = _candidates(body, reader) or _table(body, reader)
+    body = said.text[-MAX_CHARACTERS:].translate(_INVISIBLE)
+    candidates = _candidates(body, reader)
+    unescaped = html.unescape(body.replace('\\"', '"'))
+    if not candidates and unescaped != body and (candidates := _candidates(unescaped, reader)):
+        reader.note("the quotes of an object were unescaped")
+    candidates = candidates or _table(body, reader)
     if not candidates:
         raise _Unreadable(f"nothing in the reply names one of {', '.join(reader.form.groups)[:80]}")
     groups = _together(candidates, reader)
+    comment = next((c.abbreviated for c in candidates if c.abbreviated), "")
+    if comment and not set(reader.form.groups) <= set(groups):
+        raise _Unreadable(f"a comment stands for what is left out: {_short(comment)}")
     _as_in_force(groups, reader)
     return groups, next((c.summary for c in reversed(candidates) if c.summary), None)
 
@@ -133,6 +149,8 @@ def _candidates(text: str, reader: _Reader) -> list[_Candidate]:
         if found:
             for note in value.notes:
                 reader.note(note)
+            comment = next((comment for comment in value.comments if _AND_SO_ON.search(comment)), "")
+            found = [replace(candidate, abbreviated=comment) for candidate in found]
         candidates += found
     return candidates
 
@@ -142,8 +160,10 @@ def _candidates(text: str, reader: _Reader) -> list[_Candidate]:
 
 def _proposals(data: Any, reader: _Reader, summary: str | None, depth: int) -> list[_Candidate]:
     """The configurations in a value: itself, or what it wraps."""
-    if depth > _DEEPEST or not isinstance(data, (dict, list)):
+    if depth > _DEEPEST or not isinstance(data, (dict, list, str)):
         return []
+    if isinstance(data, str):
+        return _in_text(data, reader, summary, depth)
     if isinstance(data, list):
         rows = _rows(data, reader)
         return [_Candidate(rows, summary)] if rows else [c for item in data for c in _proposals(item, reader, summary, depth + 1)]
@@ -152,6 +172,20 @@ def _proposals(data: Any, reader: _Reader, summary: str | None, depth: int) -> l
     if groups:
         return [_Candidate(groups, summary)]
     return [c for item in data.values() for c in _proposals(item, reader, summary, depth + 1)]
+
+
+def _in_text(text: str, reader: _Reader, summary: str | None, depth: int) -> list[_Candidate]:
+    """What an object proposes that stands as text in another, as the arguments of a tool call do."""
+    if not text.lstrip().startswith("{"):
+        return []
+    candidates = []
+    for value in loose_json.values(text, _STARTS):
+        if isinstance(value, loose_json.Broken):
+            raise _Unreadable(f"an object that stands as text cannot be read: {value.why}"[:180])
+        candidates += _proposals(value.data, reader, summary, depth + 1)
+    if candidates:
+        reader.note("an object that stood as text was read")
+    return candidates
 
 
 def _by_group(data: Mapping[str, Any], reader: _Reader) -> Groups:
@@ -197,7 +231,7 @@ def _by_knob(data: Mapping[str, Any], reader: _Reader) -> Groups:
             group = reader.form.group_of(name)
             if group is None or isinstance(value, (dict, list)) or knob in groups.setdefault(group, {}):
                 raise _Unreadable(f"{knob} is set for {_short(name)}, which is no group or stands twice")
-            groups[group][knob] = _number(value, reader)
+            groups[group][knob] = _value(f"{group}.{knob}", value, reader)
     reader.note("an object by knob was turned into one by group")
     return groups
 
@@ -233,23 +267,59 @@ def _ratios(group: str, value: Any, reader: _Reader) -> Ratios:
     ratios: Ratios = {}
     for key, number in value.items():
         knob = _knob(key, reader.form)
-        name, number = knob or key, _number(number, reader)
+        name = knob or key
+        if knob:
+            number = _value(f"{group}.{knob}", _percent(key, number, reader), reader)
         if ratios.get(name, number) != number:
             raise _Unreadable(f"{group}.{name} stands twice, with two values")
         if knob not in (None, key):
             reader.note(f"the key {_short(key)} was read as {knob}")
         ratios[name] = number
+    for key, number in ratios.items():
+        meant = _near(key, reader.form)
+        if key not in knobs and meant not in (None, *ratios) and isinstance(_number(number, reader), (int, float)):
+            raise _Unreadable(f"{group}.{_short(key)} may mean {meant}")
     if not any(name in ratios for name in (*knobs, *reader.form.parts)):
         raise _Unreadable(f"the group {group} names none of {', '.join(knobs)}")
     return ratios
 
 
 def _knob(key: str, form: Form) -> str | None:
-    """The knob that a key means: in other letters ("Data ratio", dataRatio), or by the first word that is its alone ("data")."""
-    plain = _letters(key).removesuffix("s")
+    """The knob that a key means: in other letters ("Data ratio", dataRatio), or by the first word that is its alone, with another
+    word for a ratio or none ("data", "hole_density"). A unit or a remark in parentheses is no part of the name."""
+    plain = _letters(_UNIT.sub("", _IN_PARENTHESES.sub("", key))).removesuffix("s")
     exact = [knob for knob in form.knobs if _letters(knob) == plain]
-    first = [knob for knob in form.knobs if _letters(knob.split("_")[0]) == plain]
+    first = [knob for knob in form.knobs if plain in _names(knob)]
     return exact[0] if exact else first[0] if len(first) == 1 else None
+
+
+def _names(knob: str) -> set[str]:
+    word, _, kind = knob.partition("_")
+    others = _RATIO if kind in _RATIO else (kind,)
+    return {f"{_letters(word)}{plural}{_letters(other)}" for plural in ("", "s") for other in ("", *others)}
+
+
+def _near(key: str, form: Form) -> str | None:
+    """The knob whose first word a key begins with, though it is not its name: "hole_count"."""
+    return next((knob for knob in form.knobs if _letters(key).startswith(_letters(knob.split("_")[0]))), None)
+
+
+def _percent(key: str, value: Any, reader: _Reader) -> Any:
+    """A value of a key that has the unit in it, as text with its sign; Unreadable where the two disagree."""
+    if not _UNIT.search(key) or not isinstance(value, (int, float, str)) or isinstance(value, bool):
+        return value
+    number = _number(value, reader) if isinstance(value, str) and "%" not in value else value
+    if isinstance(number, (int, float)) and 0 < number < 1:
+        raise _Unreadable(f"{_short(key)} is {number}: a ratio or a percentage?")
+    return f"{number}%" if isinstance(number, (int, float)) else value
+
+
+def _value(name: str, value: Any, reader: _Reader) -> float | int | None:
+    """A knob's number; None, which Project counts as missing, where the reply has null or no finite one."""
+    number = _number(value, reader)
+    if number is not None and (isinstance(number, bool) or not isinstance(number, (int, float))):
+        raise _Unreadable(f"{name} is {_short(str(value))} and no number")
+    return number
 
 
 def _letters(text: str) -> str:
@@ -257,7 +327,7 @@ def _letters(text: str) -> str:
 
 
 def _number(value: Any, reader: _Reader) -> Any:
-    """A number, also where it stands as text or as `30%`; anything else is left for Project to refuse by name."""
+    """A number, also where it stands as text or as `30%`; anything else as it is. `+0.1` may be a change, and is no number."""
     if not isinstance(value, str):
         return value
     if match := _PERCENT.fullmatch(value):
@@ -326,15 +396,15 @@ def _as_in_force(groups: Groups, reader: _Reader) -> None:
 def _table(text: str, reader: _Reader) -> list[_Candidate]:
     """The Markdown tables whose header names knobs and whose rows name groups; nothing where there is none."""
     tables: list[Groups] = []
-    header: list[str | None] = []
+    header: list[tuple[str | None, str]] = []
     for line in text.split("\n"):
         if "|" not in line:
             header = []
             continue
         cells = [cell.strip(" *`_\t\r") for cell in line.strip().strip("|").split("|")]
         if not header:
-            header = [_knob(cell, reader.form) for cell in cells]
-            named = [knob for knob in header if knob]
+            header = [(_knob(cell, reader.form), cell) for cell in cells]
+            named = [knob for knob, _ in header if knob]
             header = header if named and len(set(named)) == len(named) else []
             tables.append({})
         elif group := next((g for cell in cells if (g := reader.form.group_of(cell)) is not None), None):
@@ -345,10 +415,11 @@ def _table(text: str, reader: _Reader) -> list[_Candidate]:
     return [_Candidate(table, None) for table in filled]
 
 
-def _row(group: str, header: Sequence[str | None], cells: Sequence[str], reader: _Reader) -> Ratios:
+def _row(group: str, header: Sequence[tuple[str | None, str]], cells: Sequence[str], reader: _Reader) -> Ratios:
     if len(cells) != len(header):
         raise _Unreadable(f"the table's row for {_short(group)} has {len(cells)} cells, its header {len(header)}")
-    ratios = {knob: _number(cell, reader) for knob, cell in zip(header, cells, strict=True) if knob}
+    named = [(knob, title, cell) for (knob, title), cell in zip(header, cells, strict=True) if knob]
+    ratios: Ratios = {knob: _number(_percent(title, cell, reader), reader) for knob, title, cell in named}
     if not all(isinstance(value, float) for value in ratios.values()):
         raise _Unreadable(f"the table's row for {_short(group)} has something that is no number")
     return ratios

@@ -14,7 +14,9 @@ from .paths import OpenPath
 from .tokens import Label, Path, Token
 
 _LEADING = (tokens.DASH, tokens.ARROW, tokens.COMMA)
-_LINKS = (*_LEADING, tokens.COLON, tokens.PIPE, tokens.STEP, tokens.BULLET)
+_LINKS = (*_LEADING, tokens.COLON, tokens.PIPE, tokens.STEP, tokens.BULLET, tokens.ALIGN)
+_PATH = ("path", "route", "trajectory", "sequence")
+_WHICH = ("final", "optimal", "shortest", "planned", "full", "complete", "revised", "corrected", "updated", "new")
 _WORDS = {tokens.WORD, tokens.NEUTRAL, tokens.WAIT, tokens.LABEL}
 _EMPTY = {tokens.FENCE, tokens.DASH, tokens.COMMA, tokens.COLON, tokens.STOP}
 _GOES_ON = (*tokens.CELLS, tokens.STEP, tokens.BULLET, tokens.NUMBER, tokens.SCRAP, tokens.RUIN, tokens.WAIT)
@@ -30,10 +32,12 @@ class LineReader:
         self._before = (False, False)  # `_broken` and `_loose` as they were when it was opened
         self._steps: Steps | None = None
         self._table: list[list[Token]] = []
+        self._heading: Label | None = None  # the agent that the lines are about: "Path:" below belongs to it
         self._orphan = ""  # cells that belong to nobody
         self._broken = False  # words since the last line with paths: the next path starts a new block
         self._loose = False  # a blank line, a rule or a fence since then
         self._adjacent = False  # the line before belonged to the open path
+        self._list = False  # the open path has one cell so far, or each on a line of its own
 
     def text(self, text: str) -> None:
         for line in tokens.lines(text):
@@ -48,7 +52,7 @@ class LineReader:
         self._end()
         if self._blocks and self._orphan:
             self._blocks[-1].add([], self._orphan)
-        return self._blocks
+        return self._blocks if self._tagged else _joined(self._blocks)
 
     # --- one line
 
@@ -64,6 +68,8 @@ class LineReader:
             self._step_line(line)
         elif starts := _openings(line):
             self._label_line(line, starts)
+        elif (start := _path_of_heading(line)) and self._heading is not None:
+            self._label_line([tokens.Token(tokens.LABEL, self._heading, "path"), *line[start:]], [0])
         elif self._goes_on(line, kinds):
             self._feed(line)
         else:
@@ -102,7 +108,9 @@ class LineReader:
             self._end_path()
             self._open, self._before = OpenPath(segment[0].value), (self._broken, self._loose)
             self._broken = self._loose = False
+            self._heading = segment[0].value
             self._feed(segment[1:])
+            self._list = _cells(segment) < 2
 
     def _goes_on(self, line: Sequence[Token], kinds: set[str]) -> bool:
         """Whether the open path goes on with this line: no words in it, or an arrow that leads to it."""
@@ -117,12 +125,18 @@ class LineReader:
             for token in line:
                 path.take(token)
             path.end_line()
-            self._adjacent = True
+            self._adjacent, self._list = True, self._list and _cells(line) < 2
 
     def _prose(self, line: Sequence[Token]) -> None:
         kinds = {token.kind for token in line}
         if not kinds & {*_WORDS, *tokens.CELLS, tokens.RUIN, tokens.STEP}:
             self._loose = True
+            return
+        if _first(line).kind == tokens.LABEL:
+            self._heading = _first(line).value
+        elif self._open is not None and self._open.cells and self._adjacent and self._list:
+            self._open.words(line)
+            self._broken = True
             return
         if self._tagged and kinds & set(tokens.CELLS):
             if not kinds & _WORDS:
@@ -197,6 +211,30 @@ class LineReader:
             self._blocks.append(Block())
         self._broken = self._loose = False
         return self._blocks[-1]
+
+
+def _joined(blocks: Sequence[Block]) -> list[Block]:
+    """Blocks with words between that have different agents are one: an answer may say something of each agent's path."""
+    joined: list[Block] = []
+    for block in blocks:
+        if joined and block.labels and joined[-1].labels and not joined[-1].labels & block.labels:
+            joined[-1].add(block.paths, block.fault)
+        else:
+            joined.append(block)
+    return joined
+
+
+def _path_of_heading(line: Sequence[Token]) -> int:
+    """Behind "Path:" on a line that gives the path of the agent in the heading above; 0 on any other line."""
+    place = 0
+    while place < len(line) and line[place].kind in (*_LEADING, tokens.BULLET):
+        place += 1
+    if place < len(line) and line[place].text.lower() in _WHICH:
+        place += 1
+    if [token.kind for token in line[place : place + 2]] != [tokens.WORD, tokens.COLON] or line[place].text.lower() not in _PATH:
+        return 0
+    rest = [token.kind for token in line[place + 2 :] if token.kind not in _LINKS]
+    return place + 2 if not rest or rest[0] in (*tokens.CELLS, tokens.RUIN) else 0
 
 
 def _first(line: Sequence[Token]) -> Token:

@@ -3,6 +3,7 @@ nothing is dropped in silence."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from . import tokens
@@ -31,6 +32,9 @@ class OpenPath:
     _waits: bool = False  # a remark said that the agent waits
     _mark: int | None = None  # the step of the next cell
     _beside: bool = False  # a cell came last, so that a step's number is its own
+    _led: bool = False  # an arrow leads to the next cell
+    _arrows: bool = False  # an arrow led to one of the cells
+    _again: str = ""  # a cell that stands twice, with neither an arrow nor a remark nor a step's number between
 
     def take(self, token: Token) -> None:
         """Read one more token."""
@@ -41,14 +45,17 @@ class OpenPath:
         elif kind in _JOINS:
             self.joins.append(kind)
             self.joined = kind == tokens.ARROW or not self.cells
+            self._led = self._led or (kind == tokens.ARROW and bool(self.cells))
         elif kind in (tokens.STEP, tokens.BULLET):
             self._step(token.value, beside)
         elif kind in (tokens.WAIT, tokens.WORD, tokens.LABEL):
             self._word(token)
         elif kind == tokens.STOP:
             self._ended = self._ended or bool(self.cells)
-        elif kind == tokens.COLON and not beside or kind in (tokens.NEUTRAL, tokens.FENCE):
+        elif kind in (tokens.NEUTRAL, tokens.FENCE) or (kind == tokens.COLON and not beside):
             pass
+        elif kind == tokens.ALIGN and not self.cells:
+            self.joined = True
         elif not self._ended and (self.joins or kind == tokens.RUIN):
             self.refuse(f"{_short(token.text)} is no cell")
         else:
@@ -67,9 +74,12 @@ class OpenPath:
             self.refuse(f"a wait is named at {_text(self.cells[-1])} and no cell stands twice")
         if self._mark is not None:
             self.marks[len(self.cells)] = self._mark
+        elif self.cells[-1:] == [cell] and not self._led and not self._waits:
+            self._again = self._again or _text(cell)
+        self._arrows = self._arrows or self._led
         self.cells.append(cell)
         self.joins.clear()
-        self.joined, self._waits, self._mark, self._beside = False, False, None, True
+        self.joined, self._waits, self._mark, self._beside, self._led = False, False, None, True, False
 
     def _step(self, number: int, beside: bool) -> None:
         if beside and len(self.cells) - 1 not in self.marks:
@@ -87,6 +97,13 @@ class OpenPath:
         else:
             self._ended = True
 
+    def words(self, line: Sequence[Token]) -> None:
+        """A line of words that belongs to the path, for it is one of its list: they end it, and name no other cell."""
+        self._ended = True
+        for token in line:
+            if token.kind == tokens.CELL:
+                self._cell(token.value)
+
     def refuse(self, why: str) -> None:
         self.fault = self.fault or why
 
@@ -97,6 +114,8 @@ class OpenPath:
 
     def end(self) -> str:
         """What could not be placed, now that the path has ended; "" where everything was."""
+        if self._again and self._arrows:  # (2,0) -> (2,1), (2,1) -> (2,2): moves, or does the agent wait?
+            self.refuse(f"{self._again} stands twice between arrows")
         if not self.marks:
             return self.fault
         first = {number - place for place, number in self.marks.items()}

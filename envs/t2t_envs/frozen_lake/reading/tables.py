@@ -12,6 +12,7 @@ from .tokens import Cell, Label, Path, Token
 Line = Sequence[Token]
 _PATH = ("path", "route", "trajectory", "plan", "sequence")
 _AGENT = ("agent", "agents", "robot", "robots")
+_OTHER = ("action", "actions", "move", "moves", "direction", "start", "goal", "target", "end", "cost", "length", *_PATH)
 _REMARKS = (tokens.NEUTRAL, tokens.STOP, tokens.COLON)
 
 
@@ -23,7 +24,7 @@ def read(lines: Sequence[Line]) -> list[tuple[Label, Path]]:
     if rows and not _cells(lines[0]) and not rules[0]:
         header, rows, rules = rows[0], rows[1:], rules[1:]
     rows = [row for row, rule in zip(rows, rules, strict=True) if not rule]
-    agents = {place: column[0].value for place, column in enumerate(header) if [t.kind for t in column] == [tokens.LABEL]}
+    agents = {place: column[0].value for place, column in enumerate(header) if _of_agent(column)}
     if agents:
         return _by_step(header, agents, rows)
     named = bool(header) and _says(header[0], _AGENT)
@@ -61,6 +62,13 @@ def _by_step(header: Sequence[Line], agents: dict[int, Label], rows: Sequence[Se
         if len(row) > len(header):
             raise Unplaceable("a row has more columns than the header")
     return [(label, tuple(cells)) for label, cells in paths.items() if cells]
+
+
+def _of_agent(column: Line) -> bool:
+    """Whether a column's title names an agent, and nothing but its cells: "Agent 0", "Agent 0 position", "A0 (red)"."""
+    if [t.kind for t in column[:1]] != [tokens.LABEL]:
+        return False
+    return not _says(column, _OTHER) and {t.kind for t in column[1:]} <= {tokens.WORD, tokens.NEUTRAL, tokens.COLON}
 
 
 def _labels(row: Sequence[Line]) -> list[int]:

@@ -21,6 +21,7 @@ _DIGITS = 6
 CELL, BARE, LABEL, STEP, BULLET, NUMBER = "cell", "bare", "label", "step", "bullet", "number"  # BARE: a cell without brackets
 ARROW, COMMA, DASH, PIPE, COLON = "arrow", "comma", "dash", "pipe", "colon"
 NEUTRAL, WAIT, WORD, STOP, FENCE = "neutral", "wait", "word", "stop", "fence"
+ALIGN = "align"  # of LaTeX: it may stand behind a label
 CELLS = (CELL, BARE)
 SCRAP = "scrap"  # what has no meaning in a path
 RUIN = "ruin"  # what was meant for a cell, or for several, and is none: (1 2), (1,2,3), (2,0 -> 2,1)
@@ -38,6 +39,7 @@ _NUMBER = r"-?+[0-9]++"
 _ROW = r"(?:(?:row|r)\s{0,3}+[=:]?+\s*+)?+" + _NUMBER
 _COLUMN = r"(?:(?:column|col|c)\s{0,3}+[=:]?+\s*+)?+" + _NUMBER
 _INSIDE = rf"\s*+{_ROW}\s*+,\s*+{_COLUMN}\s*+(?:\\right)?+"
+_ARROWS = "→⇒⟶⟹➔➜➝➞➡⮕▶►▸⟼↦⇢⇨➤➙➛➠🡒⭢⟾⇝"
 _LABELLED = r"[ \t]{0,4}+(?:[*_`\"'][ \t]{0,2}+){0,4}+"  # what may stand between a short label and its colon
 _TOKEN = re.compile(
     rf"""
@@ -45,18 +47,28 @@ _TOKEN = re.compile(
         | \[[ ]?{_NUMBER}[ ]?\][ ]?\[[ ]?{_NUMBER}[ ]?\]
         | \b(?:row[ ]?|r){_NUMBER}[, ]{{0,2}}+(?:col(?:umn)?[ ]?|c){_NUMBER}(?!\w))
     | (?P<swapped>\(\s*+(?:column|col|c)\s{{0,3}}+[=:]?+\s*+{_NUMBER}\s*+,\s*+(?:row|r)\s{{0,3}}+[=:]?+\s*+{_NUMBER}\s*+\))
-    | (?P<arrow>[-=–—~]{{0,3}}+(?:>|&gt;) | [→⇒⟶⟹➔➜➝➞] | \\(?:long)?rightarrow\b | \\to\b)
+    | (?P<arrow>[-=–—~]{{1,3}}+(?:\[?+[lrud]\]?+|left|right|up|down)[-=–—~]{{1,3}}+> | [-=–—~]{{0,3}}+(?:>|&gt;)
+        | [{_ARROWS}](?:(?:left|right|up|down)[{_ARROWS}])?+ | &(?:rarr|\#8594|\#x2192); | \\x?(?:long)?rightarrow\b(?:\{{\}})?+
+        | \\to\b)
     | (?P<newline>\n)
     | (?P<fence>```[a-z]{{0,20}}+(?=\s|$))
+    | <(?:agent|robot)(?:[ ](?:id|index|number|name))?+[ _=-]?+["']?+(?:agent[ _]?+)?+(?P<tag_label>[0-9]{{1,4}})["']?+[ ]?+>
     | (?P<markup></?[a-z][^<>\n]{{0,20}}+> | <\|[^<>|\n]{{1,40}}+\|> | \\[a-z]{{1,20}}+ | \\.
       | [*_`"'“”‘’«»$#@•‣◦▪●∙·\u200b\u200c\u200d\ufe0e\ufe0f\ufeff])
     | (?P<bullet>^[ \t]{{0,8}}+[0-9]{{1,4}}+[.):](?=\s))
-    | (?:\b(?:path|route|plan)[ ](?:for|of)[ ]|(?<!\w[ ])(?:\b|(?<=__)))(?:agent|robot)[ \t_\#]{{0,2}}+
-      (?P<label>-?+[0-9]++|[a-z](?=[ \t*]{{0,4}}+:))(?!(?!__)\w)
-      (?:['’]s)?+(?:[\s*_:"`'-]{{1,6}}+(?:path|route|trajectory|plan|moves|sequence|schedule|is)\b){{0,3}}+
+    | (?:\b(?:path|route|plan)[ ](?:for|of)[ ]|(?<!\w[ ])\bfor[ ]|(?:(?<!\w[ ])|(?<=\\item[ ]))(?:\b|(?<=__)))
+      (?:agente?|robot|агент|робот|智能体|代理|机器人|エージェント|ロボット)(?:-(?=[0-9])|[ \t_\#}}]{{0,3}}+)
+      (?P<label>-?+[0-9]++|[a-z](?=[ \t*]{{0,4}}+:))(?:的(?:最终|最优)?+(?:路径|路线)|の(?:経路|パス))?+(?!(?!__)\w)
+      (?:['’]s)?+(?:[\s*_:,"`'-]{{1,6}}+(?:(?:final|optimal|shortest|planned|full|complete|revised|corrected|updated|new)[ ])?+
+        (?:path|route|trajectory|plan|moves|sequence|schedule|is)\b){{0,3}}+
+      (?:[ ](?:follows|takes|travels)(?:[ ](?:the|this)[ ](?:path|route))?+(?=[ \t*_]{{0,4}}+:))?+
+      (?:[ ]from[ ]\({_INSIDE}\)[ ]to[ ]\({_INSIDE}\)(?=[ \t*_]{{0,4}}+:))?+
       (?:[ \t*_]{{0,4}}+\((?:[^()\n]{{1,60}}+|\([^()\n]{{0,20}}+\)){{0,8}}+\)(?=[ \t*_]{{0,4}}+:))?+
-    | (?<![\w.])[ar]_?(?P<short_label>[0-9]{{1,2}}+)(?={_LABELLED}(?:[:=|(\[]|$))
+    | (?<![\w.])[ar]_?(?P<short_label>[0-9]{{1,2}}+)(?={_LABELLED}(?:[:=|(\[]|(?:is[ ])?at[ ]?[(\[]|$))
     | (?<![\w.])(?:(?:time[ _-]?)?(?:steps?|time|tick|turn)[ \t_\#=]{{0,3}}+|t[ ]?=[ ]?|t)(?P<step>[0-9]{{1,4}}+)(?!\w)
+    | (?<![\w.,])(?P<mark>[0-9]{{1,4}}+):(?=[ ]?[(\[])
+    | (?P<neutral>\([lrud]\) | \b(?:moves?|moved|moving|go|goes|going)(?:[ ](?:one|1)[ ](?:cell|step))?+
+        (?:[ ](?:to[ ]the[ ])?(?:left|right|up|down|north|south|east|west))?+[ ]to\b)
     | (?<![\w.,])(?P<row>-?+[0-9]++)[ \t]*+,[ \t]*+(?P<column>-?+[0-9]++)(?![\w.]|[ \t]*+,[ \t]*+-?[0-9])
     | (?P<ruin>[(\[{{<]\s*+-?+[0-9](?:[^()\[\]{{}}<>\n]{{0,60}}+[)\]}}>] | [0-9 \t,.;-]{{0,60}}+))
     | (?P<word>[^\W_]++)
@@ -65,6 +77,7 @@ _TOKEN = re.compile(
     | (?P<pipe>\|)
     | (?P<dash>[-–—=~]++)
     | (?P<colon>:)
+    | (?P<align>&)
     | (?P<stop>[.!?])
     | [()\[\]{{}}]
     | (?P<other>\S)
@@ -88,7 +101,7 @@ _NEUTRAL = re.compile(
 _WAIT = re.compile(r"(?:wait|stay|remain|idle|paus|hold|rest)(?:s|e|es|ed|ing)?", re.IGNORECASE)
 
 
-_PUNCTUATION = {kind: Token(kind, None, kind) for kind in (ARROW, COMMA, DASH, PIPE, COLON, STOP, FENCE)}
+_PUNCTUATION = {kind: Token(kind, None, kind) for kind in (ARROW, COMMA, DASH, PIPE, COLON, STOP, FENCE, ALIGN)}
 _ORDINARY = {
     text: Token(CELL, (row, column), text)
     for row in range(32)
@@ -125,10 +138,10 @@ def _token(kind: str, match: re.Match[str]) -> Token:
         return Token(CELL, (first, second) if kind == CELL else (second, first), text)
     if kind == "column":
         return Token(BARE, (coordinate(match["row"]), coordinate(match["column"])), text)
-    if kind in (LABEL, "short_label"):
+    if kind in (LABEL, "short_label", "tag_label"):
         return Token(LABEL, label(match[kind]), text)
-    if kind == STEP:
-        return Token(STEP, int(match[STEP]), text)
+    if kind in (STEP, "mark"):
+        return Token(STEP, int(match[kind]), text)
     if kind == BULLET:
         return Token(BULLET, int(text.strip(" \t.):")), text)
     if kind == RUIN:  # with words in it, or one number, it is a remark: (3 moves), [1]

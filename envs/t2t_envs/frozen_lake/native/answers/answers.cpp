@@ -53,6 +53,8 @@ struct Body {
                 if (*at != U'[' || stands(at, text_end, "[think") || stands(at, text_end, "[/think")) return false;
             } else if (*at == U'<' && !tag(at, text_end, thought)) {
                 return false;
+            } else if (*at == U'~' && at + 1 != text_end && at[1] == U'~') {
+                return false;  // what is struck out is Python's turn
             }
         }
         return !thought;
@@ -97,7 +99,7 @@ public:
     bool read() {
         for (;; ++at_) {
             if (!line() || !is_line_end(here())) return false;
-            if (at_ == end_) return !answer_.paths.empty();
+            if (at_ == end_) return !answer_.paths.empty() && (!restarted_ || moves());
         }
     }
 
@@ -122,7 +124,13 @@ private:
     bool path() {
         int label = 0;
         if (!is_digit(here()) || !number(label) || label > max_label) return false;
-        if (broken_ && !tagged_) answer_ = {};
+        if (broken_ && !tagged_ && answer_.labels[label]) {
+            if (joined_) return false;
+            answer_ = {};
+            restarted_ = true;
+        } else if (broken_ && !tagged_ && !answer_.paths.empty()) {
+            joined_ = true;
+        }
         broken_ = false;
         if (answer_.labels[label]) return false;
         answer_.labels[label] = true;
@@ -130,12 +138,17 @@ private:
         skip(after_label);
         if (std::find(marks, at_, static_cast<Char>(':')) == at_) return false;
         const std::size_t begin = answer_.cells.size();
+        bool arrows = false, again = false, led = true;
         for (;;) {
             if (!cell()) return false;
+            const auto& cells = answer_.cells;
+            again = again || (!led && cells.back() == cells[cells.size() - 2]);
             skip(is_blank);
             if (is_line_end(here())) break;
-            join();
+            led = join();
+            arrows = arrows || led;
         }
+        if (again && arrows) return false;
         answer_.paths.push_back({label, begin, answer_.cells.size()});
         return true;
     }
@@ -146,16 +159,22 @@ private:
         answer_.cells.push_back(named);
         return true;
     }
-    // At most one comma, dash or arrow, with blanks around it; what is none is no cell either.
-    void join() {
+    // At most one comma, dash or arrow, with blanks around it; what is none is no cell either. Whether it is an arrow.
+    bool join() {
         const Char* begin = at_;
+        bool arrow = false;
         if (here() == U',') {
             ++at_;
         } else {
             while (at_ - begin < 3 && is_dash(here())) ++at_;
-            if (is_arrow(here())) ++at_;
+            arrow = is_arrow(here());
+            if (arrow) ++at_;
         }
         skip(is_blank);
+        return arrow;
+    }
+    bool moves() const {
+        return std::any_of(answer_.paths.begin(), answer_.paths.end(), [](const auto& path) { return path.end - path.begin > 1; });
     }
     bool coordinate(int& value) {
         skip(is_blank);
@@ -194,6 +213,7 @@ private:
     const Char* end_;
     bool tagged_;
     bool broken_ = false;  // words came since the last path
+    bool restarted_ = false, joined_ = false;  // since words, a label came again, or another one came
     WrittenAnswer& answer_;
 };
 
