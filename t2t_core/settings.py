@@ -6,6 +6,7 @@ import difflib
 import json
 import math
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, TypeVar
@@ -133,6 +134,17 @@ def _table(name: str, value: Any, where: str) -> dict[str, Any]:
 
 
 _KINDS: Mapping[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+
+
+def assignment(text: str, where: str) -> tuple[str, Any]:
+    """`key=value` as a pair, the value as TOML reads it, or the text itself where TOML cannot (`mode=easy` needs no quotes)."""
+    key, separator, value = text.partition("=")
+    if not separator or not key.strip():
+        raise T2TError(f"{where} wants key=value, not {ascii(text)[:80]}")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except (ValueError, RecursionError):
+        return key.strip(), value
 
 
 def integer(low: int, high: int) -> Reader:

@@ -18,10 +18,3 @@ def register_presets(registry: Registry) -> None:
     registry.add("tictactoe", f"{room}:road", "tic-tac-toe, from the warm-up through three rounds in minutes on two CPU cores")
     registry.add("tictactoe-stage1", f"{room}:stage1", "tic-tac-toe, the talk's first stage: opponents of p 0.2 to 0.7")
     registry.add("tictactoe-stage2", f"{room}:stage2", "tic-tac-toe, its second: strong opponents, a higher temperature")
-
-
-@hookimpl
-def register_commands(registry: Registry) -> None:
-    registry.add("generate", "t2t_envs.cli.generate:generate", "instances from a configuration, or the frozen sets made again")
-    registry.add("show", "t2t_envs.cli.show:show", "an instance, an answer or a solution as text, SVG, GIF or HTML animation")
-    registry.add("solve", "t2t_envs.cli.solve:solve", "exact optima of the instances of a file, and whether its labels are right")

@@ -19,12 +19,15 @@ from t2t_core.run.gpus import Gpus, gpus_here
 from t2t_core.run.round_files import open_run
 from t2t_core.text import plain_lines
 
-DEFAULT_PRESET = "tiny"
 NOT_GIVEN = "not given in the paper"
+_OVERRIDES = ("testbed", "policy", "checkpoint", "designer", "context", "trainer", "rounds", "seed")
 _OPTIONS = (
-    click.option("--preset", help=f"A configuration by name (default: {DEFAULT_PRESET}, unless --config or --fork is given)."),
+    click.option("--testbed", metavar="NAME", help="The task (default: the configuration's)."),
+    click.option("--preset", help="A configuration by name (default: the testbed's own, unless --config or --fork is given)."),
     click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="A TOML file, over the preset."),
     click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override, e.g. training.epochs=2 (repeatable)."),
+    click.option("--policy", metavar="SPEC", help="Who is trained; its checkpoint stands as {checkpoint}: hf:{checkpoint}."),
+    click.option("--checkpoint", help="Where training starts: a folder, a model's id, a policy that brings one; '' for none."),
     click.option("--designer", help="Who designs: random, fixed, rule, base, checkpoint, llm:POLICY, ..."),
     click.option("--context", help="V1 .. V6, or modules: F,G,H:no_round_0,T:bookkeeping."),
     click.option("--trainer", help="trl-grpo, trl-sft, none, ..."),
@@ -42,17 +45,30 @@ def experiment_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def gather(given: Mapping[str, Any], fork: Fork | None = None) -> tuple[Experiment, dict[str, Any]]:
     """The experiment that options describe, and the published values its preset names for comparison."""
-    preset = given["preset"] or ("" if given["config"] or fork else DEFAULT_PRESET)
+    preset = given["preset"] or ("" if given["config"] or fork else preset_of(given["testbed"] or installed().testbeds.default))
     below = open_run(fork.source)[1].to_dict() if fork and not preset else {}
-    options = {name: given[name] for name in ("designer", "context", "trainer", "rounds", "seed")}
+    options = {name: given[name] for name in _OVERRIDES}
+    if given["policy"] and given["checkpoint"] is None and "{checkpoint}" not in given["policy"]:
+        options["checkpoint"] = ""  # a policy that takes none has none to train
     experiment = resolve(preset, given["config"], given["overrides"], options, below)
     evaluation = {**experiment.evaluation, **testbed_options(experiment.testbed, given["testbed_options"])}
     experiment = Experiment.from_dict({**experiment.to_dict(), "evaluation": evaluation})
-    return experiment, read_published(preset or DEFAULT_PRESET)
+    compared = preset or installed().testbeds.make(experiment.testbed).preset
+    return experiment, read_published(compared) if compared else {}
+
+
+def preset_of(testbed: str) -> str:
+    """The preset that a testbed brings; T2TError where it brings none."""
+    preset: str = installed().testbeds.make(testbed).preset
+    if not preset:
+        raise T2TError(
+            f"the testbed {testbed} brings no preset", next="give --config FILE, or --preset NAME (t2t plugins lists them)"
+        )
+    return preset
 
 
 def testbed_options(testbed: str, words: Sequence[str]) -> dict[str, str]:
-    """`--agents 3,4` or `--agents=3,4`, as far as the testbed knows such an option; T2TError otherwise."""
+    """`--name value` or `--name=value`, as far as the testbed knows such an option; T2TError otherwise."""
     if not words:
         return {}
     known = {option.name: option for option in installed().testbeds.make(testbed).options()}

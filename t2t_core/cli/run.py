@@ -30,8 +30,8 @@ from t2t_core.store.paths import SafePath
 def run(fork_text: str | None, with_control: bool, out: Path | None, dry_run: bool, gpus: str | None, **given: Any) -> None:
     """The closed loop: generate, train, validate, design, round after round.
 
-    The same command again goes on where the last one stopped. Testbeds add options of their own, for example --agents 3,4,5
-    (the evaluation sets of the bench at the end).
+    The same command again goes on where the last one stopped. Testbeds add options of their own, which say what
+    the bench at the end measures; t2t bench --testbed NAME --help lists them.
     """
     fork = Fork.parse(fork_text) if fork_text else None
     experiment, published = gather(given, fork)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +34,14 @@ def request(experiment: Experiment, testbed: AnyTestbed) -> Any:
     options = {k: v for k, v in experiment.generation.items() if k != "samples"}
     own = own_set(experiment, testbed)
     if own:
-        protected = [testbed.load_set(name) for name in testbed.protected_sets()]
-        options["exclude"] = frozenset(
-            testbed.identity(instance) for kept in (own, *protected) for instance in kept.instances
-        )
+        options["exclude"] = protected(testbed, own.instances)
     return testbed.request(experiment.samples, **options)
+
+
+def protected(testbed: AnyTestbed, others: Iterable[Any] = ()) -> frozenset[bytes]:
+    """The identities of all instances of the testbed's protected sets, and of these."""
+    kept = (instance for name in testbed.protected_sets() for instance in testbed.load_set(name).instances)
+    return frozenset(testbed.identity(instance) for instance in chain(kept, others))
 
 
 def own_set(experiment: Experiment, testbed: AnyTestbed) -> InstanceSet | None:

@@ -122,6 +122,7 @@ class MAPFFrozenLake(Testbed[Instance, Configuration, Request]):
     joint_cells = True
     preset = "tiny"
     baselines = ("cbs", "prioritized", "pibt", "independent", "random", "tiny:designed", "tiny:control", "tiny", "tiny:2agents")
+    commands: Mapping[str, str] = {name: f"t2t_envs.cli.{name}:{name}" for name in ("generate", "show", "solve")}
     constants: Mapping[str, Any] = {
         "accuracy_of_valid": f"1.0 at gap 0, linear to {FLOOR} at gap 2 x optimum",
         "accuracy_without_optimum": UNKNOWN,

@@ -13,53 +13,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from t2t_core.cli.by_testbed import WithOptions, options_of, testbed_option
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import Progress
 from t2t_core.evaluation.evaluate import Outcome
-from t2t_core.plugins import installed
-from t2t_core.records import Option, Sampling
+from t2t_core.records import Sampling
 from t2t_core.store.folders import Interrupts
 from t2t_core.text import one_line
 
-DEFAULT_TESTBED = "mapf-frozenlake"
 _PLAIN_SECONDS = 10.0  # between two lines where no bar can be drawn
 
 
-class BenchCommand(click.Command):
-    """A command that gets the options of the testbed named on its own command line."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.meta["t2t.testbed"] = _named(args)
-        return super().parse_args(ctx, args)
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        params = super().get_params(ctx)
-        own = [_as_click(o) for o in testbed_options(ctx.meta.get("t2t.testbed", DEFAULT_TESTBED))]
-        return [*params[:2], *own, *params[2:]]
-
-
-def _named(args: list[str]) -> str:
-    """The value of --testbed, before click reads the rest."""
-    for place, word in enumerate(args):
-        if word == "--testbed" and place + 1 < len(args):
-            return args[place + 1]
-        if word.startswith("--testbed="):
-            return word.partition("=")[2]
-    return DEFAULT_TESTBED
-
-
-def testbed_options(name: str) -> list[Option]:
-    """What the testbed adds; nothing where it is not installed (the command itself will say so)."""
-    return list(installed().testbeds.make(name).options()) if name in installed().testbeds else []
-
-
-def _as_click(option: Option) -> click.Option:
-    names = [f"--{option.name.replace('_', '-')}", f"testbed_{option.name}"]
-    return click.Option(names, default=option.default, show_default=True, help=option.help)
-
-
 _OPTIONS: list[Callable[[Any], Any]] = [
-    click.option("--testbed", default=DEFAULT_TESTBED, show_default=True, help="What is solved."),
+    testbed_option,
     click.option("--policy", "policies", multiple=True, metavar="SPEC",
                  help="Who answers (see t2t plugins). Repeatable.  [default: the testbed's own baselines]"),  # fmt: skip
     click.option("--limit", type=int, help="Only the first N instances of each column (they are balanced)."),
@@ -85,7 +51,7 @@ def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@click.command(cls=BenchCommand)
+@click.command(cls=WithOptions)
 @_with_options
 def bench(**given: Any) -> int:
     """Ask policies for answers to the evaluation sets and print the leaderboard.
@@ -130,7 +96,7 @@ def _request(given: dict[str, Any]) -> Any:
     return Request(
         testbed=given["testbed"],
         policies=given["policies"],
-        options={o.name: o.parse(given[f"testbed_{o.name}"]) for o in testbed_options(given["testbed"])},
+        options={o.name: o.parse(given[f"testbed_{o.name}"]) for o in options_of(given["testbed"])},
         sampling=Sampling(given["temperature"], given["max_tokens"], given["thinking"]),
         shared=shared,
         **{

@@ -1,0 +1,127 @@
+"""`t2t generate`: instances of any testbed from a configuration as JSON Lines, or answers to learn from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from t2t_core.cli import answer_options
+from t2t_core.cli.by_testbed import WithForms, testbed_option
+from t2t_core.errors import T2TError
+from t2t_core.hookspecs import AnyTestbed
+from t2t_core.plugins import installed
+from t2t_core.run.questions import protected
+from t2t_core.settings import assignment
+from t2t_core.store import folders, instance_files, jsonlines
+
+COUNT = click.option("--count", type=click.IntRange(1), default=1000, show_default=True, help="Number of instances.")
+SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed gives the same bytes.")
+EXCLUDE = click.option("--exclude", type=click.Path(path_type=Path), multiple=True,
+                       help="Instances never to draw again (repeatable).")  # fmt: skip
+OUT = click.option("--out", type=click.Path(path_type=Path, allow_dash=True), help="The file to write, - for standard output.")
+
+
+@click.command(cls=WithForms, no_args_is_help=True)
+@testbed_option
+@click.option("--configuration", help='A JSON file of the testbed\'s generator, or "random" (by --seed).')
+@COUNT
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="As under [generation] of a run (repeatable).")
+@SEED
+@EXCLUDE
+@OUT
+@answer_options.answer_options
+def generate(
+    testbed: str,
+    configuration: str | None,
+    count: int,
+    settings: tuple[str, ...],
+    seed: int,
+    exclude: tuple[Path, ...],
+    out: Path | None,
+    **answers: Any,
+) -> None:
+    """Draw instances from a configuration; none of an evaluation or validation set.
+
+    With --answers-from POLICY that policy is asked about them, and --out gets the answers that the verifier passed, as chat
+    messages to learn from (the trainer trl-sft takes the file). Every answer is kept in OUT.asked as it comes; the same command
+    goes on after a kill.
+    """
+    world, asking = installed().testbeds.make(testbed), answers["answers_from"] is not None
+    given = answer_options.read_instances(world, answers)
+    out = checked(configuration, out, given is not None, asking)
+    if given is None:
+        options = dict(assignment(text, "--set") for text in settings)
+        if exclude:
+            own = [i for path in exclude for i in instance_files.read_instances(world, path)]
+            options["exclude"] = protected(world, own)
+        request = world.request(count, **options)
+        given = world.generate(configured(world, str(configuration), request, seed), request, seed)
+        if not asking:
+            write_instances(given, out)
+        click.echo(_table(world, given, "drawn" if asking else where(out)), err=True)
+    if asking:
+        answer_options.ask(world, given, answers, seed, out)
+
+
+def checked(configuration: str | None, out: Path | None, given: bool, asking: bool) -> Path:
+    """The file to write; T2TError where an option is missing, or one too many."""
+    if given and configuration is not None:
+        raise T2TError("--configuration and --instances exclude each other", cause="instances are drawn, or read from a file")
+    wanted = (("--configuration", configuration or given), ("--out", out))
+    missing = [name for name, value in wanted if not value]
+    if missing or out is None:
+        raise T2TError(
+            f"{' and '.join(missing)} must be given",
+            next="t2t generate --configuration random --count 1000 --out instances.jsonl",
+        )
+    if asking and str(out) == "-":
+        raise T2TError("answers go to a file: what was asked is kept beside it", next="--out answers.jsonl")
+    return out
+
+
+def configured(testbed: AnyTestbed, name: str, request: Any, seed: int) -> Any:
+    """The configuration in a JSON file, or a random one, which is told to standard error."""
+    if name == "random":
+        drawn = testbed.random_configuration(request, seed)
+        click.echo(jsonlines.dumps(drawn.to_dict()), err=True)
+        return drawn
+    path = Path(name)
+    try:
+        data = folders.read_json(path)
+    except T2TError as error:
+        raise T2TError(
+            "the configuration cannot be read",
+            where=error.where,
+            cause=error.cause or error.what,
+            next=f"give a JSON file, or random; groups of {testbed.name}: {', '.join(testbed.groups)[:200]}",
+        ) from None
+    try:
+        return testbed.read_configuration(data)
+    except T2TError as error:
+        place = f"{path}, {error.where}" if error.where else str(path)
+        raise T2TError(error.what, where=place, cause=error.cause, next=error.next) from None
+
+
+def write_instances(instances: Sequence[Any], out: Path) -> None:
+    """As JSON Lines, whole or not at all; to standard output where `out` is a dash."""
+    text = "".join(jsonlines.dumps(instance.to_dict()) + "\n" for instance in instances)
+    if str(out) == "-":
+        click.echo(text, nl=False)
+    else:
+        folders.write_atomic(out, text)
+
+
+def where(out: Path) -> str:
+    return f"in {'standard output' if str(out) == '-' else out}"
+
+
+def _table(testbed: AnyTestbed, instances: Sequence[Any], place: str) -> str:
+    """How many instances each group has, for people."""
+    counts = Counter(testbed.place(instance).group for instance in instances)
+    width = max(map(len, [testbed.group, *testbed.groups]))
+    rows = [f"{group:<{width}} {counts[group]:>10}" for group in testbed.groups if counts[group]]
+    return "\n".join([f"{testbed.group:<{width}} {'instances':>10}", *rows, f"{len(instances)} instances {place}"])
