@@ -1,19 +1,15 @@
 """A stranger's text as it may be shown: a server's message, a model's answer, a name in a file somebody sent.
 
-Nothing in it steers a terminal (every character that is not printable is spelt out), no key is in it, it is not longer than
-needed, and in Markdown and HTML it shows itself and does nothing else. What is kept on the disk stays word for word but for the
-keys (`t2t_core.redaction`).
+Nothing in it steers a terminal (every character that is not printable is spelt out), no key is in it, and it is not longer
+than needed. `t2t_core.report` shows it in Markdown and HTML, where it does nothing either. What is kept on the disk stays word
+for word but for the keys (`t2t_core.redaction`).
 """
 
 from __future__ import annotations
 
-import html
-import re
-
 from t2t_core.redaction import without_secrets
 
 CUT = "\N{HORIZONTAL ELLIPSIS}"
-_MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$@:-])")
 
 
 def one_line(text: object, limit: int = 200) -> str:
@@ -27,21 +23,14 @@ def plain_lines(text: object, limit: int | None = None) -> str:
     return shown if limit is None else _cut(shown, limit)
 
 
-def as_markdown(text: object, limit: int = 200) -> str:
-    """On one line of Markdown, with no markup of its own."""
-    return _MARKUP.sub(r"\\\1", html.escape(one_line(text, limit), quote=False))
+def visible(text: str, limit: int = 200) -> str:
+    """On one line with its spaces as they are, of a text whose keys were taken out when it was written down (reports)."""
+    return _cut(_spelt(text), limit)
 
 
-def as_html(text: object, limit: int = 200) -> str:
-    """On one line of HTML, also within an attribute's quotes."""
-    return html.escape(one_line(text, limit))
-
-
-def as_html_lines(text: object, limit: int) -> str:
-    """With its line breaks, for <pre>; what is left out is counted."""
-    shown = plain_lines(text)
-    left_out = len(shown) - limit
-    return html.escape(shown if left_out <= 0 else f"{shown[:limit]}\n{CUT} {left_out} more characters")
+def flowing(text: str, limit: int = 1000) -> str:
+    """The same of a text that may run over several lines: they become one."""
+    return visible(" ".join(text.split()), limit)
 
 
 def _spelt(text: str, kept: str = "") -> str:

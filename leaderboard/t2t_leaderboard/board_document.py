@@ -20,9 +20,9 @@ from t2t_core.report.document import (
     Table,
     Tone,
     Words,
+    spaced,
 )
 from t2t_core.report.figures import DASH, Figure
-from t2t_core.report.words import spaced
 
 Json = Mapping[str, Any]
 _QUOTED = "reported by others, measured on their own instances"

@@ -18,13 +18,13 @@ from t2t_core.loop.design_step import project, projection_record, propose, settl
 from t2t_core.loop.rounds import Loop
 from t2t_core.records import Knob
 from t2t_core.report import terminal
-from t2t_core.report.document import Column, Document, Items, Paragraph, Row, Section, Table
+from t2t_core.report.document import Column, Document, Items, Paragraph, Row, Section, Table, spaced
 from t2t_core.report.knobs import knob_figure
 from t2t_core.report.summary import changed_cells
-from t2t_core.report.words import printable, spaced
 from t2t_core.run.progress import Reporter
 from t2t_core.run.round_files import READ, RoundFiles, finished_rounds, open_run
 from t2t_core.store import folders, schema
+from t2t_core.text import plain_lines
 
 
 @click.command()
@@ -80,9 +80,9 @@ def _step(loop: Loop, files: RoundFiles, spec: str, show_context: bool) -> dict[
     brief: Brief = loop.brief(files)
     step = propose(loop.designer, brief, loop.experiment.design_seconds)
     if show_context:  # the heading apart from it, so that standard output has exactly what the designer sees
-        click.echo(printable(f"# what {spec} sees after round {files.index} of {files.run}"), err=True)
+        click.echo(plain_lines(f"# what {spec} sees after round {files.index} of {files.run}"), err=True)
         seen = step.proposal.prompt if step.proposal.prompt is not None else brief.text
-        click.echo(printable(seen) if sys.stdout.isatty() else seen.encode("utf-8", "backslashreplace"), nl=False)
+        click.echo(plain_lines(seen) if sys.stdout.isatty() else seen.encode("utf-8", "backslashreplace"), nl=False)
         click.echo("" if seen.endswith("\n") else "\n", err=True, nl=False)
     projection, note = project(loop.testbed, step.proposal.parsed, brief.previous, brief.request)
     step = settled(step, projection, brief.previous)

@@ -7,9 +7,8 @@ from typing import Any
 
 from t2t_core.report.behaviour import MEASURES, arms
 from t2t_core.report.charts import Axis, Chart, Dots, Lane, Point
-from t2t_core.report.document import Cell, Column, Document, Row, Section, Table
+from t2t_core.report.document import Cell, Column, Document, Row, Section, Table, spaced
 from t2t_core.report.figures import Figure
-from t2t_core.report.words import spaced
 
 
 def behaviour_document(results: Sequence[Mapping[str, Any]], formulas: bool) -> Document:

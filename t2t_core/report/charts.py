@@ -9,7 +9,7 @@ from typing import Protocol
 
 from t2t_core.report import svg
 from t2t_core.report.figures import Figure
-from t2t_core.report.words import visible
+from t2t_core.text import visible
 
 _LABEL = 23  # characters of a name beside a mark
 _MANY = 40  # points on a line beyond which their dots are small

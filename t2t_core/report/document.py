@@ -119,3 +119,8 @@ class Document:
     title: str
     lead: Sequence[Block]
     sections: Sequence[Section]
+
+
+def spaced(name: str) -> str:
+    """A name of the code as words: `first_failures` is "first failures"."""
+    return name.replace("_", " ")

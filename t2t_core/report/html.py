@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from t2t_core.report import document as model
 from t2t_core.report import svg
 from t2t_core.report.figures import Figure
-from t2t_core.report.words import flowing, visible
+from t2t_core.text import flowing, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment

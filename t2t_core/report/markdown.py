@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from t2t_core.report.document import Block, Cell, Divider, Document, Items, Paragraph, Row, Section, Table
 from t2t_core.report.figures import Figure
-from t2t_core.report.words import visible
+from t2t_core.text import flowing, visible
 
 # What marks, wherever it stands (an underscore inside a word does not, a colon does in addresses and in :emoji:), and what
 # begins a list or a heading at the beginning of a text.
@@ -23,7 +23,7 @@ def escape(text: str, width: int = 400) -> str:
 
 
 def _flowing(text: str) -> str:
-    return escape(" ".join(text.split()), 1000)
+    return escape(flowing(text), 4000)
 
 
 def render(document: Document) -> str:

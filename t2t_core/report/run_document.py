@@ -23,12 +23,12 @@ from t2t_core.report.document import (
     Row,
     Section,
     Table,
+    spaced,
 )
 from t2t_core.report.figures import DASH, Figure, percent, points, share
 from t2t_core.report.knobs import declared, knob_axis, knob_figure
 from t2t_core.report.summary import Budget, DesignSummary, RoundSummary, Summary, round_summary, summarize
 from t2t_core.report.training import END, TrainingSummary, updates
-from t2t_core.report.words import spaced
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.round_files import READ, RoundFiles, finished_rounds, open_run
 from t2t_core.run.schemas import BenchSet, DifferenceRow

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from html import escape
 from importlib import resources
 
-from t2t_core.report.words import visible
+from t2t_core.text import visible
 
 COLOURS = 8
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from t2t_core.report.charts import POINTS, Dots, Lane, Point
-from t2t_core.report.document import Block, Charts, Column, Document, Paragraph, Row, Section, Table
+from t2t_core.report.document import Block, Charts, Column, Document, Paragraph, Row, Section, Table, spaced
 from t2t_core.report.figures import Figure, points, share
 from t2t_core.report.summary import Budget
-from t2t_core.report.words import spaced
 
 BASE = "base"  # the arm that is not trained
 _GIVEN = ("samples", "updates", "tokens", "design_tokens")

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from t2t_core.report.document import Block, Cell, Column, Divider, Document, Items, Paragraph, Row, Table
 from t2t_core.report.figures import Figure
-from t2t_core.report.words import flowing, visible
+from t2t_core.text import flowing, visible
 
 WIDE = 100  # columns that a table of ten columns with the interval of every cell needs
 _NAME = 24  # of what a row is about

@@ -29,7 +29,7 @@ from t2t_core.report.document import (
     Words,
 )
 from t2t_core.report.figures import Figure, points
-from t2t_core.report.words import visible
+from t2t_core.text import visible
 
 EVIL = "<script>alert(1)</script>\x1b[31m\u202e | `x` [a](javascript:b) \"'&amp;"
 TAGS = {"html", "head", "meta", "title", "style", "body", "main", "header", "h1", "h2", "h3", "p", "ul", "li", "nav", "a"}

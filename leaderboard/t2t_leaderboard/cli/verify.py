@@ -24,7 +24,7 @@ def verify(folder: Path, write: bool) -> int:
     A folder that another version of the testbed's reader of answers scored is not called damaged: the verdicts that are others
     under the present one are listed.
     """
-    from t2t_core.report.words import visible
+    from t2t_core.text import visible
     from t2t_leaderboard import rescoring, submission
 
     is_submission = (SafePath(folder) / submission.METADATA).exists()
