@@ -89,7 +89,11 @@ def configured(testbed: AnyTestbed, name: str, request: Any, seed: int) -> Any:
         drawn = testbed.random_configuration(request, seed)
         click.echo(jsonlines.dumps(drawn.to_dict()), err=True)
         return drawn
-    path = Path(name)
+    return read_configuration(testbed, Path(name))
+
+
+def read_configuration(testbed: AnyTestbed, path: Path) -> Any:
+    """The configuration in a JSON file; T2TError says what is wrong with it."""
     try:
         data = folders.read_json(path)
     except T2TError as error:
@@ -97,7 +101,7 @@ def configured(testbed: AnyTestbed, name: str, request: Any, seed: int) -> Any:
             "the configuration cannot be read",
             where=error.where,
             cause=error.cause or error.what,
-            next=f"give a JSON file, or random; groups of {testbed.name}: {', '.join(testbed.groups)[:200]}",
+            next=f"give a JSON file; groups of {testbed.name}: {', '.join(testbed.groups)[:200]}",
         ) from None
     try:
         return testbed.read_configuration(data)

@@ -2,28 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
+from t2t_core.cli.generate import read_configuration
 from t2t_core.cli.loop_options import experiment_options, gather
 from t2t_core.errors import T2TError
-from t2t_core.loop.sweep import Grid
+from t2t_core.loop.sweep import Grid, arm_name
 from t2t_core.loop.sweep import sweep as sweep_grid
+from t2t_core.plugins import installed
 from t2t_core.report import terminal
 from t2t_core.report.sweep_document import sweep_document
+from t2t_core.run.experiment import Experiment
 from t2t_core.run.progress import Reporter
 
+FILES = "--configurations"
 
-@click.command(context_settings={"ignore_unknown_options": True})
+
+class _Sweep(click.Command):
+    """`--configurations A B C` is the option three times."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        spread: list[str] = []
+        listing = False
+        for word in args:
+            if word.startswith("-"):
+                listing = word == FILES
+                spread += [] if listing else [word]
+            else:
+                spread += [FILES, word] if listing else [word]
+        return super().parse_args(ctx, spread)
+
+
+@click.command(cls=_Sweep, context_settings={"ignore_unknown_options": True})
 @experiment_options
 @click.option("--designers", help="Who designs, separated by spaces: 'fixed random rule base checkpoint'.")
 @click.option("--contexts", help="Contexts, separated by spaces: 'V1 V2 V3 V4 V5 V6' or 'F,G,T:full F,G,T'.")
+@click.option(FILES, "files", multiple=True, metavar="FILE...", type=click.Path(path_type=Path, dir_okay=False),
+              help="Fixed configurations as arms: JSON files, the first one the control; instead of designers.")  # fmt: skip
 @click.option("--seeds", help="Seeds, separated by spaces, or a range 0-4 (default: the configuration's one, or --seed).")
 @click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder of the sweep.")
 @click.argument("testbed_options", nargs=-1, type=click.UNPROCESSED)
-def sweep(designers: str | None, contexts: str | None, seeds: str | None, out: Path, **given: Any) -> None:
+def sweep(
+    designers: str | None, contexts: str | None, files: tuple[Path, ...], seeds: str | None, out: Path, **given: Any
+) -> None:
     """A grid of runs: every designer with every context for every seed, forked from one shared round 0 per seed.
 
     \b
@@ -31,6 +56,7 @@ def sweep(designers: str | None, contexts: str | None, seeds: str | None, out: P
     context V1 to V6     t2t sweep --contexts "V1 V2 V3 V4 V5 V6" --seeds 0-4 --out sweeps/context
     T(full), T(bookkeeping)  t2t sweep --contexts "F,G,H:no_round_0,T:full F,G,H:no_round_0,T:bookkeeping" --out sweeps/t
     control, same samples    t2t sweep --designers "fixed checkpoint" --seeds 0-4 --out sweeps/control
+    fixed configurations     t2t sweep --configurations even.json hard.json --seeds 0-4 --out sweeps/fixed
 
     The same command again goes on where the last one stopped.
     """
@@ -39,9 +65,32 @@ def sweep(designers: str | None, contexts: str | None, seeds: str | None, out: P
             raise T2TError(f"--{one} and --{one}s say it twice", where="t2t sweep", next=f"give --{one}s alone")
     experiment, _ = gather(given)
     chosen = [experiment.seed] if seeds is None else _seeds(seeds)
-    grid = Grid(_words(designers) or [experiment.designer], _words(contexts) or [experiment.context], chosen)
+    if files:
+        grid = Grid([], [], chosen, _configurations(experiment, files, given, designers, contexts))
+    else:
+        grid = Grid(_words(designers) or [experiment.designer], _words(contexts) or [experiment.context], chosen)
     result = sweep_grid(experiment, grid, out, Reporter(click.echo))
     terminal.show(sweep_document(result), terminal.console())
+
+
+def _configurations(
+    experiment: Experiment, files: tuple[Path, ...], given: Mapping[str, Any], *others: str | None
+) -> dict[str, Any]:
+    """The configurations by the names of their files."""
+    if any((*others, given["designer"], given["context"])):
+        raise T2TError(
+            "nobody designs where the configurations stay",
+            where=FILES,
+            next="give the files, or designers and contexts",
+        )
+    testbed = installed().testbeds.make(experiment.testbed)
+    found: dict[str, Any] = {}
+    for path in files:
+        name = arm_name(path.stem)
+        if name in found:
+            raise T2TError(f"two files are called {name}", where=FILES, next="rename one: arms are called by their files")
+        found[name] = read_configuration(testbed, path).to_dict()
+    return found
 
 
 def _words(text: str | None) -> list[str]:

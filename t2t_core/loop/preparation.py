@@ -66,11 +66,11 @@ def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
         if not dry:
             raise
     evaluation_sets(experiment, testbed)
-    first = _first(experiment, testbed, wanted)
+    first = first_configuration(experiment, testbed, wanted)
     return Preparation(experiment, testbed, trainer, order, designer, named, wanted, first, validation)
 
 
-def _first(experiment: Experiment, testbed: Any, request: Any) -> Any:
+def first_configuration(experiment: Experiment, testbed: Any, request: Any) -> Any:
     """The prepared configuration of round 0, exactly as it stands; T2TError where the generator could not draw from it."""
     if not experiment.configuration:
         return None
@@ -87,6 +87,6 @@ def _first(experiment: Experiment, testbed: Any, request: Any) -> Any:
             "the generator cannot draw from the configuration as it stands",
             where=where,
             cause=f"what it would take: {listed}{more}"[:1000],
-            next="write those values, or another number of samples or agents",
+            next="write those values, or another number of samples",
         )
     return first

@@ -4,6 +4,11 @@
     OUT/seed_3/shared/      round 0 alone, which all arms of the seed share, and the bench of the untrained policy
     OUT/seed_3/rule_V6/     an arm: a run folder like any other
 
+Or fixed configurations as arms, which share no round: what each trains on differs from the first one on.
+
+    OUT/seed_3/uniform/     an arm: every round trains on the configuration in uniform.json. The first arm's bench measures the
+                            untrained policy too, and its trained policy is what the others are compared with
+
 Every arm goes on where it stopped, so the same command continues an interrupted sweep.
 """
 
@@ -12,13 +17,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from t2t_core import transport
+from t2t_core.errors import T2TError
 from t2t_core.evaluation.stats import seeded_difference, t_interval
 from t2t_core.loop import context
+from t2t_core.loop.preparation import first_configuration
 from t2t_core.loop.whole_run import run_experiment
 from t2t_core.plugins import installed
 from t2t_core.report import markdown, svg
@@ -36,8 +43,9 @@ from t2t_core.run.closing_bench import Values, measured
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter
+from t2t_core.run.questions import request
 from t2t_core.run.round_files import READ
-from t2t_core.store import folders, locks
+from t2t_core.store import folders, jsonlines, locks
 from t2t_core.store.paths import SafePath
 
 KIND = "sweep"
@@ -46,11 +54,23 @@ CONTROL = "fixed"  # the designer every other one is compared with: it leaves ro
 
 @dataclass(frozen=True)
 class Grid:
-    """What varies: every designer with every context, for every seed."""
+    """What varies: every designer with every context, for every seed; or, by their names, configurations that stay."""
 
     designers: Sequence[str]
     contexts: Sequence[str]
     seeds: Sequence[int]
+    configurations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def control(self) -> str | None:
+        """The arm that the others are compared with, beside the untrained policy."""
+        if self.configurations:
+            return next(iter(self.configurations))
+        return next((f"{designer} {seen}" for designer, seen in self.arms() if designer == CONTROL), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        settings = {name: list(getattr(self, name)) for name in ("designers", "contexts", "seeds")}
+        return settings | ({"configurations": dict(self.configurations)} if self.configurations else {})
 
     def arms(self) -> Iterator[tuple[str, str]]:
         return ((designer, context) for designer in self.designers for context in self.contexts)
@@ -58,22 +78,21 @@ class Grid:
 
 def sweep(experiment: Experiment, grid: Grid, out: Path, reporter: Reporter) -> SweepResult:
     """Do or go on with the grid; the result, which is also in `sweep.json` and `sweep.md`, its differences drawn beside them."""
-    for designer, seen in grid.arms():  # a misspelt arm is better said before hours of training
-        installed().designers.make(designer)
-        context.modules(seen, installed().contexts)
-    settings = {**experiment.to_dict(), "grid": {k: list(v) for k, v in vars(grid).items()}}
     folder = SafePath(out)
+    _check(experiment, grid)
+    settings = {**experiment.to_dict(), "grid": grid.to_dict()}
+    of_seed = _fixed if grid.configurations else _forked
     with locks.locked(folder):
         folders.open_manifest(folder, KIND, settings, asked=transport.asked)
         arms: dict[str, list[Summary]] = {}
         answers: dict[str, list[dict[str, Values]]] = {}
         for seed in grid.seeds:
-            for name, summary, found in _of_seed(replace(experiment, seed=seed), grid, folder / f"seed_{seed}", reporter):
+            for name, summary, found in of_seed(replace(experiment, seed=seed), grid, folder / f"seed_{seed}", reporter):
                 arms.setdefault(name, []).append(summary)
                 answers.setdefault(name, []).append(found)
         result = SweepResult(
             arms=[_arm(name, grid.seeds, summaries) for name, summaries in arms.items()],
-            differences=list(_differences(answers)),
+            differences=list(_differences(answers, grid.control)),
             unequal=_unequal(grid.seeds, {name: summaries for name, summaries in arms.items() if name != BASE}),
         )
         folders.write_json(folder / "sweep.json", result)
@@ -83,7 +102,40 @@ def sweep(experiment: Experiment, grid: Grid, out: Path, reporter: Reporter) -> 
         return result
 
 
-def _of_seed(
+def _check(experiment: Experiment, grid: Grid) -> None:
+    """A misspelt arm, or a configuration that cannot be used, is better said before hours of training."""
+    for designer, seen in grid.arms():
+        installed().designers.make(designer)
+        context.modules(seen, installed().contexts)
+    testbed = installed().testbeds.make(experiment.testbed)
+    asked, uses = request(experiment, testbed), dict[str, str]()
+    for name, configuration in grid.configurations.items():
+        if arm_name(name) in (BASE, "shared"):
+            raise T2TError(f"an arm cannot be called {name}", where="--configurations", next="rename the file")
+        first = first_configuration(replace(experiment, configuration=configuration), testbed, asked)
+        comes_to = jsonlines.dumps(first.to_dict())
+        if comes_to in uses:
+            raise T2TError(f"{uses[comes_to]} and {name} come to the same configuration", where="--configurations")
+        uses[comes_to] = name
+
+
+def _fixed(
+    experiment: Experiment, grid: Grid, folder: SafePath, reporter: Reporter
+) -> Iterator[tuple[str, Summary, dict[str, Values]]]:
+    """The arms of one seed, each with its own configuration for good."""
+    testbed = installed().testbeds.make(experiment.testbed)
+    for number, (name, configuration) in enumerate(grid.configurations.items()):
+        reporter.say(f"seed {experiment.seed}: {name}")
+        place = folder / arm_name(name)
+        arm = replace(experiment, configuration=configuration, designer=CONTROL)
+        summary = run_experiment(arm, place, reporter, measured=["designed"] if number else ["designed", "base"])
+        if not number:
+            asked = "base" if (place / "bench" / "base").is_dir() else "designed"  # one checkpoint is asked once
+            yield BASE, replace(summary, rounds=[]), measured(arm, testbed, place / "bench", asked)
+        yield name, summary, measured(arm, testbed, place / "bench", "designed")
+
+
+def _forked(
     experiment: Experiment, grid: Grid, folder: SafePath, reporter: Reporter
 ) -> Iterator[tuple[str, Summary, dict[str, Values]]]:
     """Every arm of one seed, the untrained policy first: its name, its summary and its answers to every evaluation set."""
@@ -100,11 +152,10 @@ def _of_seed(
         yield f"{designer} {seen}", summary, measured(arm, testbed, place / "bench", "designed")
 
 
-def _differences(answers: Mapping[str, Sequence[dict[str, Values]]]) -> Iterator[SweepDifference]:
+def _differences(answers: Mapping[str, Sequence[dict[str, Values]]], control: str | None) -> Iterator[SweepDifference]:
     """Every arm against the untrained policy, and against the control where the grid has one, set by set and metric by metric:
     paired on the instances and pooled over the seeds."""
-    controls = [name for name in answers if name.split()[0] == CONTROL]
-    for against in (BASE, *controls[:1]):
+    for against in (BASE, *([control] if control else [])):
         for arm in answers:
             if arm in (BASE, against):
                 continue
@@ -139,7 +190,8 @@ def _arm(name: str, seeds: Sequence[int], summaries: Sequence[Summary]) -> ArmRe
         for metric in ("valid", "optimal") if summary.rounds else ():
             figures.setdefault(f"validation {metric}", []).append(getattr(summary.rounds[-1], metric).value)
         for table in summary.bench.sets if summary.bench else ():
-            for metric, rate in table.rows[0].rates.items():
+            row = next(row for row in table.rows if row.arm == (BASE if name == BASE else "designed"))
+            for metric, rate in row.rates.items():
                 if rate.value is not None:
                     figures.setdefault(f"{table.name} {metric}", []).append(rate.value)
     budgets = [asdict(summary.budgets["designed"]) for summary in summaries]

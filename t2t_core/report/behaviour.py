@@ -266,6 +266,8 @@ def analyze(folder: Path | SafePath) -> dict[str, Any]:
             steps.append({"after_round": files.index, "outcome": files.read_proposal().outcome, **values})
     means = {m.name: _mean([step[m.name] for step in steps]) for m in MEASURES}
     named = {"run": str(folder), "designer": experiment.designer, "context": experiment.context}
+    if experiment.configuration:  # runs that were given one and are called alike were given the same
+        named["start"] = folder.name
     return {**named, "steps": steps, "mean": means}
 
 
@@ -275,7 +277,8 @@ def arms(results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     with a 95 % t interval where there are two or more."""
     together: dict[str, list[Mapping[str, Any]]] = {}
     for result in results:
-        together.setdefault(f"{result['designer']}, {result['context']}", []).append(result)
+        given = f", {result['start']}" if result.get("start") else ""
+        together.setdefault(f"{result['designer']}, {result['context']}{given}", []).append(result)
     found = []
     for name, runs in together.items():
         values = {m.name: [s[m.name] for r in runs for s in r["steps"] if s[m.name] is not None] for m in MEASURES}

@@ -36,6 +36,7 @@ from t2t_core.store import folders, schema
 from t2t_core.store.schema import Count
 
 _MAX_FILE = 1 << 20
+_LATER = ("configuration",)
 _MAX_DEPTH = 6  # of a configuration's tables
 MAX_SEED = 2**63 - 1
 _AtLeast1 = Annotated[int, Meta(ge=1)]
@@ -92,7 +93,8 @@ class Experiment:
     evaluation: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """As JSON; a table that earlier versions did not know is left out where it is empty, so that their runs go on."""
+        return {name: value for name, value in asdict(self).items() if value or name not in _LATER}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], where: str = "configuration") -> Experiment:
