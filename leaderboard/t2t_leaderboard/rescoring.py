@@ -25,7 +25,7 @@ from t2t_core.evaluation.answers import (
 from t2t_core.evaluation.evaluate import read_conversation
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.hookspecs import AnyTestbed
-from t2t_core.records import InstanceSet
+from t2t_core.records import InstanceSet, Response
 from t2t_core.store import folders, jsonlines, locks
 from t2t_core.store.paths import SafePath
 from t2t_leaderboard import board, pages
@@ -280,13 +280,14 @@ def _unlike(
         if response_record(replace(response, earlier=())) not in once:
             return f"{where}: the answer is not the one in {LOG}"
         late.append(f"{where}: {LOG} has a later answer")
-    elif evaluation.testbed.turns > 1 and log.turns(index) != _turns(line.value, path):
+    elif evaluation.testbed.turns > 1 and _said(log.turns(index)) != _said(read_turns(line.value.get("turns"), str(path))):
         return f"{where}: the conversation is not the one in {LOG}"
     return None
 
 
-def _turns(record: Mapping[str, Any], path: SafePath) -> list[Any]:
-    return read_turns(record.get("turns"), str(path))
+def _said(turns: Sequence[tuple[Response, Any]]) -> list[Any]:
+    """A conversation as far as an export keeps it: without how long an answer took, for example."""
+    return [(response_record(response), replies) for response, replies in turns]
 
 
 def _board_problems(bench: Bench, made: Mapping[str, Any]) -> Iterator[str]:

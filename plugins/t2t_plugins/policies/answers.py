@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_core.evaluation.answers import read_response
+from t2t_core.evaluation.answers import read_response, read_turns
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.settings import read_settings
 from t2t_core.store import folders, jsonlines, paths
@@ -27,7 +27,7 @@ class StoredAnswers:
     Fields, the first present of each: `id`, `instance_id` or `instance`; `text`, `completion`, `response` or `answer`.
     Optional: `sample` (0 where absent), `tokens` or `completion_tokens`, `prompt_tokens`, `reasoning_tokens`,
     `finish_reason`, `error`, `cost_usd`, `model`, `reasoning`. Other fields are ignored, so the `answers.jsonl` of a bench
-    folder is such a file.
+    folder is such a file; of a conversation it has `turns`, which are said one after the other.
 
     Two answers to one (id, sample), and a line that cannot be read, are an error with file and line. A torn last line and
     answers to instances that were not asked are warned of. An instance without a stored answer gets the error "no stored
@@ -50,6 +50,8 @@ class StoredAnswers:
                     cause=f"the first is in line {self._lines[asked][1]}",
                     next='delete one, or number the answers to one instance with "sample": 0, 1, ...',
                 )
+            if "turns" in line.value:
+                self._turn(line.value, line.number, 0)
             self._response(line.value, line.number)  # checked now, so that a bad line is found before the first answer
             self._lines[asked] = line.offset, line.number
         for piece in torn:
@@ -65,6 +67,13 @@ class StoredAnswers:
                 cause=f"one of {', '.join(_ID)} must be a text, and sample, where present, a number from 0",
             )
         return id, sample
+
+    def _turn(self, record: Mapping[str, Any], number: int, turn: int) -> Response:
+        """What was said in that turn of a stored conversation."""
+        turns = read_turns(record["turns"], f"{self._path}, line {number}")
+        if turn < len(turns):
+            return turns[turn][0]
+        return Response("", finish_reason="error", error=f"no stored answer in turn {turn + 1}: it went another way")
 
     def _response(self, record: Mapping[str, Any], number: int) -> Response:
         kept = {name: record[name] for name in _KEPT if record.get(name) is not None}
@@ -93,7 +102,8 @@ class StoredAnswers:
                     yield position, Response("", finish_reason="error", error="no stored answer")
                     continue
                 file.seek(found[0])
-                yield position, self._response(jsonlines.loads(file.readline()), found[1])
+                record = jsonlines.loads(file.readline())
+                yield position, self._turn(record, found[1], task.turn) if "turns" in record else self._response(record, found[1])
 
     def _warn_of_others(self, asked: set[tuple[str, int]]) -> None:
         others = [(number, *stored) for stored, (_, number) in self._lines.items() if stored not in asked]
