@@ -44,8 +44,9 @@ class Settling:
         for group, numbers in named.items():
             for knob in self._knobs:
                 if knob.name != self._share and knob.name in numbers:
-                    self.put(group, knob.name, numbers[knob.name], min(max(numbers[knob.name], knob.low), knob.high),
-                             f"clipped to {knob.low:g}..{knob.high:g}")  # fmt: skip
+                    number = numbers[knob.name]
+                    clipped = min(max(number, float(knob.low)), float(knob.high))
+                    self.put(group, knob.name, number, clipped, f"clipped to {knob.low:g}..{knob.high:g}")
 
     def put(self, group: str, knob: str, proposed: float | None, used: float, reason: str) -> None:
         """Set a knob; a change is recorded where `used` is not what was proposed."""

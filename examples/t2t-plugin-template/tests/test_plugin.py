@@ -1,15 +1,25 @@
-"""The suite's own checks on this plugin, and one test of what it is for."""
+"""The suite's own checks on this plugin, and tests of what it is for."""
+
+import dataclasses
+import json
 
 import pytest
+from t2t_plugin_template.coins import fewest_coins
+from t2t_plugin_template.policy import largest_first, pay
 
+from t2t_core.cli import cli
 from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
-from t2t_core.testing import check_designer, check_policy
+from t2t_core.testing import check_context, check_designer, check_policy, check_testbed, check_trainer
 
 
 @pytest.fixture(scope="module")
 def testbed():
-    return installed().testbeds.make("mapf-frozenlake")
+    return installed().testbeds.make("change")
+
+
+def solve(payment):
+    return str(fewest_coins(payment.coins, payment.amount)[payment.amount])
 
 
 def test_it_is_loaded_and_nothing_of_it_is_refused():
@@ -17,14 +27,48 @@ def test_it_is_loaded_and_nothing_of_it_is_refused():
     assert not [r for r in installed().refused if "template" in r]
 
 
+def test_the_testbed(testbed):
+    check_testbed(testbed, solve=solve)
+
+
 def test_the_policy(testbed):
-    check_policy(installed().policies.make("one-by-one"), testbed)
+    check_policy(installed().policies.make("coins"), testbed)
 
 
-def test_the_designer(testbed):
-    check_designer(installed().designers.make("focus:strength=0.3"), testbed)
+@pytest.mark.parametrize("name", ["change", "mapf-frozenlake"])
+def test_the_designer_and_the_context_module_on_any_testbed(name):
+    world = installed().testbeds.make(name)
+    check_designer(installed().designers.make("focus:strength=0.3"), world)
+    check_context(installed().contexts.make("W"), world)
 
 
-def test_a_misspelt_setting_is_refused():
+def test_the_trainer(testbed, tmp_path):
+    result = check_trainer(installed().trainers.make("remember"), testbed, tmp_path, settings={"tries": 4})
+    assert json.loads((result.checkpoint / "memory.json").read_text())
+
+
+def test_misspelt_settings_are_refused():
     with pytest.raises(T2TError, match="strength"):
         installed().designers.make("focus:strenght=0.3")
+
+
+def test_the_order_of_the_coins_is_a_symmetry(testbed):
+    request = testbed.request(20)
+    for payment in testbed.generate(testbed.random_configuration(request, 1), request, 1):
+        turned = dataclasses.replace(payment, coins=payment.coins[::-1])
+        assert testbed.identity(turned) == testbed.identity(payment)
+        assert testbed.identity(dataclasses.replace(payment, amount=payment.amount % 200 + 1)) != testbed.identity(payment)
+
+
+def test_what_is_remembered_beats_the_largest_coin_first():
+    assert largest_first((3, 4), 6) == [4], "4, and then nothing fits"
+    assert pay((3, 4), 10, {"3,4": {"6": [3, 3]}}) == [3, 3, 4]
+
+
+def test_the_loop_trains_a_better_policy(tmp_path):
+    cli(["run", "--testbed", "change", "--out", str(tmp_path / "run")], standalone_mode=False)
+    sets = json.loads((tmp_path / "run" / "bench" / "table.json").read_text())["sets"]
+    (designed, base) = (sum(row["rates"]["valid"]["value"] for row in rows) for rows in zip(*(
+        sorted(one["rows"], key=lambda row: row["arm"] != "designed") for one in sets
+    ), strict=True))  # fmt: skip
+    assert designed > base

@@ -1,1 +1,1 @@
-"""A designer and a policy for the t2t benchmark suite."""
+"""A testbed, a policy, a designer, a context module, a trainer and a preset for the t2t benchmark suite."""

@@ -11,10 +11,11 @@ from t2t_core.settings import no_argument, number, read_settings
 
 
 class Focus:
-    """Moves a part of the data ratio to the groups whose valid rate is nearest to a half, and keeps all else.
+    """Moves a part of the instances to the groups whose valid rate is nearest to a half, and keeps all else. It works on every
+    testbed: which knob is a group's share is declared.
 
     Args:
-        settings: `strength` in 0..1 (default 0.5), the part of the data ratio that moves: `focus:strength=0.3`.
+        settings: `strength` in 0..1 (default 0.5), the part that moves: `focus:strength=0.3`.
     """
 
     def __init__(self, argument: str, settings: Mapping[str, str]) -> None:
@@ -24,11 +25,12 @@ class Focus:
 
     def propose(self, brief: Brief) -> Proposal:
         configuration: dict[str, dict[str, Any]] = {group: dict(knobs) for group, knobs in brief.previous.to_dict().items()}
+        share = next(knob.name for knob in brief.state.knobs if knob.role == "share")
         counts = brief.state.rounds[-1].breakdown["groups"]
         weights = {group: _worth(counts.get(group, {})) for group in configuration}
         total = sum(weights.values())
         for group, knobs in configuration.items():
-            knobs["data_ratio"] = (1 - self.strength) * knobs["data_ratio"] + self.strength * weights[group] / total
+            knobs[share] = (1 - self.strength) * knobs[share] + self.strength * weights[group] / total
         best = max(weights, key=weights.__getitem__)
         return Proposal(raw="", parsed=configuration, summary=f"more of {best}, where about half of the answers are valid")
 

@@ -7,10 +7,30 @@ from t2t_core.registry import Registry
 
 
 @hookimpl
+def register_testbeds(registry: Registry) -> None:
+    registry.add("change", "t2t_plugin_template.testbed:make", "paying an amount with as few coins as possible")
+
+
+@hookimpl
 def register_policies(registry: Registry) -> None:
-    registry.add("one-by-one", "t2t_plugin_template.policy:OneByOne", "agents walk one after the other, the others wait")
+    registry.add("coins", "t2t_plugin_template.policy:TakesCoins", "the largest coin first, with what it remembers, coins:FOLDER")
 
 
 @hookimpl
 def register_designers(registry: Registry) -> None:
-    registry.add("focus", "t2t_plugin_template.designer:Focus", "moves the data ratio to where the valid rate is near a half")
+    registry.add("focus", "t2t_plugin_template.designer:Focus", "moves instances to where the valid rate is near a half")
+
+
+@hookimpl
+def register_contexts(registry: Registry) -> None:
+    registry.add("W", "t2t_plugin_template.context:Weakest", "the group that fails most")
+
+
+@hookimpl
+def register_trainers(registry: Registry) -> None:
+    registry.add("remember", "t2t_plugin_template.trainer:Remember", "tries ways to pay and remembers the best (tries=8)")
+
+
+@hookimpl
+def register_presets(registry: Registry) -> None:
+    registry.add("change", "t2t_plugin_template.presets:change", "the loop in seconds, on the testbed change")

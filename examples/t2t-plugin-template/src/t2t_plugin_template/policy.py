@@ -1,58 +1,58 @@
-"""A policy: tasks in, answers out. This one reads the instance; a language model would read `task.prompt`."""
+"""A policy with a checkpoint: it takes the largest coin that fits, again and again, and begins with what it remembers.
+
+This one reads the instance; a language model would read `task.messages`.
+"""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from t2t_core.records import Response, Sampling, Task
-from t2t_core.settings import no_argument, read_settings
+from t2t_core.settings import read_settings
+from t2t_core.store import folders
 
-Cell = tuple[int, int]
+MEMORY = "memory.json"  # {"3,4,7": {"11": [4, 7]}}: for these coins, a good way to pay that amount
+Memory = dict[str, dict[str, list[int]]]
 
 
-class OneByOne:
-    """Agent after agent walks a shortest way to its goal while all others stand still. Valid where nobody stands in the way,
-    and slow: the agents' times add up."""
+class TakesCoins:
+    """Args:
+    argument: the folder of a checkpoint (`coins:FOLDER`), "" for an empty memory.
+    """
 
     def __init__(self, argument: str, settings: Mapping[str, str]) -> None:
-        no_argument(argument, "policy one-by-one")
-        read_settings(settings, "policy one-by-one", {})
+        read_settings(settings, "policy coins", {})
+        self.memory = read_memory(Path(argument)) if argument else {}
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
         for position, task in enumerate(tasks):
-            yield position, Response(text=_answer(task.instance))
+            yield position, Response(text=f"I pay {pay(task.instance.coins, task.instance.amount, self.memory)}")
 
     def describe(self) -> Mapping[str, Any]:
-        return {"deterministic": True, "batch_size": None, "policy": "one-by-one"}
+        return {"deterministic": True, "batch_size": None, "remembers": sum(map(len, self.memory.values()))}
 
 
-def _answer(instance: Any) -> str:
-    lines = []
-    begin = 0
-    for agent, (start, goal) in enumerate(zip(instance.starts, instance.goals, strict=True)):
-        stand_still = set(instance.goals[:agent]) | set(instance.starts[agent + 1 :])
-        walk = _shortest(instance.size, set(instance.holes) | stand_still, start, goal) or [start]
-        path = [start] * begin + walk
-        begin += len(walk) - 1
-        lines.append(f"Agent {agent}: " + " -> ".join(f"({row},{column})" for row, column in path))
-    return "\n".join(["<answer>", *lines, "</answer>"])
+def read_memory(folder: Path) -> Memory:
+    return folders.read_json(folder / MEMORY)
 
 
-def _shortest(size: int, blocked: set[Cell], start: Cell, goal: Cell) -> list[Cell] | None:
-    """A shortest way as cells, None where there is none."""
-    came_from: dict[Cell, Cell] = {start: start}
-    waiting = deque([start])
-    while waiting and goal not in came_from:
-        row, column = waiting.popleft()
-        for cell in ((row, column - 1), (row + 1, column), (row, column + 1), (row - 1, column)):
-            if 0 <= cell[0] < size and 0 <= cell[1] < size and cell not in blocked and cell not in came_from:
-                came_from[cell] = (row, column)
-                waiting.append(cell)
-    if goal not in came_from:
-        return None
-    path = [goal]
-    while path[-1] != start:
-        path.append(came_from[path[-1]])
-    return path[::-1]
+def remembered(coins: Sequence[int]) -> str:
+    """Under which name a memory has these coins; their order does not matter."""
+    return ",".join(map(str, sorted(coins)))
+
+
+def pay(coins: Sequence[int], amount: int, memory: Memory) -> list[int]:
+    """The best of: the largest coins first, and every remembered way with the rest paid by the largest coins first."""
+    known = memory.get(remembered(coins), {}).values()
+    ways = [way + largest_first(coins, amount - sum(way)) for way in ([], *known) if sum(way) <= amount]
+    return min(ways, key=lambda way: (sum(way) != amount, len(way)))
+
+
+def largest_first(coins: Sequence[int], amount: int) -> list[int]:
+    way = []
+    for coin in sorted(coins, reverse=True):
+        way += [coin] * (amount // coin)
+        amount %= coin
+    return way

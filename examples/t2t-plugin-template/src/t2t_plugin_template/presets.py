@@ -1,0 +1,10 @@
+"""The configurations of `t2t run` that this distribution brings: files to read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def change(argument: str, settings: Mapping[str, str]) -> Path:
+    return Path(__file__).with_name("change.toml")
