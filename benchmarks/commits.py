@@ -1,0 +1,118 @@
+"""Whether a change made anything slower: two checkouts take turns at the same work.
+
+    git worktree add /tmp/before COMMIT && (cd /tmp/before && python setup.py build_ext --inplace)
+    python benchmarks/commits.py /tmp/before
+
+Each work runs in a fresh interpreter on one pinned core, `--repeats` times for each side in turn, after one round that warms the
+disk cache. What is compared is processor time, which a busy machine disturbs less than wall time: the ratio is that of the least
+times, beside the median of the ratios of each turn. One JSON per run goes to benchmarks/results/.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from measuring import ROOT, arguments, pin, write
+
+MAIN = "import sys; from t2t_core.cli import main; main(sys.argv[1:])"
+SOLVERS = ("cbs", "prioritized", "pibt", "independent", "random")
+RUN = """testbed = "mapf-frozenlake"
+policy = "prioritized"
+trainer = "none"
+designer = "rule"
+context = "V6"
+rounds = 3
+[generation]
+samples = 500
+agents = 3
+[validation]
+set = "validation_2agents"
+[evaluation]
+agents = "3"
+limit = 20
+"""
+STEPS = """
+import gymnasium as gym, t2t_envs
+env = gym.make("MAPFFrozenLake-v0", size=5, num_agents=3, hole_ratio=0.2)
+env.action_space.seed(0)
+env.reset(seed=0)
+for _ in range(20000):
+    _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+    if terminated or truncated:
+        env.reset()
+"""
+VECTOR = """
+import gymnasium as gym, t2t_envs
+envs = gym.make_vec("MAPFFrozenLake-v0", num_envs=256, vectorization_mode="vector_entry_point", size=5, num_agents=3)
+envs.reset(seed=0)
+envs.action_space.seed(0)
+for _ in range(400):
+    envs.step(envs.action_space.sample())
+"""
+
+
+def works(folder: Path) -> dict[str, list[str]]:
+    """What is done, by name: the arguments of a Python interpreter."""
+    (folder / "run.toml").write_text(RUN)
+    policies = [word for name in SOLVERS for word in ("--policy", name)]
+    out, lakes = ["--out", str(folder / "out")], ["-c", MAIN, "generate", "--configuration", "uniform"]
+    return {
+        "t2t --help": ["-c", MAIN, "--help"],
+        "import t2t_envs": ["-c", "import t2t_envs"],
+        "t2t bench, solver policies": ["-c", MAIN, "bench", *policies, "--agents", "3,4", "--limit", "40", *out],
+        "t2t run on the lake": ["-c", MAIN, "run", "--config", str(folder / "run.toml"), *out],
+        "t2t generate, 3 agents": [*lakes, "--count", "10000", "--agents", "3", *out],
+        "environment, 20,000 steps": ["-c", STEPS],
+        "vector environment, 256 x 400": ["-c", VECTOR],
+    }
+
+
+def taken(checkout: Path, work: list[str], folder: Path) -> float:
+    """Processor seconds of a fresh interpreter on that checkout."""
+    out = folder / "out"
+    shutil.rmtree(out) if out.is_dir() else out.unlink(missing_ok=True)
+    rooms = [str(checkout / room) for room in ("", "envs", "plugins", "baselines", "leaderboard")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(rooms), "T2T_REQUIRE_NATIVE": "1"}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([sys.executable, *work], env=environment, cwd=folder, capture_output=True, text=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        sys.exit(f"{checkout}: {' '.join(work)[:200]} ended with {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main() -> None:
+    parser = arguments(__doc__, repeats=7)
+    parser.add_argument("before", type=Path, help="the checkout to compare with")
+    given = parser.parse_args()
+    pin()
+    sides = {"before": given.before.resolve(), "now": ROOT}
+    results: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as place:
+        for name, work in works(Path(place)).items():
+            times: dict[str, list[float]] = {side: [] for side in sides}
+            for turn in range(given.repeats + 1):
+                for side, checkout in sides.items():
+                    seconds = taken(checkout, work, Path(place))
+                    if turn:
+                        times[side].append(seconds)
+            least = min(times["now"]) / min(times["before"])
+            turns = [now / before for before, now in zip(times["before"], times["now"], strict=True)]
+            results[name] = {"seconds": times, "ratio_of_least": least, "median_ratio": statistics.median(turns)}
+            seconds = f"{min(times['before']):.3f} s before, {min(times['now']):.3f} s now"
+            print(f"{name:32} {least:.3f} of the least, {statistics.median(turns):.3f} in the median turn; {seconds}", flush=True)
+    asked = ["git", "-C", str(sides["before"]), "rev-parse", "HEAD"]
+    commit = subprocess.run(asked, capture_output=True, text=True).stdout.strip()
+    write("commits", given.out, {"before": commit, "works": results})
+
+
+if __name__ == "__main__":
+    main()
