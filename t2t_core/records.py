@@ -135,7 +135,7 @@ class Response:
 @dataclass(frozen=True)
 class Fault:
     """Where a failed check first failed, for people (`message`) and as facts in the testbed's own terms: `kind` where a check
-    can fail in several ways, `where` what locates it (on a lake: agent, step, cell; in a game: the turn)."""
+    can fail in several ways, `where` what locates it (a step, a turn, a line)."""
 
     message: str
     kind: str | None = None

@@ -1,8 +1,8 @@
 """The suite's own random integers, stable over library versions, machines and languages.
 
 Every stream's key comes from `numpy.random.SeedSequence` (whose output numpy promises to keep), with the purpose of the
-stream as spawn key, so neighbouring seeds and neighbouring indices share nothing. The draws are SplitMix64; the native
-core (`envs/t2t_envs/frozen_lake/native/generator/stream.hpp`) holds the same generator, draw for draw. (Our choice.)
+stream as spawn key, so neighbouring seeds and neighbouring indices share nothing. The draws are SplitMix64; native
+generators (`stream.hpp` in the environments' room) hold the same one, draw for draw. (Our choice.)
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ RequestT = TypeVar("RequestT")
 class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
     """Everything that is particular to a task, declared: the core, the plugins and the leaderboard have no special case for any.
 
-        registry.add("mapf-frozenlake", "t2t_envs.frozen_lake.testbed:make", "multi-agent path finding on frozen lakes")
+        registry.add("guessing", "my_plugin.guessing:make", "finding a number")
 
     Subclass it with the types of its instances, configurations and requests, and the defaults below are inherited. Instances
     have `id` and `to_dict()`; configurations have `to_dict()`, {group: {knob: number}}; requests are what `request` returned.
@@ -42,9 +42,9 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
     guideline: str
     """Task-level advice to a designer that holds in any round (context module G)."""
     group: str
-    """What the knobs are set for, in the field's own words ("map size")."""
+    """What the knobs are set for, in the field's own words ("span of the numbers")."""
     sameness: str = "as they stand"
-    """In which respect two instances of equal `identity` are the same ("up to the grid's symmetries")."""
+    """In which respect two instances of equal `identity` are the same ("up to mirroring")."""
 
     # --- what is measured
     metrics: Sequence[Metric]
@@ -87,6 +87,8 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
     """The policies that `t2t bench` measures where none is named. One that cannot run here is left out with the reason."""
     commands: Mapping[str, str] = MappingProxyType({})
     """Its own forms of `generate`, `show` and `solve`: command -> "module:click command"."""
+    observed: Mapping[str, str] = MappingProxyType({})
+    """What a publication saw designers do on it, by the number of `t2t analyze` that counts it."""
     constants: Mapping[str, Any] = MappingProxyType({})
     """What no setting changes (of its reward, say), for `t2t run --dry-run`."""
 
@@ -117,7 +119,7 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
         ...
 
     def group_of(self, text: str) -> str | None:
-        """The group that a designer means by this key ("3x3" for the size "3"); None where it is not clear."""
+        """The group that a designer means by this key ("nearby" for "near"); None where it is not clear."""
         return text if text in self.groups else None
 
     # --- instances
@@ -130,7 +132,7 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
 
     def place(self, instance: InstanceT) -> Place: ...
     def set_names(self, options: Mapping[str, Any]) -> Sequence[str]:
-        """The evaluation sets that these options select, e.g. `--agents 3,4` -> ("3agents", "4agents")."""
+        """The evaluation sets that these options select, e.g. `--spans near,far` -> ("near", "far")."""
         ...
 
     def load_set(self, name: str) -> InstanceSet: ...

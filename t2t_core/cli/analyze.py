@@ -53,4 +53,4 @@ def analyze(places: tuple[Path, ...], as_json: bool, formulas: bool, out: Path |
 
 def described() -> list[dict[str, str]]:
     """The measures as data."""
-    return [{k: getattr(m, k) for k in ("name", "behaviour", "formula", "inputs", "paper")} for m in MEASURES]
+    return [{k: getattr(m, k) for k in ("name", "behaviour", "formula", "inputs")} for m in MEASURES]

@@ -128,7 +128,7 @@ class Difference:
 def paired_difference(
     strata: Sequence[Sequence[float]], seed: int = 0, binary: bool = True, resamples: int = RESAMPLES
 ) -> Difference:
-    """Compare two policies from their differences per instance, grouped by stratum (map size).
+    """Compare two policies from their differences per instance, grouped by stratum (a group of the testbed).
 
     Args:
         strata: for each stratum, A's value minus B's for each instance.
@@ -173,7 +173,7 @@ def seeded_difference(values: Sequence[Sequence[Sequence[float]]]) -> SeededDiff
     Satterthwaite's degrees of freedom. (Our choice.) With one seed there is no interval: low and high are NaN.
 
     Args:
-        values: for each seed, for each stratum (map size), A's value minus B's for each instance, in one order for all seeds.
+        values: for each seed, for each stratum, A's value minus B's for each instance, in one order for all seeds.
     """
     strata = [np.asarray(stratum, dtype=np.float64) for stratum in zip(*values, strict=True) if len(stratum[0])]
     if not strata:

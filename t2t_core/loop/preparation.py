@@ -11,6 +11,7 @@ from t2t_core.evaluation.questions import Evaluation
 from t2t_core.hookspecs import TrainingOrder
 from t2t_core.loop import context
 from t2t_core.plugins import installed
+from t2t_core.reward import check_weights
 from t2t_core.run import questions
 from t2t_core.run.closing_bench import evaluation_sets
 from t2t_core.run.experiment import Experiment
@@ -56,6 +57,7 @@ def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
     check = getattr(trainer, "check", None)
     if check is not None:
         check(order)
+    check_weights(testbed, experiment.reward, "[reward]")
     wanted = questions.request(experiment, testbed)
     designer = validation = None
     try:

@@ -23,6 +23,7 @@ from t2t_core.loop import design_step
 from t2t_core.loop.design_step import make_brief, projection_record, propose, round_state, settled, step_record
 from t2t_core.loop.preparation import prepare
 from t2t_core.records import Round
+from t2t_core.run import declaration
 from t2t_core.run.engines import Engines
 from t2t_core.run.experiment import Experiment, resolved
 from t2t_core.run.forks import Fork
@@ -83,6 +84,8 @@ class Loop:
             if not (everything := self.folder / "resolved.json").exists():
                 found = resolved(self.experiment, self.testbed, self.trainer, self.designer, self.context)
                 folders.write_json(everything, design_step.plain_json(found))
+            if not (self.folder / declaration.FILE).exists():
+                folders.write_json(self.folder / declaration.FILE, declaration.Declaration.of(self.testbed, self.request))
             if self.fork:
                 self.fork.take_over(self.folder)
             log = self.folder / "log.jsonl"
@@ -191,6 +194,7 @@ class Loop:
                 round_index=files.index,
                 resume_from=before.checkpoint.checked_path() if files.index and before.checkpoint.exists() else None,
                 progress=progress,
+                reward=self.experiment.reward,
             )
             self.engines.close()  # and whatever a training takes is free
             result = self.trainer.train(job)

@@ -257,7 +257,7 @@ class _Scanner:
         return int(digits) if digits.lstrip("+-").isdigit() else number
 
     def _glued(self) -> bool:
-        """Whether the number runs into a word: 3x3, 0.5f."""
+        """Whether the number runs into a word: 4th, 0.5f."""
         return self.text[self.position : self.position + 1].isalnum()
 
     def _word(self) -> Any:

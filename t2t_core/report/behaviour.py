@@ -1,9 +1,11 @@
 """How a designer behaved: the paper's five dimensions as numbers (the numbers are our choice; the paper describes in words).
 
-One design step goes from a configuration C and the breakdown it led to, to the next configuration C'. Groups (map sizes) are
-taken in the configuration's order; the first knob is the share (data ratio), the others are level knobs (hole, wait ratio).
-A cell is one knob of one group; it changed where it moved by more than 0.005. v_g is a group's valid rate; a group fails
-where v_g < 0.5; the capability boundary is the last group with v_g >= 0.5 (SPEC: our choice).
+One design step goes from a configuration C and the breakdown it led to, to the next configuration C'. Groups are taken in the
+order that the testbed declares; one knob is a group's share, the others are its levels. A value is taken as it is where the knob
+is shown in percent, else as a share of the knob's range; a level that makes instances easier counts with the other sign. A cell
+is one knob of one group; it changed where it moved by more than 0.005. v_g is a group's valid rate; a group fails where it is
+below 0.5; the capability boundary is the last group that does not (our choice). Numbers about the groups' order have a value only
+where later groups are harder.
 """
 
 from __future__ import annotations
@@ -18,6 +20,9 @@ import numpy as np
 
 from t2t_core.cells import numbers
 from t2t_core.evaluation.stats import t_interval
+from t2t_core.plugins import installed
+from t2t_core.records import Knob
+from t2t_core.run.declaration import Declaration, read_declaration
 from t2t_core.run.round_files import RoundFiles, finished_rounds, open_run, round_facts
 from t2t_core.store.paths import SafePath
 
@@ -31,7 +36,7 @@ Number = float | None
 class Edit:
     """One design step as arrays over groups: `before` and `after` (groups x knobs, the share first), `valid` (v_g, NaN where
     nothing was asked), `failed` (failed answers), `named` (whether the last summary names the group; None without one) and
-    `start`, the configuration of round 0."""
+    `start`, the configuration of round 0; `rise`: whether later groups are harder."""
 
     groups: Sequence[str]
     before: Any
@@ -40,6 +45,7 @@ class Edit:
     failed: Any
     named: Any
     start: Any
+    rise: bool = True
 
     @property
     def moved(self) -> Any:
@@ -57,14 +63,19 @@ class Edit:
 
 @dataclass(frozen=True)
 class Measure:
-    """One number: which of the five behaviours it belongs to, its formula, what it reads, and what the paper saw."""
+    """One number: which of the five behaviours it belongs to, its formula, and what it reads; `ordered`: it is about the groups'
+    order."""
 
     name: str
     behaviour: str
     formula: str
     inputs: str
-    paper: str
-    value: Callable[[Edit], Number]
+    compute: Callable[[Edit], Number]
+    ordered: bool = False
+
+    def value(self, edit: Edit) -> Number:
+        """The number of a design step; None where it has nothing to stand on."""
+        return self.compute(edit) if edit.rise or not self.ordered else None
 
 
 def _share(part: Any, whole: Any) -> Number:
@@ -131,7 +142,6 @@ MEASURES = (
         SALIENCE,
         "C'.share - C.share at the group with most failed answers",
         "configurations, breakdown.failed",
-        "the most prominent cue is followed, not the most informative",
         lambda e: _change_at(e, _most(e.failed)),
     ),
     Measure(
@@ -139,7 +149,6 @@ MEASURES = (
         SALIENCE,
         "C'.share - C.share at the group with the highest v (1 - v)",
         "configurations, breakdown.valid",
-        "the most prominent cue is followed, not the most informative",
         lambda e: _change_at(e, _most(e.valid * (1 - e.valid))),
     ),
     Measure(
@@ -147,7 +156,6 @@ MEASURES = (
         SALIENCE,
         "mean absolute difference of C' and C_0, over all cells",
         "configurations",
-        "a shown round-0 configuration becomes a default",
         lambda e: _distance(e.after, e.start),
     ),
     Measure(
@@ -155,7 +163,6 @@ MEASURES = (
         GRANULARITY,
         "changed cells / all cells",
         "configurations",
-        "V1, V2: nearly all; V3, V6: only the sizes the breakdown points at",
         lambda e: float(e.moved.mean()),
     ),
     Measure(
@@ -163,7 +170,6 @@ MEASURES = (
         GRANULARITY,
         "changed cells in failing groups / changed cells",
         "configurations, breakdown.valid",
-        "V3, V6: high",
         lambda e: _share(np.broadcast_to(e.failing[:, None], e.moved.shape), e.moved),
     ),
     Measure(
@@ -171,31 +177,29 @@ MEASURES = (
         GRANULARITY,
         "groups with v >= 0.5 whose level knobs changed / groups with v >= 0.5",
         "configurations, breakdown.valid",
-        "full rewrites often made healthy sizes worse",
         lambda e: _share(e.moved[:, 1:].any(axis=1), e.valid >= CAPABLE),
     ),
     Measure(
-        "levels_follow_size",
+        "levels_follow_order",
         TEMPLATE,
         "mean over level knobs of Spearman(C'.knob, group order)",
         "configurations",
-        "V1, V2, V5: monotone in map size (near 1); V6: flat, then down",
         lambda e: _mean([_spearman(e.after[:, k]) for k in range(1, e.after.shape[1])]),
+        ordered=True,
     ),
     Measure(
         "levels_monotone",
         TEMPLATE,
         "neighbouring groups whose level knobs do not fall / all neighbouring pairs, over level knobs",
         "configurations",
-        "V1, V2, V5: 1",
         lambda e: float((np.diff(e.after[:, 1:], axis=0) >= -MOVED).mean()) if min(len(e.groups), e.after.shape[1]) > 1 else None,
+        ordered=True,
     ),
     Measure(
         "edit_follows_breakdown",
         CORRECTION,
         "Jaccard(changed groups, failing groups)",
         "configurations, breakdown.valid",
-        "V4, V6 edit from the raw breakdown",
         lambda e: _overlap(_rewritten(e), e.failing),
     ),
     Measure(
@@ -203,7 +207,6 @@ MEASURES = (
         CORRECTION,
         "Jaccard(changed groups, groups the last summary names)",
         "configurations, last summary",
-        "V5 lets its last summary override the breakdown",
         lambda e: None if e.named is None else _overlap(_rewritten(e), e.named),
     ),
     Measure(
@@ -211,39 +214,38 @@ MEASURES = (
         GROUNDED,
         "sum of C'.share within one group of the capability boundary",
         "configurations, breakdown.valid",
-        "V6 puts the budget at the boundary",
         lambda e: _near_boundary(e, e.after[:, 0]),
+        ordered=True,
     ),
     Measure(
         "boundary_shift",
         GROUNDED,
         "share_near_boundary of C' minus that of C",
         "configurations, breakdown.valid",
-        "V6: up",
         _boundary_shift,
+        ordered=True,
     ),
     Measure(
-        "share_to_largest",
+        "share_to_last",
         GROUNDED,
         "C'.share - C.share at the last group",
         "configurations",
-        "only V6 lowers the weight of the largest map",
         lambda e: _change_at(e, len(e.groups) - 1),
+        ordered=True,
     ),
     Measure(
         "centre_shift",
         GROUNDED,
         "mean place in the groups' order, weighted by C'.share, minus that weighted by C.share, / (groups - 1)",
         "configurations",
-        "V6 moves the budget inward (below 0), to 7x7, in the next round",
         _centre_shift,
+        ordered=True,
     ),
     Measure(
         "groups_kept",
         GROUNDED,
         "groups with C'.share >= 0.01 / all groups",
         "configurations",
-        "base gave large maps up in round 1; checkpoint kept all eight sizes (1)",
         lambda e: float((e.after[:, 0] >= KEPT).mean()),
     ),
 )
@@ -255,17 +257,20 @@ def _mean(values: Sequence[Number]) -> Number:
 
 
 def analyze(folder: Path | SafePath) -> dict[str, Any]:
-    """Every measure of every design step of a run: {"run", "designer", "context", "steps": [{"after_round", "outcome",
-    measure: value or None}], "mean"}. Steps whose designer failed count: their configuration stayed."""
+    """Every measure of every design step of a run: {"run", "designer", "context", "observed": {measure: what a publication saw},
+    "steps": [{"after_round", "outcome", measure: value or None}], "mean"}. Steps whose designer failed count: their configuration
+    stayed."""
     _, experiment = open_run(folder)
+    declared = read_declaration(SafePath.of(folder), experiment)
     steps: list[dict[str, Any]] = []
     for files in finished_rounds(folder):
         if files.projection.exists():
-            edit = read_edit(files)
+            edit = read_edit(files, declared)
             values = {m.name: m.value(edit) for m in MEASURES}
             steps.append({"after_round": files.index, "outcome": files.read_proposal().outcome, **values})
     means = {m.name: _mean([step[m.name] for step in steps]) for m in MEASURES}
-    named = {"run": str(folder), "designer": experiment.designer, "context": experiment.context}
+    named: dict[str, Any] = {"run": str(folder), "designer": experiment.designer, "context": experiment.context}
+    named["observed"] = declared.observed
     if experiment.configuration:  # runs that were given one and are called alike were given the same
         named["start"] = folder.name
     return {**named, "steps": steps, "mean": means}
@@ -296,7 +301,7 @@ def _over_runs(means: Sequence[Number]) -> dict[str, Number] | None:
     return {"value": estimate.value, "low": low, "high": high}
 
 
-def read_edit(files: RoundFiles) -> Edit:
+def read_edit(files: RoundFiles, declared: Declaration) -> Edit:
     """The design step after a finished round."""
     facts = round_facts(files)
     start = RoundFiles(files.run, 0).read_configuration()
@@ -306,24 +311,44 @@ def read_edit(files: RoundFiles) -> Edit:
     valid = [c["valid"] / c["answers"] if c["answers"] else np.nan for c in counts]
     return Edit(
         groups,
-        _table(facts.configuration, groups),
-        _table(after, groups),
+        _table(facts.configuration, groups, declared),
+        _table(after, groups, declared),
         np.array(valid),
         np.array([float(c["answers"] - c["valid"]) for c in counts]),
-        named_groups(facts.summary, groups),
-        _table(start, groups),
+        named_groups(facts.summary, groups, _meaning(declared)),
+        _table(start, groups, declared),
+        declared.groups_rise or not declared.groups,  # a run that declares nothing is of a time when every testbed's did
     )
 
 
-def _table(configuration: Mapping[str, Mapping[str, Any]], groups: Sequence[str]) -> Any:
-    """Groups x knobs; a group that the configuration lacks has NaN. Of joint cells the numbers are the means."""
-    knobs = len(numbers(next(iter(configuration.values()))))
-    return np.array([list(numbers(configuration.get(g, {})).values()) or [np.nan] * knobs for g in groups], dtype=float)
+def _table(configuration: Mapping[str, Mapping[str, Any]], groups: Sequence[str], declared: Declaration) -> Any:
+    """Groups x knobs, the share first; a group that the configuration lacks has NaN. Of joint cells the numbers are the means."""
+    names = declared.in_order(list(numbers(next(iter(configuration.values())))))
+    rows = [numbers(configuration.get(group, {})) for group in groups]
+    return np.array([[row.get(name, np.nan) * _scale(declared.knob(name)) for name in names] for row in rows], dtype=float)
 
 
-def named_groups(summary: str | None, groups: Sequence[str]) -> Any:
-    """Which groups a summary names, as `7`, `7x7` or `7×7`; None where there is no summary."""
+def _scale(knob: Knob | None) -> float:
+    """What a knob's value is multiplied by, so that knobs of all units can stand side by side."""
+    if knob is None or knob.role == "share":
+        return 1.0
+    return (-1.0 if knob.harder < 0 else 1.0) / (1.0 if knob.form == "percent" else knob.high - knob.low)
+
+
+def _meaning(declared: Declaration) -> Callable[[str], str | None]:
+    """Which group a word means, in the testbed's own reading where it is installed."""
+    if declared.name not in installed().testbeds:
+        return lambda word: None
+    found: Callable[[str], str | None] = installed().testbeds.make(declared.name).group_of
+    return found
+
+
+def named_groups(summary: str | None, groups: Sequence[str], meaning: Callable[[str], str | None] = lambda word: None) -> Any:
+    """Which groups a summary names, as they are called or as the testbed reads its words; a number in percent or with decimals is
+    none. None where there is no summary."""
     if summary is None:
         return None
-    words = set(re.findall(r"(?<![\d.])\d+(?![\d.]*%|\.\d)", summary))
-    return np.array([group in words for group in groups])
+    text = summary.casefold()
+    called = {g for g in groups if re.search(rf"(?<![\w.]){re.escape(g.casefold())}(?![\w%]| %|\.\d)", text)}
+    meant = {meaning(word) for word in re.findall(r"(?<![\w.])\w+(?![\w%]| %|\.\d)", summary)}
+    return np.array([group in called | meant for group in groups])

@@ -22,12 +22,22 @@ def behaviour_document(results: Sequence[Mapping[str, Any]], formulas: bool) -> 
         runs = f", {arm['runs']} runs" if arm["runs"] > 1 else ""
         means = (arm["mean"][m.name] or {"value": None, "low": None, "high": None} for m in MEASURES)
         columns[f"{arm['arm']}: mean{runs}"] = [Figure(**mean, digits=3, interval_digits=3) for mean in means]
-    rows = [Row([spaced(m.name), m.behaviour, *(c[i] for c in columns.values()), m.paper]) for i, m in enumerate(MEASURES)]
+    rows = [[spaced(m.name), m.behaviour, *(c[i] for c in columns.values())] for i, m in enumerate(MEASURES)]
     head = [Column("number", words=True), Column("behaviour", words=True), *(Column(name, total=True) for name in columns)]
-    sections = [Section("Behaviour", [Table([*head, Column("the paper saw", words=True)], rows)])]
+    seen = {name: text for result in results for name, text in result["observed"].items()}
+    sections = [Section("Behaviour", [with_observed(head, rows, seen)])]
     if formulas:
         sections.append(Section("Formulas", [formula_table()]))
     return Document("How designers behaved", [], sections)
+
+
+def with_observed(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], observed: Mapping[str, str]) -> Table:
+    """A table with a row per measure, and what a publication saw of each beside it, where the testbed says so."""
+    if not observed:
+        return Table(list(columns), [Row(list(row)) for row in rows])
+    seen = [observed.get(measure.name, "") for measure in MEASURES]
+    made = [Row([*row, text]) for row, text in zip(rows, seen, strict=True)]
+    return Table([*columns, Column("the paper saw", words=True)], made)
 
 
 def formula_table() -> Table:

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from t2t_core.plugins import installed
 from t2t_core.records import Knob
 from t2t_core.report.charts import Axis
 from t2t_core.report.figures import Figure
-from t2t_core.run.experiment import Experiment
-
-
-def declared(experiment: Experiment) -> tuple[str, Mapping[str, Knob]]:
-    """What the knobs are set for, in the testbed's words, and the knobs by name; "group" and none where it is not installed."""
-    if experiment.testbed not in installed().testbeds:
-        return "group", {}
-    testbed = installed().testbeds.make(experiment.testbed)
-    options = {**experiment.generation, "exclude": frozenset()}  # what is excluded has no say in the knobs
-    request = testbed.request(options.pop("samples", 1), **options)
-    return testbed.group, {knob.name: knob for knob in testbed.knobs(request)}
 
 
 def knob_figure(knob: Knob | None, value: float | None, changed: bool = False) -> Figure:

@@ -11,9 +11,11 @@ from typing import Any
 from t2t_core.cells import CELLS
 from t2t_core.records import Knob
 from t2t_core.report.behaviour import MEASURES, analyze
+from t2t_core.report.behaviour_document import with_observed
 from t2t_core.report.charts import Axis, Chart, Lines, Series
 from t2t_core.report.document import (
     Block,
+    Cell,
     Charts,
     Column,
     Document,
@@ -26,9 +28,10 @@ from t2t_core.report.document import (
     spaced,
 )
 from t2t_core.report.figures import DASH, Figure, percent, points, share
-from t2t_core.report.knobs import declared, knob_axis, knob_figure
+from t2t_core.report.knobs import knob_axis, knob_figure
 from t2t_core.report.summary import Budget, DesignSummary, RoundSummary, Summary, round_summary, summarize
 from t2t_core.report.training import END, TrainingSummary, updates
+from t2t_core.run.declaration import read_declaration
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.round_files import READ, RoundFiles, finished_rounds, open_run
 from t2t_core.run.schemas import BenchSet, DifferenceRow
@@ -43,7 +46,8 @@ def run_document(path: Path | SafePath, summary: Summary | None = None) -> Docum
     folder = SafePath.of(path)
     summary = summarize(folder) if summary is None else summary
     _, experiment = open_run(folder)
-    group, knobs = declared(experiment)
+    declared = read_declaration(folder, experiment)
+    group, knobs = declared.group, {knob.name: knob for knob in declared.knobs}
     sections = [
         Section("Validation per round", list(_validation(summary.rounds, group))),
         Section("Configurations", list(_configurations(summary.rounds, knobs, group))),
@@ -118,7 +122,7 @@ def _configurations(rounds: Sequence[RoundSummary], knobs: Mapping[str, Knob], g
         if any(joint):
             rows.append(Row([f"{name} joint cells", *(str(len(c)) if isinstance(c, list) else DASH for c in joint)]))
     yield Paragraph("Marked: changed by the design.", "soft")
-    yield Table([Column("knob", words=True), *(Column(f"round {r.round}") for r in rounds)], rows)
+    yield Table([Column(f"{group}, knob", words=True), *(Column(f"round {r.round}") for r in rounds)], rows)
     names = next(iter(rounds[0].knobs.values()))
     yield Charts([_knob_chart(name, knobs.get(name), rounds, group) for name in names])
 
@@ -137,7 +141,8 @@ def run_charts(folder: Path | SafePath) -> dict[str, Chart]:
     rounds = [round_summary(files) for files in finished_rounds(folder)]
     if not rounds:
         return {}
-    group, knobs = declared(open_run(folder)[1])
+    declared = read_declaration(SafePath.of(folder), open_run(folder)[1])
+    group, knobs = declared.group, {knob.name: knob for knob in declared.knobs}
     names = next(iter(rounds[0].knobs.values()))
     rates = {metric: _rounds_chart(metric, rounds, group) for metric in ("valid", "optimal")}
     return rates | {name: _knob_chart(name, knobs.get(name), rounds, group) for name in names}
@@ -236,7 +241,7 @@ def _shared(arms: Mapping[str, Sequence[Mapping[str, Mapping[str, int]]]]) -> It
         for kept in dict.fromkeys(name for shared in rounds for name in shared):
             counts = [[shared[kept].get(n, 0) for shared in rounds if kept in shared] for n in names]
             rows.append(Row([f"{arm}: {kept}", *(f"{min(c)}{DASH}{max(c)}" if min(c) < max(c) else f"{c[0]}" for c in counts)]))
-    if rows:
+    if names:
         title = "Shared by a round's instances and a set, short of the same instances"
         yield Section(title, [Table([Column("arm and set", words=True), *(Column(spaced(n)) for n in names)], rows)])
 
@@ -245,9 +250,9 @@ def _behaviour(folder: SafePath) -> Iterator[Section]:
     result = analyze(folder)
     if result["steps"]:
         columns = [Column("number", words=True), *(Column(f"after {step['after_round']}") for step in result["steps"])]
-        columns += [Column("formula", words=True), Column("the paper saw", words=True)]
-        rows = [
-            Row([spaced(m.name), *(Figure(step[m.name], digits=3) for step in result["steps"]), m.formula, m.paper])
+        columns.append(Column("formula", words=True))
+        rows: list[list[Cell]] = [
+            [spaced(m.name), *(Figure(step[m.name], digits=3) for step in result["steps"]), m.formula]
             for m in MEASURES
         ]
-        yield Section("Behaviour", [Table(columns, rows)])
+        yield Section("Behaviour", [with_observed(columns, rows, result["observed"])])

@@ -1,6 +1,6 @@
 """What a run is made of: a configuration file (TOML), its overrides, and the checked result that goes into `run.json`.
 
-testbed = "mapf-frozenlake"       # names as `t2t plugins` lists them
+testbed = "guessing"              # names as `t2t plugins` lists them
 policy = "hf:{checkpoint}"        # {checkpoint} is filled with the current checkpoint
 checkpoint = "Qwen/Qwen3-4B"      # where training starts; "" where the policy has none
 trainer = "trl-grpo"
@@ -11,8 +11,9 @@ seed = 0
 configuration = "first.json"      # of round 0: a file beside this one, or a table [configuration.GROUP]; without it, random
 [generation]                      # samples: instances a round; the rest goes to the testbed's request
 [training]                        # to the trainer, as it stands
+[reward]                          # weights of the testbed's reward terms, by name; the others keep theirs
 [validation]                      # set, limit, prompt_format, temperature, top_p, max_tokens, thinking
-[evaluation]                      # limit, the testbed's options (agents = "3,4,5"), instances = "own.jsonl"; empty: no bench
+[evaluation]                      # limit, the testbed's options (spans = "near"), instances = "own.jsonl"; empty: no bench
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from t2t_core.store import folders, schema
 from t2t_core.store.schema import Count
 
 _MAX_FILE = 1 << 20
-_LATER = ("configuration",)
+_LATER = ("configuration", "reward")
 _MAX_DEPTH = 6  # of a configuration's tables
 MAX_SEED = 2**63 - 1
 _AtLeast1 = Annotated[int, Meta(ge=1)]
@@ -89,6 +90,7 @@ class Experiment:
     configuration: Mapping[str, Any] = field(default_factory=dict)
     generation: Mapping[str, Any] = field(default_factory=dict)
     training: Mapping[str, Any] = field(default_factory=dict)
+    reward: Mapping[str, float] = field(default_factory=dict)
     validation: Mapping[str, Any] = field(default_factory=dict)
     evaluation: Mapping[str, Any] = field(default_factory=dict)
 
@@ -178,8 +180,9 @@ def resolved(experiment: Experiment, testbed: AnyTestbed, trainer: Any, designer
     _merge(training, experiment.training)
     modules = {f"context {one.spec.partition(':')[0]}": dict(getattr(one.module, "settings", {})) for one in named}
     design = dict(getattr(designer, "settings", {}))
+    reward = {**testbed.rubric, **experiment.reward}
     own = experiment.to_dict() | {"configuration": experiment.configuration or "random"}
-    return own | {"training": training, "constants": constants, "design": design, **modules}
+    return own | {"training": training, "reward": reward, "constants": constants, "design": design, **modules}
 
 
 def _other_trainer(data: dict[str, Any], trainer: Any) -> None:

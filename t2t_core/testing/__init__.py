@@ -4,7 +4,7 @@
     from t2t_core.testing import check_policy
 
     def test_my_policy():
-        check_policy(load().policies.make("mine"), load().testbeds.make("mapf-frozenlake"))
+        check_policy(load().policies.make("mine"), load().testbeds.make("guessing"))
 
 Each raises `CheckFailed` (an AssertionError) that says what broke, the probable cause and what mends it.
 """

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from t2t_core.plugins import installed
 from t2t_core.report.behaviour import MEASURES, Edit, arms, named_groups
 from t2t_core.report.behaviour_document import behaviour_charts
+from t2t_envs.frozen_lake.observed import OBSERVED
 
 GROUPS = ("3", "4", "5", "6")
 
@@ -43,7 +45,7 @@ TO_THE_BOUNDARY = [[0.1, 0.1, 0.5], [0.4, 0.1, 0.5], [0.4, 0.2, 0.5], [0.1, 0.0,
         ("edit_follows_summary", None),
         ("share_near_boundary", 0.9),  # the boundary is size 4
         ("boundary_shift", 0.9 - 0.75),
-        ("share_to_largest", -0.15),
+        ("share_to_last", -0.15),
         ("centre_shift", 0.0),
         ("groups_kept", 1.0),
     ],
@@ -55,24 +57,24 @@ def test_each_number_by_hand(name: str, expected: float | None) -> None:
 def test_a_step_without_change_has_no_rewrites() -> None:
     assert measure("cells_rewritten", edit(SAME)) == 0
     assert measure("rewrites_at_failing", edit(SAME)) is None
-    assert measure("levels_follow_size", edit(SAME)) is None
+    assert measure("levels_follow_order", edit(SAME)) is None
 
 
 def test_a_template_follows_map_size() -> None:
     rising = [[0.25, 0.1 * i, 0.2 * i] for i in range(4)]
-    assert measure("levels_follow_size", edit(rising)) == pytest.approx(1)
+    assert measure("levels_follow_order", edit(rising)) == pytest.approx(1)
     assert measure("levels_monotone", edit(rising)) == 1
     ties = [[0.25, level, 0.5] for level in (0.1, 0.1, 0.3, 0.2)]  # ranks 0.5, 0.5, 3, 2; the other knob says nothing
-    assert measure("levels_follow_size", edit(ties)) == pytest.approx(3.5 / (5 * 4.5) ** 0.5)
+    assert measure("levels_follow_order", edit(ties)) == pytest.approx(3.5 / (5 * 4.5) ** 0.5)
     falling = [[0.25, 0.4 - 0.1 * i, 0.8 - 0.2 * i] for i in range(4)]
-    assert measure("levels_follow_size", edit(falling)) == pytest.approx(-1)
+    assert measure("levels_follow_order", edit(falling)) == pytest.approx(-1)
 
 
 def test_giving_large_maps_up_moves_the_centre_inward_and_keeps_fewer_groups() -> None:
     inward = edit([[0.5, 0.1, 0.5], [0.495, 0.1, 0.5], [0.005, 0.1, 0.5], [0.0, 0.1, 0.5]])
     assert measure("groups_kept", inward) == 0.5
     assert measure("centre_shift", inward) == pytest.approx((0.505 - 1.5) / 3)
-    assert measure("share_to_largest", inward) == -0.25
+    assert measure("share_to_last", inward) == -0.25
 
 
 def test_runs_of_one_designer_and_context_are_averaged_with_an_interval_over_runs() -> None:
@@ -94,8 +96,11 @@ def test_runs_of_one_designer_and_context_are_averaged_with_an_interval_over_run
 
 
 def test_the_summarys_sizes_are_set_against_the_breakdowns() -> None:
-    named = named_groups("Focus on 3x3 and 5×5; 10 comes later, 4% more of 2.6.", GROUPS)
+    lake = installed().testbeds.make("mapf-frozenlake")
+    named = named_groups("Focus on 3x3 and 5×5; 10 comes later, 4% more of 2.6.", GROUPS, lake.group_of)
     assert list(named) == [True, False, True, False]
+    words = named_groups("Far numbers; the very near ones less, nearly none.", ("near", "far", "very near", "none yet"))
+    assert list(words) == [True, True, True, False], "names that are words, whatever their case"
     assert named_groups(None, GROUPS) is None
     only_3 = [[0.25, 0.3, 0.5], *SAME[1:]]
     assert measure("edit_follows_summary", edit(only_3, named=named)) == pytest.approx(1 / 2)
@@ -112,4 +117,4 @@ def test_nothing_answered_gives_no_number_instead_of_a_wrong_one() -> None:
 def test_the_documentation_has_every_number_and_its_formula() -> None:
     page = (Path(__file__).parents[2] / "docs" / "behaviour.md").read_text()
     for m in MEASURES:
-        assert f"| `{m.name}` | {m.behaviour} | {m.formula} | {m.inputs} | {m.paper} |" in page
+        assert f"| `{m.name}` | {m.behaviour} | {m.formula} | {m.inputs} | {OBSERVED[m.name]} |" in page

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -20,7 +20,7 @@ from t2t_core.length_reward import AdaptiveWeights
 from t2t_core.records import InstanceSet, Sampling, Task
 from t2t_envs.frozen_lake import Configuration, Instance, generate, solve, verify
 from t2t_envs.frozen_lake.parser import format_answer
-from t2t_envs.frozen_lake.testbed import make
+from t2t_envs.frozen_lake.testbed import MAPFFrozenLake, make
 from t2t_plugins.trainers import trl_sft
 from t2t_plugins.trainers.common import last_saved, refuse_overlap, stratified
 from t2t_plugins.trainers.grpo_callbacks import watch
@@ -126,6 +126,18 @@ def test_the_reward_and_its_weights_are_those_computed_by_hand(tmp_path):
     reward.settle()
     assert reward.weights.share == pytest.approx(0.9 * 0.7 + 0.1 * 0.25)  # one of four is short
     assert logged["valid"] == 0.75 and logged["optimal"] == 0.5
+
+
+def test_without_a_length_term_the_reward_is_the_testbeds_under_the_runs_weights(tmp_path, monkeypatch):
+    monkeypatch.setattr(MAPFFrozenLake, "length_term", False)
+    lake = Instance(3, [], [(0, 0), (2, 0)], [(0, 2), (2, 2)], optimal_makespan=2)
+    best = format_answer([[(0, 0), (0, 1), (0, 2)], [(2, 0), (2, 1), (2, 2)]])
+    job = replace(job_of([lake], tmp_path), reward={"accuracy": 3.0})
+    reward = Reward(job, Settings(length_start=4, length_end=8), AdaptiveWeights(0.7))
+    reward.gather = Accelerator().gather
+    answers = [[{"content": best}], [{"content": "no"}]]
+    totals = reward(None, answers, [[0] * 4, [0] * 9], index=[0, 0], log_metric=lambda name, value: None)
+    assert totals == pytest.approx([3.0, 0.0]), "however long they are"
 
 
 def test_the_last_complete_state_counts(tmp_path):

@@ -21,6 +21,7 @@ from .generation.overlap import shared
 from .generation.projection import project, random_configuration
 from .generation.request import Request
 from .instance import Instance
+from .observed import OBSERVED
 from .parser import READER
 from .prompt import FORMATS, make_prompt
 from .reported import reported_rows
@@ -123,6 +124,7 @@ class MAPFFrozenLake(Testbed[Instance, Configuration, Request]):
     preset = "tiny"
     baselines = ("cbs", "prioritized", "pibt", "independent", "random", "tiny:designed", "tiny:control", "tiny", "tiny:2agents")
     commands: Mapping[str, str] = {name: f"t2t_envs.cli.{name}:{name}" for name in ("generate", "show", "solve")}
+    observed = OBSERVED
     constants: Mapping[str, Any] = {
         "accuracy_of_valid": f"1.0 at gap 0, linear to {FLOOR} at gap 2 x optimum",
         "accuracy_without_optimum": UNKNOWN,

@@ -9,8 +9,8 @@ whole one of 0..100, one word):
     3 20 10 50
     4 80 20 0
     failures
-    3 62 40 hole_free
-    4 31 12 goal_reached
+    3 62 40 parsable
+    4 31 12 right
     answer
 
 `config` is the configuration in force: the group and its knobs in the testbed's order, as percent where a knob is a ratio

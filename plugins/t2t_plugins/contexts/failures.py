@@ -42,7 +42,7 @@ def counts_lines(state: RoundState, breakdown: Mapping[str, Any]) -> list[str]:
 
 
 def _counts_line(group: str, counts: Mapping[str, Any]) -> str:
-    """`map size 3: 50 answers, valid 62.0 %, optimal 40.0 %; failed first: hole_free 12, goal_reached 7`."""
+    """`span near: 50 answers, valid 62.0 %, optimal 40.0 %; failed first: parsable 12, guessed 7`."""
     answers = counts["answers"]
     rates = [f"{name} {100 * counts[name] / answers:.1f} %" if answers else f"{name} -" for name in ("valid", "optimal")]
     failed = [f"{check} {count}" for check, count in counts.get("first_failures", {}).items() if count]

@@ -7,7 +7,7 @@ has the rule case by case.
 1. Thoughts are set aside (`t2t_core.reading.thoughts`). Of the rest every outermost JSON object is read, loosely
    (`t2t_core.reading.loose_json`). One that breaks off makes the reply unreadable, for what stands in it or behind it may be
    a part of it; one that only sketches the form (`{"3": {...}}`) is passed over.
-2. An object proposes where it names a group (a map size), itself or in a wrapper, by group or by knob. What proposes nothing
+2. An object proposes where it names a group, itself or in a wrapper, by group or by knob. What proposes nothing
    (`{}` in a closing remark) is passed over. Without any object a table of groups and knobs counts.
 3. Objects that name different groups are taken together. Where two differ in a group, the one that repeats a configuration
    that the brief showed is set aside; if two are left, the reply has two proposals and is unreadable.
@@ -49,7 +49,7 @@ class Form:
     Args:
         groups: the names that a configuration has.
         knobs: of each group, in order.
-        group_of: the group that a key means ("3x3" -> "3"), None where none.
+        group_of: the group that a key means ("the 3rd" -> "3"), None where none.
         known: the configurations that the brief showed, the one in force last, each exactly and as it was shown.
         of_list: a group's values from a list of numbers, where lists were asked for.
         parts: what a group may hold beside its knobs.
@@ -219,7 +219,7 @@ def _set(groups: Groups, group: str, ratios: Ratios) -> None:
 
 
 def _by_knob(data: Mapping[str, Any], reader: _Reader) -> Groups:
-    """`{"data_ratio": {"3": 0.5, "4": 0.5}, ...}`, turned round."""
+    """`{"share": {"near": 0.5, "far": 0.5}, ...}`, turned round."""
     by_knob = {knob: values for key, values in data.items() if (knob := _knob(key, reader.form))}
     if not any(isinstance(values, dict) for values in by_knob.values()):
         return {}
@@ -237,7 +237,7 @@ def _by_knob(data: Mapping[str, Any], reader: _Reader) -> Groups:
 
 
 def _rows(data: Sequence[Any], reader: _Reader) -> Groups:
-    """`[{"size": 3, "data_ratio": 0.5, ...}, ...]`: each names its group in one field."""
+    """`[{"group": "near", "share": 0.5, ...}, ...]`: each names its group in one field."""
     groups: Groups = {}
     for item in data:
         if not isinstance(item, dict) or not any(_knob(key, reader.form) for key in item):

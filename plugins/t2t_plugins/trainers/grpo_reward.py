@@ -1,4 +1,5 @@
-"""The reward of `trl-grpo`: the testbed's verdict and the length of a response, under weights that move from update to update."""
+"""The reward of `trl-grpo`: the testbed's and, where the testbed has a length term, the length of a response, under weights that
+move from update to update."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from t2t_plugins.trainers.grpo_settings import Settings
 WEIGHTS_FILE = "adaptive_weights.json"
 # Rewards are whole multiples of it (ours), so that float32 sums the equal rewards of a group exactly and their spread is 0.
 GRAIN = 2.0**-18
+NO_LENGTH = (1.0, 0.0)  # of a testbed that has no length term
 
 
 class Reward:
@@ -49,7 +51,7 @@ class Reward:
             short.append(float(tokens <= self.settings.length_start))
             valid.append(float(verdict.valid))
             optimal.append(float(verdict.optimal is True))
-        weights = self.weights.weights() if self.job.testbed.length_term else (1.0, 0.0)
+        weights = self.weights.weights() if self.job.testbed.length_term else NO_LENGTH
         totals = [round(total_reward(a, n, weights) / GRAIN) * GRAIN for a, n in zip(accuracies, lengths, strict=True)]
         facts = torch.tensor([totals, short], dtype=torch.float64, device=self._device())
         everywhere = self.gather(facts.T.contiguous()).T  # a group may be spread over processes

@@ -47,8 +47,8 @@ class Grpo:
 
     facts: ClassVar[Mapping[str, str]] = {
         "algorithm": "GRPO with AdamW, a constant learning rate, and the k3 KL term against the policy the round started from",
-        "reward": "w_acc * accuracy + w_len * length penalty; (w_acc, w_len) moves from (0.5, 0.5) to (0.8, 0.2) as answers "
-        "get short",
+        "reward": "the testbed's; where it has a length term, w_acc * accuracy + w_len * length penalty: (w_acc, w_len) moves "
+        "from (0.5, 0.5) to (0.8, 0.2) as answers get short",
     }
 
     constants: ClassVar[Mapping[str, Any]] = {
@@ -206,7 +206,7 @@ def longest_prompt(prompts: Sequence[str], settings: Settings, start: str) -> in
 
 
 def schedule(job: TrainingJob, settings: Settings) -> list[int]:
-    """The instance of every prompt of every sampled batch: each pass in an order of its own, stratified over the map sizes."""
+    """The instance of every prompt of every sampled batch: each pass in an order of its own, stratified over the groups."""
     check_fill(settings, len(job.instances))
     whole = len(job.instances) // settings.prompts * settings.prompts
     passes = (stratified(job, key(job.seed, "pass", number))[:whole] for number in range(settings.epochs))
