@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -239,3 +240,41 @@ def test_only_the_store_opens_files():
 def test_it_sees_files_opened():
     tree = ast.parse("open(x)\npath.read_text()\nos.replace(a, b)\nshutil.rmtree(x)\nfolders.rename(a, b)\nos.path.join(a)\n")
     assert [call for call, _ in file_calls(tree)] == ["open", "path.read_text", "os.replace", "shutil.rmtree"]
+
+
+GENERAL = {"in_bounds", "response_tokens"}  # names of a world's that say nothing of it
+WORDS = {"lake", "hole", "maze", "makespan", "pathfinding", "mapf", "robot", "frozen_lake"}
+WORDS |= {"tictactoe", "tic-tac-toe", "noughts", "minimax", "opponent", "payment", "coin", "necklace"}
+NO_WORLD = ("t2t_core", "t2t_plugins", "t2t_leaderboard")
+PRESETS = "plugins/t2t_plugins/presets/"  # runs' configurations, which name the testbed that they are for
+
+
+def words_of_worlds():
+    """What the testbeds here call themselves and their parts, as far as that is more than a plain word."""
+    from t2t_core.plugins import installed
+
+    found, parts = set(WORDS), set()
+    for entry in installed().testbeds:
+        if entry.plugin.startswith("t2t_envs"):
+            testbed = installed().testbeds.make(entry.name)
+            found |= {testbed.name, testbed.group, testbed.sameness, *(f"--{option.name}" for option in testbed.options())}
+            parts |= {*testbed.checks, *testbed.protected_sets(), *(metric.name for metric in testbed.metrics)}
+            parts |= {knob.name for knob in testbed.knobs(testbed.request(1))}
+    return (found | {part for part in parts if not part.isalpha()}) - GENERAL
+
+
+def test_no_word_of_any_world_stands_in_the_core_the_plugins_or_the_leaderboard():
+    """Code, comments, texts and templates: whatever is particular to a task is declared by its testbed."""
+    words = "|".join(sorted((re.escape(word) for word in words_of_worlds()), key=len, reverse=True))
+    pattern = re.compile(rf"(?<![\w-])(?:{words})s?(?![\w-])", re.IGNORECASE)
+    files = [path for room in NO_WORLD for path in sorted(ROOMS[room].rglob("*")) if path.suffix in (".py", ".css", ".html")]
+    wrong = [
+        f"{path.relative_to(ROOT)}:{number}: {found[0]}"
+        for path in files
+        if not str(path.relative_to(ROOT)).startswith(PRESETS)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if (found := pattern.search(line))
+    ]
+    assert not wrong, "a testbed declares it: " + "; ".join(wrong)
+    assert len(files) > 100 and "conflict_free" in words
+    assert all(pattern.search(text) for text in ("over the map sizes", "a Hole_Ratio of", "--agents 3"))

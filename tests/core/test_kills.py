@@ -1,9 +1,10 @@
-"""`t2t bench` and `t2t generate` die at every single write; the same command then finishes with the same bytes."""
+"""Every command that works for long dies at every single write; the same command then finishes with the same bytes."""
 
 from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -14,11 +15,12 @@ import pytest
 from click.testing import CliRunner
 
 import addition
+import worlds
 from t2t_core.cli import cli
 from t2t_leaderboard import rescoring
 
 DATED = ("run.json", "log.jsonl", ".lock")  # they hold times
-MUST_BE_MORE = {"bench": 40, "generate": 3}  # writes at which the process dies
+MUST_BE_MORE = {"bench": 40, "generate": 3, "run": 60, "sweep": 100}  # writes at which the process dies
 
 
 def t2t(*arguments: Any) -> None:
@@ -33,6 +35,49 @@ def bench(folder: Path) -> None:
 
 def generate(folder: Path) -> None:
     t2t("generate", "--configuration", "uniform", "--count", 20, "--out", folder / "instances.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        pytest.param(name, command, marks=() if (name, command) == ("change", "run") else pytest.mark.slow)
+        for name in worlds.WORLDS
+        for command in ("run", "sweep")
+    ],
+)
+def test_the_loop_killed_at_every_write_goes_on_to_the_same_bytes(tmp_path: Path, name: str, command: str) -> None:
+    """On every testbed; training figures may tell of an interrupted training too."""
+    worlds.register()
+    configuration = worlds.write(worlds.WORLDS[name], tmp_path)
+    files = [tmp_path / f"{each}.json" for each in worlds.WORLDS[name].configurations]
+    arms = ("--configurations", *files, "--set", "rounds=1") if command == "sweep" else ()
+
+    def work(folder: Path) -> None:
+        t2t(command, "--config", configuration, *worlds.WORLDS[name].options, *arms, "--out", folder)
+
+    work(tmp_path / "calm")
+    undisturbed, kills = whole(tmp_path / "calm"), 0
+    for at in range(1, 1000):
+        folder = tmp_path / str(at)
+
+        def killed(at: int = at, folder: Path = folder) -> None:
+            dying(at)
+            work(folder)
+
+        status = in_child(killed)
+        assert status in (0, 9)
+        work(folder)
+        assert whole(folder) == undisturbed, f"killed at write {at}"
+        if status == 0:
+            break
+        kills += 1
+        shutil.rmtree(folder)
+    print(f"{command} on {name}: killed at each of {kills} writes")
+    assert kills >= MUST_BE_MORE[command]
+
+
+def whole(folder: Path) -> dict[str, bytes]:
+    return {name: data for name, data in contents(folder).items() if not name.endswith("metrics.jsonl")}
 
 
 def dying(at: int) -> None:

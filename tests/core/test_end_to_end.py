@@ -1,0 +1,193 @@
+"""Every command on every testbed that the suite and the plugin template bring: what one writes, the next one reads."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import necklaces
+import worlds
+from t2t_core.cli import cli
+from t2t_core.errors import T2TError
+from t2t_core.plugins import installed
+from t2t_core.testing import check_testbed
+from worlds import World
+
+
+@pytest.fixture(scope="module", params=worlds.WORLDS)
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, Path]]:
+    """A world and the one folder in which its commands work, one after the other."""
+    worlds.register()
+    folder = tmp_path_factory.mktemp(request.param)
+    worlds.write(worlds.WORLDS[request.param], folder)
+    yield worlds.WORLDS[request.param], folder
+
+
+def t2t(*arguments: Any, status: int = 0) -> str:
+    """What the command prints; the test fails where it ends otherwise."""
+    result = CliRunner().invoke(cli, [str(a) for a in arguments], standalone_mode=False)
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert (result.return_value or 0) == status, result.output
+    return result.output
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
+def test_generate_then_show_and_solve(place: tuple[World, Path]) -> None:
+    world, folder = place
+    out = folder / "instances.jsonl"
+    for configuration in ("random", folder / f"{next(iter(world.configurations))}.json"):
+        words = ("--testbed", world.testbed, "--configuration", configuration, *world.generate)
+        t2t("generate", *words, "--count", 12, "--seed", 3, "--out", out)
+        first = out.read_bytes()
+        t2t("generate", *words, "--count", 12, "--seed", 3, "--out", out)
+        assert out.read_bytes() == first and first.count(b"\n") == 12
+    (folder / "answer.txt").write_text(world.answer)
+    shown = t2t("show", "--testbed", world.testbed, out, "--answer", folder / "answer.txt")
+    assert "FAIL" in shown
+    assert t2t("show", "--testbed", world.testbed, "--set", world.set_name)
+    if world.solves:
+        assert "12" in t2t("solve", "--testbed", world.testbed, out)
+
+
+def bench(world: World, folder: Path, out: str, policies: Any = None) -> str:
+    named = [word for policy in policies or world.policies for word in ("--policy", policy)]
+    return t2t("bench", "--testbed", world.testbed, *named, *world.options, "--limit", 2, "--out", folder / out)
+
+
+def test_bench_then_verify_compare_and_submit(place: tuple[World, Path]) -> None:
+    world, folder = place
+    assert all(policy in bench(world, folder, "bench") for policy in world.policies)
+    assert "verified" in t2t("verify", folder / "bench")
+    rows = sorted((folder / "bench" / "rows").iterdir())
+    compared = t2t("compare", *rows, "--json")
+    assert json.loads(compared)["comparisons"] and "valid" in t2t("compare", *rows)
+    t2t("submit", folder / "bench", "--name", "someone", "--row", rows[0].name, "--into", folder / "results")
+    (submission,) = (folder / "results").iterdir()
+    assert "verified" in t2t("verify", submission)
+    answers = submission / "answers.jsonl"
+    answers.write_bytes(answers.read_bytes().replace(b'"text": "', b'"text": "no ', 2))  # of a conversation: the whole, a turn
+    assert "NOT verified" in t2t("verify", submission, status=1)
+
+
+def test_bench_of_stored_answers_and_of_a_twin(place: tuple[World, Path]) -> None:
+    world, folder = place
+    bench(world, folder, "first", world.policies[:1])
+    (row,) = (folder / "first" / "rows").iterdir()
+    bench(world, folder, "again", [f"answers:{row / 'answers.jsonl'}"])
+    tables = [read(folder / name / "leaderboard.json")["tables"] for name in ("first", "again")]
+    assert [t["rows"][0]["total"] for t in tables[0]] == [t["rows"][0]["total"] for t in tables[1]]
+    t2t("bench", "--testbed", world.testbed, "--policy", world.policies[0], *world.options, "--limit", 2, "--twin", 1,
+        "--out", folder / "twin")  # fmt: skip
+    assert "verified" in t2t("verify", folder / "twin")
+
+
+def test_run_then_report_analyze_and_design(place: tuple[World, Path]) -> None:
+    world, folder = place
+    out = folder / "run"
+    words = ("run", "--config", folder / "run.toml", *world.options, "--out", out)
+    assert world.testbed in t2t(*words, "--dry-run")
+    told = t2t(*words, "--with-control")
+    assert "designed" in told and "control" in told
+    names = {p.name for p in (out / "round_0").iterdir()}
+    assert {"configuration.json", "instances.jsonl", "breakdown.json", "context.md", "proposal.json", "projection.json"} <= names
+    for document in (told, (out / "summary.md").read_text()):
+        assert all(word in document for word in world.words), f"labels and units are the testbed's: {world.words}"
+    t2t("report", out)
+    page = (out / "report.html").read_text()
+    assert all(word in page for word in world.words) and "NaN" not in page
+    t2t("analyze", out, "--out", folder / "analysis")
+    analysis = read(folder / "analysis" / "analysis.json")
+    assert len(analysis["runs"][0]["steps"]) == 1
+    assert "NaN" not in (folder / "analysis" / "analysis.md").read_text()
+    seen = t2t("design", "--run", out, "--designer", "fixed", "--designer", "random", "--designer", world.run["designer"])
+    assert "unchanged" in seen and "proposed" in seen
+    assert installed().testbeds.make(world.testbed).group in t2t("design", "--run", out, "--show-context")
+    before = {p: p.read_bytes() for p in out.rglob("*.json*") if p.name not in ("log.jsonl", "run.json")}
+    t2t(*words, "--with-control")
+    assert {p: p.read_bytes() for p in before} == before, "the same command again changes nothing"
+
+
+def test_every_designer_and_curriculum_designs_or_refuses_with_the_reason(place: tuple[World, Path]) -> None:
+    """What cannot work on a testbed says so; nothing fails."""
+    world, folder = place
+    if not (folder / "run" / "summary.json").exists():
+        t2t("run", "--config", folder / "run.toml", *world.options, "--out", folder / "run")
+    asks_a_model = {"llm", "base", "checkpoint"}
+    for name in (entry.name for entry in installed().designers):
+        if name in asks_a_model:
+            continue
+        result = CliRunner().invoke(cli, ["design", "--run", str(folder / "run"), "--designer", name])
+        board = " ".join(result.output.split())
+        assert result.exception is None, f"{name}: {board}"
+        refused = f"{name} cannot work on {world.testbed} " in board and "cause: " in board
+        assert refused or re.search(r"\b(proposed|unchanged)\b", board), f"{name}: {board}"
+
+
+def test_sweeps_then_analyze(place: tuple[World, Path]) -> None:
+    world, folder = place
+    words = ("sweep", "--config", folder / "run.toml", *world.options, "--seeds", "0 1")
+    t2t(*words, "--designers", f"fixed {world.run['designer']}", "--out", folder / "designers")
+    swept = read(folder / "designers" / "sweep.json")
+    assert [arm["arm"].split()[0] for arm in swept["arms"]] == ["base", "fixed", world.run["designer"]]
+    assert swept["differences"] and swept["unequal"] == []
+    assert len(read_analysis(folder / "designers", folder / "of_sweep")["arms"]) == 2
+    files = [folder / f"{name}.json" for name in world.configurations]
+    t2t(*words, "--configurations", *files, "--out", folder / "fixed")
+    assert [arm["arm"] for arm in read(folder / "fixed" / "sweep.json")["arms"]] == ["base", *world.configurations]
+
+
+def read_analysis(folder: Path, out: Path) -> Any:
+    t2t("analyze", folder, "--out", out)
+    return read(out / "analysis.json")
+
+
+def test_a_testbed_named_on_the_command_line_runs_by_its_own_preset(place: tuple[World, Path]) -> None:
+    world, _ = place
+    if not installed().testbeds.make(world.testbed).preset:
+        with pytest.raises(T2TError, match="brings no preset"):
+            t2t("run", "--testbed", world.testbed, "--dry-run")
+        return
+    told = t2t("run", "--testbed", world.testbed, "--dry-run")
+    assert re.search(rf"^\s*testbed\s+{world.testbed}", told, re.MULTILINE)
+
+
+def test_reports_read_what_the_run_declared_also_where_its_testbed_is_not_installed(place: tuple[World, Path]) -> None:
+    world, folder = place
+    if not (folder / "run" / "summary.json").exists():
+        t2t("run", "--config", folder / "run.toml", *world.options, "--out", folder / "run")
+    declared, testbed = read(folder / "run" / "testbed.json"), installed().testbeds.make(world.testbed)
+    assert (declared["group"], declared["groups"]) == (testbed.group, list(testbed.groups))
+    assert [knob["name"] for knob in declared["knobs"]] == [knob.name for knob in testbed.knobs(testbed.request(1))]
+    t2t("report", folder / "run", "--out", folder / "here.html")
+    entry = installed().testbeds.entries.pop(world.testbed)
+    try:
+        t2t("report", folder / "run", "--out", folder / "elsewhere.html")
+        t2t("analyze", folder / "run")
+    finally:
+        installed().testbeds.entries[world.testbed] = entry
+    assert (folder / "elsewhere.html").read_text() == (folder / "here.html").read_text()
+
+
+def test_numbers_about_an_order_are_left_out_where_groups_have_none(place: tuple[World, Path]) -> None:
+    world, folder = place
+    if not (folder / "run" / "summary.json").exists():
+        t2t("run", "--config", folder / "run.toml", *world.options, "--out", folder / "run")
+    step = read_analysis(folder / "run", folder / "ordered")["runs"][0]["steps"][0]
+    rise = installed().testbeds.make(world.testbed).groups_rise
+    assert (step["share_to_last"] is not None) == rise and (step["groups_kept"] is not None)
+
+
+def test_the_testbed_written_from_the_documentation_keeps_the_contract() -> None:
+    check_testbed(necklaces.Necklaces(), solve=lambda necklace: necklaces.least(necklace.beads))
+    turned = [necklaces.Necklace("x", "black and white", beads) for beads in ("bbwbw", "wbbwb", "bwbbw", "wbwbb")]
+    assert len({necklaces.Necklaces().identity(necklace) for necklace in turned}) == 1
