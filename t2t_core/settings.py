@@ -6,7 +6,6 @@ import difflib
 import json
 import math
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, TypeVar
@@ -138,6 +137,8 @@ _KINDS: Mapping[type, str] = {bool: "true or false", int: "a whole number", floa
 
 def assignment(text: str, where: str) -> tuple[str, Any]:
     """`key=value` as a pair, the value as TOML reads it, or the text itself where TOML cannot (`mode=easy` needs no quotes)."""
+    import tomllib  # not needed for `t2t --help`
+
     key, separator, value = text.partition("=")
     if not separator or not key.strip():
         raise T2TError(f"{where} wants key=value, not {ascii(text)[:80]}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -157,6 +156,8 @@ def check_proxy(text: str) -> str:
 def find_proxy(given: str | None, base_url: str) -> str | None:
     """The proxy for an address: the one given, or else that of the environment, from the variables that curl reads too. This
     machine itself is reached directly: a proxy would look for the server on its own."""
+    import urllib.request  # costs more than all else here, and `t2t --help` has no use for it
+
     if given is not None:
         return None if given == "none" else given
     url = urlsplit(base_url)
