@@ -224,7 +224,7 @@ def test_analyze_prints_every_number_with_its_formula(config: Path, tmp_path: Pa
     t2t("run", "--config", config, "--out", tmp_path / "run")
     output = t2t("analyze", tmp_path / "run", "--formulas", "--out", tmp_path / "plots").output
     assert "cells rewritten" in output and "Jaccard" in output
-    assert "the paper saw" in output and "only V6 lowers" in output
+    assert "the paper saw" not in output, "nothing was published on this testbed"
     written = {p.name for p in (tmp_path / "plots").iterdir()}
     assert {"analysis.json", "analysis.md", "behaviour_signal_salience.svg", "0_run_valid.svg"} <= written
     assert "Jaccard" in (tmp_path / "plots" / "analysis.md").read_text()
