@@ -114,6 +114,7 @@ class TicTacToe(Testbed[Instance, Configuration, Request]):
         "no_fork": {"p_low": -1, "p_high": -1},
     }
     preset = "tictactoe"
+    commands: Mapping[str, str] = {"show": "t2t_envs.cli.show_game:show"}
     baselines = ("minimax", "random", "first-free", "tiny:tictactoe")
 
     def options(self) -> Sequence[Option]:
