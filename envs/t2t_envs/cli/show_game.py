@@ -98,7 +98,9 @@ def _recorded(testbed: TicTacToe, instance: Instance, answers: Sequence[Path], f
     return form, messages
 
 
-def _drawn(testbed: TicTacToe, instance: Instance, messages: Sequence[Message], prompt_format: str, form: str, shown: bool) -> str:
+def _drawn(
+    testbed: TicTacToe, instance: Instance, messages: Sequence[Message], prompt_format: str, form: str, shown: bool
+) -> str:
     from t2t_envs.tictactoe import render_ansi, render_html, render_svg, replay
 
     game = replay(instance, messages, prompt_format) if messages else None
