@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,51 @@ def test_sb3_trains_and_plays_from_weights_alone(algorithm: str, tmp_path: Path)
         answers(installed().policies.make(f"sb3:{tmp_path / 'b'}"), TEAMS[:1])
 
 
+PPO_OTHERWISE: dict[str, Any] = {
+    "steps": 1024, "lakes": 8, "horizon": 8, "epochs": 2, "minibatches": 2, "learning_rate": 3e-3, "gamma": 0.5, "gae": 0.5,
+    "clip": 0.01, "entropy": 0.5, "value": 2.0, "max_norm": 0.01, "hidden": 8, "view": 2,
+}  # fmt: skip
+SB3_SMALL = {"algorithm": "A2C", "layers": "8", "steps": 256, "lakes": 4}
+SB3_OTHERWISE: dict[str, Any] = {
+    "algorithm": "PPO", "layers": "8-8", "steps": 600, "lakes": 2, "learning_rate": 0.01, "gamma": 0.5,
+}  # fmt: skip
+
+
+def weights(trainer: Any, folder: Path, settings: dict[str, Any]) -> bytes:
+    trainer.train(job(folder, settings))
+    return (folder / "model.safetensors").read_bytes()
+
+
+@pytest.mark.train
+def test_every_setting_of_ppo_does_something(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    assert {field.name for field in fields(ppo.Settings)} == {*PPO_OTHERWISE, "threads"}
+    usual = weights(ppo.Ppo(), tmp_path / "usual", SMALL)
+    for name, value in PPO_OTHERWISE.items():
+        assert weights(ppo.Ppo(), tmp_path / name, {**SMALL, name: value}) != usual, name
+
+
+@pytest.mark.train
+def test_every_setting_of_sb3_does_something(tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3")
+    assert {field.name for field in fields(sb3.Settings)} == {*SB3_OTHERWISE, "threads"}
+    usual = weights(sb3.Sb3(), tmp_path / "usual", SB3_SMALL)
+    for name, value in SB3_OTHERWISE.items():
+        assert weights(sb3.Sb3(), tmp_path / name, {**SB3_SMALL, name: value}) != usual, name
+
+
+@pytest.mark.train
+@pytest.mark.parametrize("trainer", [ppo.Ppo(), sb3.Sb3()])
+def test_threads_are_torchs(trainer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch, given = pytest.importorskip("torch"), []
+    pytest.importorskip("stable_baselines3")
+    real = torch.set_num_threads
+    monkeypatch.setattr(torch, "set_num_threads", lambda count: (given.append(count), real(count)))
+    trainer.train(job(tmp_path, {**(SMALL if isinstance(trainer, ppo.Ppo) else SB3_SMALL), "threads": 2}))
+    assert 2 in given
+    real(1)
+
+
 def test_a_zip_of_sb3_is_loaded_by_those_who_trust_it(tmp_path: Path) -> None:
     made = pytest.importorskip("stable_baselines3").PPO("MlpPolicy", sb3.every_agent_a_slot(LAKES, 2, 0.99), device="cpu")
     made.save(tmp_path / "model.zip")
@@ -150,6 +196,25 @@ def test_a_zip_of_sb3_is_loaded_by_those_who_trust_it(tmp_path: Path) -> None:
         installed().policies.make(f"sb3:{tmp_path / 'model.zip'}")
     trusted = installed().policies.make(f"sb3:{tmp_path / 'model.zip'},trust_code=true")
     assert "runs its own code" in trusted.describe()["caveat"] and len(answers(trusted, TEAMS[:1])) == 1
+
+
+def test_a_zip_of_another_algorithm(tmp_path: Path) -> None:
+    made = pytest.importorskip("stable_baselines3").A2C("MlpPolicy", sb3.every_agent_a_slot(LAKES, 2, 0.99), device="cpu")
+    made.save(tmp_path / "model.zip")
+    named = installed().policies.make(f"sb3:{tmp_path / 'model.zip'},trust_code=true,algorithm=A2C")
+    assert len(answers(named, TEAMS[:1])) == 1 and named.describe()["algorithm"] == "A2C"
+
+
+def test_a_greedy_agent_takes_the_likeliest_step(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    ppo.Ppo().train(job(tmp_path, SMALL))
+    drawn, likeliest = (installed().policies.make(f"ppo:{tmp_path},greedy={word}") for word in ("false", "true"))
+    assert answers(drawn) != answers(likeliest)
+    again = {
+        policy: [dict(policy.respond([Task("x", n, "", TEAMS[0], n)], Sampling()))[0].text for n in range(6)]
+        for policy in (drawn, likeliest)
+    }
+    assert len(set(again[likeliest])) == 1 < len(set(again[drawn]))
 
 
 class Downhill:

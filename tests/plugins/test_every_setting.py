@@ -310,6 +310,15 @@ POLICIES: dict[str, dict[str, Any]] = {
     "independent": {},
     "minimax": {"p": "tests/envs/tictactoe/test_ttt_testbed.py::test_players_are_as_strong_as_they_say"},
     "first-free": {},
+    "ppo": {"greedy": "tests/baselines/test_stepwise.py::test_a_greedy_agent_takes_the_likeliest_step"},
+    "sb3": {
+        "trust_code": "tests/baselines/test_stepwise.py::test_a_zip_of_sb3_is_loaded_by_those_who_trust_it",
+        "algorithm": "tests/baselines/test_stepwise.py::test_a_zip_of_another_algorithm",
+    },
+    "step": dict.fromkeys(
+        ("trust_code", "observation", "view", "max_size"),
+        "tests/baselines/test_stepwise.py::test_a_python_object_plays_through_the_library_and_by_name",
+    ),
     "cbs": {"max_nodes": answers_otherwise("cbs", "max_nodes=1")},
     "prioritized": {"orders": answers_otherwise("prioritized", "orders=1")},
     "pibt": {"max_steps": answers_otherwise("pibt", "max_steps=2")},
@@ -328,6 +337,8 @@ POLICIES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(PROVIDERS, OF_ENDPOINTS),
 }
 TRAINERS: dict[str, Any] = {
+    "ppo": "tests/baselines/test_stepwise.py::test_every_setting_of_ppo_does_something",
+    "sb3": "tests/baselines/test_stepwise.py::test_every_setting_of_sb3_does_something",
     "none": {},
     "grpo": "tests/plugins/test_grpo.py::test_every_setting_does_something",
     "trl-grpo": f"{TRAINED}::test_every_setting_of_grpo",
