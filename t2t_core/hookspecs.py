@@ -83,6 +83,7 @@ class Brief:
     compact: Sequence[str] = ()
     policy: Callable[[Path | None], Any] | None = None
     shown: Callable[[str], None] = lambda prompt: None
+    anew: Callable[[RoundState], Brief] | None = None
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,9 @@ def register_designers(registry: Registry) -> None:
     registry.add("rule", "t2t_plugins.designers.rule:Rule", f"a transparent heuristic {on}")
     registry.add("checkpoint", "t2t_plugins.designers.llm:checkpoint", "the current policy designs (the paper's method)")
     registry.add("base", "t2t_plugins.designers.llm:base", "the untrained policy designs")
+    registry.add("shuffled", "t2t_plugins.designers.controls:Shuffled", "control: another's edits at other groups, shuffled:rule")
+    registry.add("mislabelled", "t2t_plugins.designers.controls:Mislabelled", "control: another sees failures under wrong names")
+    registry.add("schedule", "t2t_plugins.designers.controls:Schedule", "control: what a file says, schedule:FILE.json")
     registry.add("llm", "t2t_plugins.designers.llm:llm", "any policy that can talk: llm:openai:gpt-5.4, llm:hf:FOLDER")
 
 
@@ -53,6 +56,7 @@ def register_trainers(registry: Registry) -> None:
 @hookimpl
 def register_presets(registry: Registry) -> None:
     registry.add("tiny", "t2t_plugins.presets:tiny", "the loop in minutes on two CPU cores, with the embedded toy policy")
+    registry.add("short-rounds", "t2t_plugins.presets:short_rounds", "eight rounds of nine updates, for studies of designers")
     registry.add("paper", "t2t_plugins.presets:paper", "the paper's setting: Qwen3-4B on four GPUs of 80 GB")
     registry.add("paper-lora", "t2t_plugins.presets:paper_lora", "the paper's setting with adapters, on one GPU of 80 GB")
     registry.add("single-gpu", "t2t_plugins.presets:single_gpu", "Qwen3-0.6B with adapters on one GPU of 24 GB")

@@ -14,10 +14,15 @@ from t2t_core.errors import T2TError
 from t2t_core.loop.sweep import Grid, arm_name
 from t2t_core.loop.sweep import sweep as sweep_grid
 from t2t_core.plugins import installed
-from t2t_core.report import terminal
+from t2t_core.report import markdown, terminal
 from t2t_core.report.sweep_document import sweep_document
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.progress import Reporter
+from t2t_core.store import folders
+from t2t_core.study.comparing import compare
+from t2t_core.study.plan import code_hash, read_plan
+from t2t_core.study.running import run_plan
+from t2t_core.study.study_document import study_document
 
 FILES = "--configurations"
 
@@ -44,10 +49,19 @@ class _Sweep(click.Command):
 @click.option(FILES, "files", multiple=True, metavar="FILE...", type=click.Path(path_type=Path, dir_okay=False),
               help="Fixed configurations as arms: JSON files, the first one the control; instead of designers.")  # fmt: skip
 @click.option("--seeds", help="Seeds, separated by spaces, or a range 0-4 (default: the configuration's one, or --seed).")
-@click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder of the sweep.")
+@click.option("--plan", type=click.Path(path_type=Path, dir_okay=False), help="A study's plan, instead of everything but --out.")
+@click.option("--dry-run", is_flag=True, help="With --plan: check it, print the hash of the code and what would run, and stop.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder of the sweep.")
 @click.argument("testbed_options", nargs=-1, type=click.UNPROCESSED)
 def sweep(
-    designers: str | None, contexts: str | None, files: tuple[Path, ...], seeds: str | None, out: Path, **given: Any
+    designers: str | None,
+    contexts: str | None,
+    files: tuple[Path, ...],
+    seeds: str | None,
+    plan: Path | None,
+    dry_run: bool,
+    out: Path | None,
+    **given: Any,
 ) -> None:
     """A grid of runs: every designer with every context for every seed, forked from one shared round 0 per seed.
 
@@ -58,8 +72,20 @@ def sweep(
     control, same samples    t2t sweep --designers "fixed checkpoint" --seeds 0-4 --out sweeps/control
     fixed configurations     t2t sweep --configurations even.json hard.json --seeds 0-4 --out sweeps/fixed
 
+    With --plan FILE a preregistered study: arms, seeds, gate and comparisons stand in the file, and nothing is compared before
+    every arm is done.
+
     The same command again goes on where the last one stopped.
     """
+    if plan:
+        others = {"--designers": designers, "--contexts": contexts, "--seeds": seeds, FILES: files}
+        others |= {f"--{name}": value for name, value in given.items()}
+        _of_plan(plan, dry_run, out, [name for name, value in others.items() if value])
+        return
+    if dry_run:
+        raise T2TError("--dry-run goes with --plan", where="t2t sweep", next="t2t run --dry-run prints a run's settings")
+    if out is None:
+        raise T2TError("the sweep needs a folder", where="t2t sweep", next="add --out DIR")
     for one, many in (("designer", designers), ("context", contexts), ("seed", seeds)):
         if given[one] is not None and many is not None:
             raise T2TError(f"--{one} and --{one}s say it twice", where="t2t sweep", next=f"give --{one}s alone")
@@ -91,6 +117,23 @@ def _configurations(
             raise T2TError(f"two files are called {name}", where=FILES, next="rename one: arms are called by their files")
         found[name] = read_configuration(testbed, path).to_dict()
     return found
+
+
+def _of_plan(path: Path, dry_run: bool, out: Path | None, others: list[str]) -> None:
+    if others:
+        raise T2TError(f"{others[0]} and --plan say it twice", where="t2t sweep", cause="a plan holds everything but --out")
+    file = read_plan(path)
+    if dry_run:
+        click.echo(f'code = "{code_hash()}"\nplan {file.sha256}')
+        click.echo(f"{len(file.plan.seeds)} seeds x {len(file.plan.arms)} arms: {', '.join(file.plan.arms)}")
+        return
+    if out is None:
+        raise T2TError("the study needs a folder", where="t2t sweep", next="add --out DIR")
+    result = compare(file, run_plan(file, out, Reporter(click.echo)))
+    document = study_document(result)
+    folders.write_json(out / "study.json", result)
+    folders.write_atomic(out / "study.md", markdown.render(document))
+    terminal.show(document, terminal.console())
 
 
 def _words(text: str | None) -> list[str]:

@@ -210,14 +210,22 @@ def t_interval(values: Sequence[float]) -> Estimate:
     return Estimate(mean, mean - half, mean + half)
 
 
-def t_quantile(df: float) -> float:
-    """The 97.5 % quantile of Student's t distribution; a fractional `df` (at least 1) is rounded down, to the safe side."""
-    whole = max(1, math.floor(min(df, 10_000)))
-    low, high = 1.0, 13.0
+def t_quantile(df: float, share: float = 0.975) -> float:
+    """The quantile of Student's t distribution below which `share` (above 1/2) of it lies; a fractional `df` (at least 1) is
+    rounded down, to the safe side."""
+    low, high = 0.0, 1.0
+    while t_below(high, df) < share:
+        low, high = high, 2 * high
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _t_between(middle, whole) < 0.95 else (low, middle)
+        low, high = (middle, high) if t_below(middle, df) < share else (low, middle)
     return high
+
+
+def t_below(t: float, df: float) -> float:
+    """P(T < t) for Student's t; a fractional `df` (at least 1) is rounded down."""
+    inside = _t_between(abs(t), max(1, math.floor(min(df, 10_000))))
+    return (1 + inside) / 2 if t > 0 else (1 - inside) / 2
 
 
 def _t_between(t: float, df: int) -> float:

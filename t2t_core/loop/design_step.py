@@ -21,7 +21,6 @@ from t2t_core.records import Projection, Proposal, Response, Round, Scored
 from t2t_core.redaction import without_secrets
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.schemas import Correction, Cost, Design, Projected
-from t2t_core.seeding import key
 
 MAX_TEXT = 2_000_000  # characters kept of a reply
 MAX_DEPTH = 16
@@ -89,10 +88,11 @@ def make_brief(
         state=state,
         previous=previous,
         request=request,
-        seed=key(experiment.seed, "design", latest.index) >> 1,
+        seed=experiment.key("design", latest.index),
         checkpoint=checkpoint,
         base=experiment.start(),
         compact=compact,
+        anew=lambda other: make_brief(experiment, named, other, request, checkpoint),
     )
 
 

@@ -150,7 +150,7 @@ class Loop:
 
     def _generate(self, files: RoundFiles) -> None:
         configuration = self.testbed.read_configuration(files.read_configuration())
-        seed = key(self.experiment.seed, "generate", files.index) >> 1
+        seed = self.experiment.key("generate", files.index)
         instances = self.testbed.generate(configuration, self.request, seed)
         report: Any = getattr(instances, "report", None)
         facts = report.to_dict() if hasattr(report, "to_dict") else {}
@@ -190,7 +190,7 @@ class Loop:
                 testbed=self.testbed,
                 settings=self.experiment.training,
                 folder=files.checkpoint.checked_path(),
-                seed=key(self.experiment.seed, "train", files.index) >> 1,
+                seed=self.experiment.key("train", files.index),
                 round_index=files.index,
                 resume_from=before.checkpoint.checked_path() if files.index and before.checkpoint.exists() else None,
                 progress=progress,

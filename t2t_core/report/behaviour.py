@@ -5,13 +5,14 @@ order that the testbed declares; one knob is a group's share, the others are its
 is shown in percent, else as a share of the knob's range; a level that makes instances easier counts with the other sign. A cell
 is one knob of one group; it changed where it moved by more than 0.005. v_g is a group's valid rate; a group fails where it is
 below 0.5; the capability boundary is the last group that does not (our choice). Numbers about the groups' order have a value only
-where later groups are harder.
+where later groups are harder. A number is here because it finds a planted designer: one that does on purpose what the number is
+about is told from those that do not (tests/core/test_planted.py).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from t2t_core.plugins import installed
 from t2t_core.records import Knob
 from t2t_core.run.declaration import Declaration, read_declaration
 from t2t_core.run.round_files import RoundFiles, finished_rounds, open_run, round_facts
+from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
 
 MOVED = 0.005
@@ -99,10 +101,6 @@ def _spearman(values: Any) -> Number:
     return float(np.corrcoef(np.arange(len(values)), ranks)[0, 1])
 
 
-def _change_at(edit: Edit, index: int | None) -> Number:
-    return None if index is None else float(edit.after[index, 0] - edit.before[index, 0])
-
-
 def _near_boundary(edit: Edit, shares: Any) -> Number:
     if edit.boundary is None:
         return None
@@ -117,6 +115,14 @@ def _boundary_shift(edit: Edit) -> Number:
 def _most(values: Any) -> int | None:
     known = np.where(np.isnan(values), -1.0, values)
     return int(np.argmax(known)) if len(known) and known.max() > 0 else None
+
+
+def _loud_over_informative(edit: Edit) -> Number:
+    loudest, informative = _most(edit.failed), _most(edit.valid * (1 - edit.valid))
+    if loudest is None or informative is None or loudest == informative:
+        return None
+    moved = edit.after[:, 0] - edit.before[:, 0]
+    return float(moved[loudest] - moved[informative])
 
 
 def _rewritten(edit: Edit) -> Any:
@@ -138,18 +144,12 @@ SALIENCE, GRANULARITY, TEMPLATE = "signal salience", "edit granularity", "templa
 CORRECTION, GROUNDED = "cross-round self-correction", "task-grounded modelling"
 MEASURES = (
     Measure(
-        "share_to_loudest",
+        "loud_over_informative",
         SALIENCE,
-        "C'.share - C.share at the group with most failed answers",
-        "configurations, breakdown.failed",
-        lambda e: _change_at(e, _most(e.failed)),
-    ),
-    Measure(
-        "share_to_informative",
-        SALIENCE,
-        "C'.share - C.share at the group with the highest v (1 - v)",
-        "configurations, breakdown.valid",
-        lambda e: _change_at(e, _most(e.valid * (1 - e.valid))),
+        "C'.share - C.share at the group with most failed answers, minus the same at the group with the highest v (1 - v); none "
+        "where they are one group",
+        "configurations, breakdown.failed, breakdown.valid",
+        _loud_over_informative,
     ),
     Measure(
         "distance_to_round_0",
@@ -226,14 +226,6 @@ MEASURES = (
         ordered=True,
     ),
     Measure(
-        "share_to_last",
-        GROUNDED,
-        "C'.share - C.share at the last group",
-        "configurations",
-        lambda e: _change_at(e, len(e.groups) - 1),
-        ordered=True,
-    ),
-    Measure(
         "centre_shift",
         GROUNDED,
         "mean place in the groups' order, weighted by C'.share, minus that weighted by C.share, / (groups - 1)",
@@ -259,15 +251,14 @@ def _mean(values: Sequence[Number]) -> Number:
 def analyze(folder: Path | SafePath) -> dict[str, Any]:
     """Every measure of every design step of a run: {"run", "designer", "context", "observed": {measure: what a publication saw},
     "steps": [{"after_round", "outcome", measure: value or None}], "mean"}. Steps whose designer failed count: their configuration
-    stayed."""
+    stayed. Of a kept run, whose rounds were left out, its `summary.json` is read."""
     _, experiment = open_run(folder)
     declared = read_declaration(SafePath.of(folder), experiment)
     steps: list[dict[str, Any]] = []
-    for files in finished_rounds(folder):
-        if files.projection.exists():
-            edit = read_edit(files, declared)
-            values = {m.name: m.value(edit) for m in MEASURES}
-            steps.append({"after_round": files.index, "outcome": files.read_proposal().outcome, **values})
+    rounds = [files for files in finished_rounds(folder) if files.projection.exists()]
+    told = ((files.index, files.read_proposal().outcome, read_edit(files, declared)) for files in rounds)
+    for index, outcome, edit in told if rounds else kept_edits(SafePath.of(folder), declared):
+        steps.append({"after_round": index, "outcome": outcome, **{m.name: m.value(edit) for m in MEASURES}})
     means = {m.name: _mean([step[m.name] for step in steps]) for m in MEASURES}
     named: dict[str, Any] = {"run": str(folder), "designer": experiment.designer, "context": experiment.context}
     named["observed"] = declared.observed
@@ -319,6 +310,50 @@ def read_edit(files: RoundFiles, declared: Declaration) -> Edit:
         _table(start, groups, declared),
         declared.groups_rise or not declared.groups,  # a run that declares nothing is of a time when every testbed's did
     )
+
+
+@dataclass(frozen=True)
+class _KeptRound:
+    round: int
+    groups: dict[str, dict[str, float | None]]
+    configuration: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _KeptDesign:
+    after_round: int
+    outcome: str
+    summary: str | None
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What a run's summary says of its design steps."""
+
+    rounds: list[_KeptRound]
+    designs: list[_KeptDesign]
+
+
+def kept_edits(run: SafePath, declared: Declaration) -> Iterator[tuple[int, str, Edit]]:
+    """The design steps that a run's summary tells: after which round, how it went, and the edit. The groups of a validation set
+    are taken to hold as many answers each, as those of the frozen ones do."""
+    path = run / "summary.json"
+    if not path.exists():
+        return
+    kept = folders.read_record(path, _Kept)
+    rounds = {one.round: one for one in kept.rounds}
+    said = {design.after_round: design.summary for design in kept.designs}
+    for design in kept.designs:
+        before, after = rounds.get(design.after_round), rounds.get(design.after_round + 1)
+        if before is None or after is None:
+            continue
+        groups = list(before.configuration)
+        rates = [before.groups.get(group, {}).get("valid") for group in groups]
+        valid = np.array([np.nan if rate is None else rate for rate in rates])
+        tables = [_table(one.configuration, groups, declared) for one in (before, after, kept.rounds[0])]
+        named = named_groups(said.get(design.after_round - 1), groups, _meaning(declared))
+        rise = declared.groups_rise or not declared.groups
+        yield design.after_round, design.outcome, Edit(groups, tables[0], tables[1], valid, 1 - valid, named, tables[2], rise)
 
 
 def _table(configuration: Mapping[str, Mapping[str, Any]], groups: Sequence[str], declared: Declaration) -> Any:

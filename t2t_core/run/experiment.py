@@ -8,6 +8,7 @@ designer = "checkpoint"
 context = "V6"
 rounds = 3
 seed = 0
+replica = 0                       # another number: the same round 0, other instances and other chance in training afterwards
 configuration = "first.json"      # of round 0: a file beside this one, or a table [configuration.GROUP]; without it, random
 [generation]                      # samples: instances a round; the rest goes to the testbed's request
 [training]                        # to the trainer, as it stands
@@ -27,6 +28,7 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 
 from msgspec import Meta
 
+from t2t_core import seeding
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
@@ -37,7 +39,7 @@ from t2t_core.store import folders, schema
 from t2t_core.store.schema import Count
 
 _MAX_FILE = 1 << 20
-_LATER = ("configuration", "reward")
+_LATER = ("configuration", "reward", "replica")
 _MAX_DEPTH = 6  # of a configuration's tables
 MAX_SEED = 2**63 - 1
 _AtLeast1 = Annotated[int, Meta(ge=1)]
@@ -86,6 +88,7 @@ class Experiment:
     context: str = "V6"
     rounds: Annotated[int, Meta(ge=1, le=10_000)] = 3
     seed: Annotated[int, Meta(ge=0, le=MAX_SEED)] = 0
+    replica: Annotated[int, Meta(ge=0, le=10_000)] = 0
     design_seconds: Annotated[float, Meta(gt=0)] = 3600.0
     configuration: Mapping[str, Any] = field(default_factory=dict)
     generation: Mapping[str, Any] = field(default_factory=dict)
@@ -95,7 +98,7 @@ class Experiment:
     evaluation: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON; a table that earlier versions did not know is left out where it is empty, so that their runs go on."""
+        """As JSON; what earlier versions did not know is left out where it is empty or 0, so that their runs go on."""
         return {name: value for name, value in asdict(self).items() if value or name not in _LATER}
 
     @classmethod
@@ -118,6 +121,10 @@ class Experiment:
                 next='write {checkpoint} into it, for example policy = "hf:{checkpoint}", or set checkpoint = ""',
             )
         return made
+
+    def key(self, purpose: str, index: int) -> int:
+        """The key of what is random in the round: it depends on the replica in every round but the first."""
+        return seeding.key(self.seed, purpose, index, *((self.replica,) if self.replica and index else ())) >> 1
 
     @property
     def samples(self) -> int:
@@ -181,7 +188,7 @@ def resolved(experiment: Experiment, testbed: AnyTestbed, trainer: Any, designer
     modules = {f"context {one.spec.partition(':')[0]}": dict(getattr(one.module, "settings", {})) for one in named}
     design = dict(getattr(designer, "settings", {}))
     reward = {**testbed.rubric, **experiment.reward}
-    own = experiment.to_dict() | {"configuration": experiment.configuration or "random"}
+    own = experiment.to_dict() | {"replica": experiment.replica, "configuration": experiment.configuration or "random"}
     return own | {"training": training, "reward": reward, "constants": constants, "design": design, **modules}
 
 
@@ -211,6 +218,17 @@ def resolve(
     _inline(data, Path())
     _merge(data, {key: value for key, value in options.items() if value is not None})
     return Experiment.from_dict(data, str(file) if file else f"preset {preset}")
+
+
+def resolve_tables(preset: str, settings: Mapping[str, Any], where: str) -> Experiment:
+    """A preset with settings over it, as they stand in a configuration file."""
+    data, layer = read_preset(preset) if preset else {}, dict(settings)
+    _inline(layer, Path())
+    _other_trainer(data, layer.get("trainer"))
+    if "configuration" in layer:
+        data.pop("configuration", None)
+    _merge(data, layer)
+    return Experiment.from_dict(data, where)
 
 
 def read_preset(name: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from t2t_core.run.round_files import DESIGN_FILES, RoundFiles, open_run
 from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
 
-MAY_DIFFER = ("designer", "context", "rounds", "design_seconds", "evaluation")
+MAY_DIFFER = ("designer", "context", "rounds", "design_seconds", "evaluation", "replica")
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from t2t_baselines.tiny import data, teacher
+from t2t_baselines.tiny.policy import shipped
 from t2t_core.plugins import installed
 from t2t_core.seeding import Stream
+from t2t_core.store.instance_files import file_set
 from t2t_envs.frozen_lake import Instance, make_prompt, parse_answer, solve, verify
+from t2t_envs.frozen_lake.sets import NAMES, load_set
 from t2t_plugins.contexts import compact
 
 LAKE = installed().testbeds.make("mapf-frozenlake")
@@ -99,6 +104,41 @@ def test_a_chunk_depends_on_seed_and_index_alone_and_keeps_out_of_the_excluded_f
     kept_out = data.by_cell(small)
     again = [instance_of(e).canonical() for e in data.chunk(3, 0, (2,), 400, kept_out, 0.04) if e.agents]
     assert again and not set(again) & {i.canonical() for i in small}
+
+
+def test_the_skewed_diet_is_thick_where_maps_are_small():
+    found = data.skewed_chunk(0, 0, 2000, {})
+    sizes = Counter(int(e.prompt.split("\n")[0].split()[1]) for e in found)
+    small, large = (sum(sizes[n] for n in names) for names in (range(3, 7), range(7, 11)))
+    assert 0.6 < small / len(found) < 0.95 and large > 0
+    agents = Counter(e.agents for e in found)
+    assert set(agents) == {2, 3} and agents[2] > agents[3]
+    assert data.skewed_chunk(0, 0, 2000, {}) == found != data.skewed_chunk(1, 0, 2000, {})
+
+
+def test_the_weak_policy_kept_out_of_every_set_that_it_is_measured_on():
+    """The hashes in its recipe are those of the frozen sets and of the studies' files."""
+    recipe = json.loads((shipped("weak") / "recipe.json").read_text())
+    assert recipe["excluded_sets"] == {name: load_set(name).sha256 for name in NAMES}
+    root = Path(__file__).parents[2]
+    assert len(recipe["kept_out"]) == 3
+    for name, digest in recipe["kept_out"].items():
+        assert hashlib.sha256((root / name).read_bytes()).hexdigest() == digest, name
+
+
+@pytest.mark.parametrize(("name", "per_cell"), [("final", 20), ("development", 10)])
+def test_the_fresh_sets_hold_every_hole_level_and_share_nothing(name, per_cell):
+    root = Path(__file__).parents[2] / "studies"
+    files = [root / "tiny/held_out_2agents.jsonl", *(root / "designers").glob("*_2agents.jsonl")]
+    sets = {file.stem.removesuffix("_2agents"): file_set(LAKE, file).instances for file in files}
+    sets["validation"] = load_set("validation_2agents").instances
+    forms = {key: [LAKE.identity(instance) for instance in instances] for key, instances in sets.items()}
+    others = {form for key, found in forms.items() if key != name for form in found}
+    assert len(set(forms[name])) == len(forms[name]) == 80 * per_cell and not set(forms[name]) & others
+    cells = Counter(LAKE.cell_of(LAKE.place(instance).cell) for instance in sets[name])
+    rare = {"3x3 holes 5% wait", "3x3 holes 15% wait"}  # which have too few forms; other waits on 3x3 stand in for them
+    assert set(cells) == {cell.name for cell in LAKE.cells(LAKE.request(1))} - rare
+    assert {count for cell, count in cells.items() if not cell.startswith("3x3")} == {per_cell}
 
 
 @pytest.mark.train

@@ -34,8 +34,7 @@ TO_THE_BOUNDARY = [[0.1, 0.1, 0.5], [0.4, 0.1, 0.5], [0.4, 0.2, 0.5], [0.1, 0.0,
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("share_to_loudest", -0.15),  # size 6 has most failures
-        ("share_to_informative", 0.15),  # 0.6 * 0.4 equals 0.4 * 0.6: the first, size 4
+        ("loud_over_informative", -0.15 - 0.15),  # size 6 has most failures; 0.6 * 0.4 equals 0.4 * 0.6: the first, size 4
         ("distance_to_round_0", (4 * 0.15 + 0.1 + 0.1 + 0.3) / 12),
         ("cells_rewritten", 7 / 12),
         ("rewrites_at_failing", 5 / 7),
@@ -45,7 +44,6 @@ TO_THE_BOUNDARY = [[0.1, 0.1, 0.5], [0.4, 0.1, 0.5], [0.4, 0.2, 0.5], [0.1, 0.0,
         ("edit_follows_summary", None),
         ("share_near_boundary", 0.9),  # the boundary is size 4
         ("boundary_shift", 0.9 - 0.75),
-        ("share_to_last", -0.15),
         ("centre_shift", 0.0),
         ("groups_kept", 1.0),
     ],
@@ -74,7 +72,6 @@ def test_giving_large_maps_up_moves_the_centre_inward_and_keeps_fewer_groups() -
     inward = edit([[0.5, 0.1, 0.5], [0.495, 0.1, 0.5], [0.005, 0.1, 0.5], [0.0, 0.1, 0.5]])
     assert measure("groups_kept", inward) == 0.5
     assert measure("centre_shift", inward) == pytest.approx((0.505 - 1.5) / 3)
-    assert measure("share_to_last", inward) == -0.25
 
 
 def test_runs_of_one_designer_and_context_are_averaged_with_an_interval_over_runs() -> None:
@@ -110,7 +107,7 @@ def test_the_summarys_sizes_are_set_against_the_breakdowns() -> None:
 def test_nothing_answered_gives_no_number_instead_of_a_wrong_one() -> None:
     step = edit(TO_THE_BOUNDARY, valid=(np.nan,) * 4)
     values = [m.value(step) for m in MEASURES]
-    assert measure("share_near_boundary", step) is None and measure("share_to_informative", step) is None
+    assert measure("share_near_boundary", step) is None and measure("loud_over_informative", step) is None
     assert all(v is None or np.isfinite(v) for v in values)
 
 

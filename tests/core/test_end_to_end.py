@@ -184,7 +184,7 @@ def test_numbers_about_an_order_are_left_out_where_groups_have_none(place: tuple
         t2t("run", "--config", folder / "run.toml", *world.options, "--out", folder / "run")
     step = read_analysis(folder / "run", folder / "ordered")["runs"][0]["steps"][0]
     rise = installed().testbeds.make(world.testbed).groups_rise
-    assert (step["share_to_last"] is not None) == rise and (step["groups_kept"] is not None)
+    assert (step["centre_shift"] is not None) == rise and (step["groups_kept"] is not None)
 
 
 def test_the_testbed_written_from_the_documentation_keeps_the_contract() -> None:

@@ -28,9 +28,11 @@ Effect = Callable[[], Any]
 
 
 def known(kind: str, name: str) -> set[str]:
-    """The settings a name says it has when it refuses one. What `llm` does not know goes to its model; it has those of `base`."""
+    """The settings a name says it has when it refuses one. What `llm` does not know goes to its model; it has those of
+    `base`. A control that wraps a designer has none of its own."""
+    spec = {"llm": "base:", "shuffled": "shuffled:fixed,", "mislabelled": "mislabelled:fixed,"}.get(name, f"{name}:")
     with pytest.raises(T2TError, match="no setting") as error:
-        installed().registries[kind].make(f"{'base' if name == 'llm' else name}:qqqqqqqq=1")
+        installed().registries[kind].make(f"{spec}qqqqqqqq=1")
     listed = re.search(r"known(?: settings)?: (.*)", error.value.cause)
     assert listed, f"{kind} {name} does not say which settings it has: {error.value.cause}"
     return set(listed[1].split(", ")) - {"none"}
@@ -170,6 +172,9 @@ DESIGNERS: dict[str, dict[str, Any]] = {
     "base": asks("base"),
     "checkpoint": asks("checkpoint"),
     "llm": asks("llm"),
+    "shuffled": {},
+    "mislabelled": {},
+    "schedule": {},
     "sec": {"rate": apart("sec", "sec:rate=0.9"), "temperature": apart("sec", "sec:temperature=2")},
     "dump": {"temperature": apart("dump", "dump:temperature=2")},
     "adarft": {

@@ -20,6 +20,7 @@ from t2t_envs.tictactoe.prompt import read_board
 
 SHIPPED = {
     "base": "the warm-up, 2 to 5 agents",
+    "weak": "a short, skewed warm-up: three in five valid on 3x3, one in eight on 10x10",
     "2agents": "a warm-up that saw 2 agents only",
     "designed": "the warm-up after three rounds of `t2t run`, which designed its own training data",
     "control": "the same with round 0's configuration for good",

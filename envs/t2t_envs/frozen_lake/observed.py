@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 OBSERVED: Mapping[str, str] = {
-    "share_to_loudest": "the most prominent cue is followed, not the most informative",
-    "share_to_informative": "the most prominent cue is followed, not the most informative",
+    "loud_over_informative": "the most prominent cue is followed, not the most informative",
     "distance_to_round_0": "a shown round-0 configuration becomes a default",
     "cells_rewritten": "V1, V2: nearly all; V3, V6: only the sizes the breakdown points at",
     "rewrites_at_failing": "V3, V6: high",
@@ -19,5 +18,4 @@ OBSERVED: Mapping[str, str] = {
     "centre_shift": "V6 moves the budget inward (below 0), to 7x7, in the next round",
     "groups_kept": "base gave large maps up in round 1; checkpoint kept all eight sizes (1)",
     "levels_follow_order": "V1, V2, V5: monotone in map size (near 1); V6: flat, then down",
-    "share_to_last": "only V6 lowers the weight of the largest map",
 }

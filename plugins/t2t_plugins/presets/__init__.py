@@ -26,3 +26,7 @@ def single_gpu(argument: str, settings: Mapping[str, str]) -> Path:
 
 def api_designer(argument: str, settings: Mapping[str, str]) -> Path:
     return _FOLDER / "api-designer.toml"
+
+
+def short_rounds(argument: str, settings: Mapping[str, str]) -> Path:
+    return _FOLDER / "short-rounds.toml"

@@ -1,0 +1,142 @@
+"""The leaderboard of designers: a row for every arm of every study, ranked where configurations were shown to matter.
+
+A row's figure is what a designer gained over `fixed`, the same start without any design, in percentage points per million tokens
+of training and design. A world and start whose gate did not hold, or that has none, is shown and not ranked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from t2t_core.errors import T2TError
+from t2t_core.report.charts import POINTS, Dots, Lane, Point
+from t2t_core.report.document import Block, Charts, Column, Document, Paragraph, Row, Section, Table
+from t2t_core.report.figures import Figure
+from t2t_core.store import folders
+from t2t_core.store.paths import SafePath
+from t2t_core.study.comparing import ArmResult, StudyResult
+
+PROFILE = ("cells_rewritten", "loud_over_informative", "share_near_boundary", "centre_shift", "distance_to_round_0")
+_NOTE = (
+    "Gain: percentage points over fixed from the same round 0, paired on the instances, 95 % interval over seeds and "
+    "instances. Per million: of tokens of training and design. Every interval stands for itself; the study has the tests."
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One arm of a study, and whether its study's gate held (None: it has none)."""
+
+    study: StudyResult
+    arm: ArmResult
+
+    @property
+    def leverage(self) -> bool | None:
+        return self.study.leverage
+
+    @property
+    def per_million(self) -> Figure:
+        """The gain per million tokens, with its interval."""
+        millions = (self.arm.tokens + self.arm.design_tokens) / 1e6
+        ends = (self.arm.gain, self.arm.gain_low, self.arm.gain_high)
+        value, low, high = (None if end is None or not millions else end / millions for end in ends)
+        return Figure(value, low, high, 2, 2, signed=True)
+
+
+def read_studies(places: Sequence[Path]) -> list[StudyResult]:
+    """The results in study folders, each plan's once.
+
+    Raises:
+        T2TError: a folder holds no finished study, or two hold the same one.
+    """
+    found: dict[tuple[str, str, str], Path] = {}
+    studies = []
+    for place in places:
+        file = SafePath(place) / "study.json"
+        if not file.exists():
+            raise T2TError("there is no finished study", where=str(place), next="t2t sweep --plan FILE --out DIR makes one")
+        study = folders.read_record(file, StudyResult)
+        key = (study.world, study.start, study.plan)
+        if key in found:
+            raise T2TError("the same plan's study is here twice", where=str(place), cause=f"it is in {found[key]} too")
+        found[key] = place
+        studies.append(study)
+    return studies
+
+
+def entries(studies: Sequence[StudyResult]) -> dict[tuple[str, str], list[Entry]]:
+    """World and start -> the arms that designed, the highest gain per token first; arms without a gain last."""
+    tables: dict[tuple[str, str], list[Entry]] = {}
+    for study in studies:
+        rows = [Entry(study, arm) for arm in study.arms if arm.gain is not None]
+        tables.setdefault((study.world, study.start), []).extend(rows)
+    return {place: sorted(rows, key=lambda entry: -(entry.per_million.value or 0.0)) for place, rows in tables.items()}
+
+
+def leaderboard(studies: Sequence[StudyResult]) -> Document:
+    """The page: per world and start a table and a chart, then how each designer designed."""
+    tables = entries(studies)
+    if not any(tables.values()):
+        raise T2TError("no study has an arm beside `fixed`", next='a plan needs an arm with designer = "fixed" and others')
+    sections = [Section(f"{world}, start: {start}", _blocks(rows)) for (world, start), rows in tables.items() if rows]
+    said = Paragraph("Means over design steps and seeds; t2t analyze has the formulas.", "soft")
+    sections.append(Section("How they designed", [_profiles(tables), said]))
+    ranked = sum(bool(rows) and all(row.leverage for row in rows) for rows in tables.values())
+    lead = f"{len(studies)} studies. Designers are ranked in {ranked} of {len(tables)} worlds and starts, where there is a lever."
+    return Document("Designers", [Paragraph(lead), Paragraph(_NOTE, "soft")], sections)
+
+
+def _blocks(rows: Sequence[Entry]) -> list[Block]:
+    held = all(row.leverage for row in rows)
+    blocks: list[Block] = [] if held else [Paragraph(_unranked(rows), "bad")]
+    blocks.append(_table(rows, held))
+    lanes = [Lane(_name(row), [Point(_gain(row.arm))], number) for number, row in enumerate(rows)]
+    return [*blocks, Charts([Dots("minus fixed: percentage points, 95 % intervals", {"": lanes}, POINTS)])]
+
+
+def _gain(arm: ArmResult) -> Figure:
+    return Figure(arm.gain, arm.gain_low, arm.gain_high, 1, 1, signed=True)
+
+
+def _unranked(rows: Sequence[Entry]) -> str:
+    if any(row.leverage is False for row in rows):
+        return "No leverage at this budget: the gate did not hold, so the rows stand in no order of merit."
+    return "No gate was planned, so nobody knows whether configurations matter here: the rows stand in no order of merit."
+
+
+def _name(row: Entry) -> str:
+    return row.arm.arm if row.arm.arm == row.arm.designer else f"{row.arm.arm} ({row.arm.designer})"
+
+
+def _table(rows: Sequence[Entry], held: bool) -> Table:
+    costs = ("tokens", "design tokens", "design USD")
+    titles = ("seeds", "gain per million", "gain", "score", "worst quarter", "forgetting", *costs)
+    figures_of = [Column(title, total=title == "gain per million") for title in titles]
+    columns = [*([Column("rank")] if held else []), Column("designer", words=True), *figures_of]
+    made = []
+    for place, row in enumerate(rows, 1):
+        arm = row.arm
+        figures = [
+            row.per_million,
+            _gain(arm),
+            Figure(arm.mean, arm.low, arm.high, 1, 1),
+            Figure(arm.worst_quarter, digits=1),
+            Figure(arm.forgetting, digits=1),
+            Figure(arm.tokens, digits=0),
+            Figure(arm.design_tokens, digits=0),
+            Figure(arm.design_usd, digits=4),
+        ]
+        made.append(Row([*([str(place)] if held else []), _name(row), str(len(row.study.seeds)), *figures]))
+    return Table(columns, made)
+
+
+def _profiles(tables: dict[tuple[str, str], list[Entry]]) -> Table:
+    columns = [Column("designer", words=True), Column("world", words=True), *(Column(name.replace("_", " ")) for name in PROFILE)]
+    rows = [
+        Row([_name(row), f"{world}, {start}", *(Figure(row.arm.behaviour.get(name), digits=2) for name in PROFILE)])
+        for (world, start), found in tables.items()
+        for row in found
+    ]
+    return Table(columns, rows)

@@ -1,0 +1,172 @@
+"""Controls of a study of designers: each wraps another designer, or repeats what a file says (our choice).
+
+`shuffled:DESIGNER` takes from a design which groups it was for, `mislabelled:DESIGNER` hides from the designer what went wrong,
+`schedule:FILE` designs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from t2t_core.cells import CELLS
+from t2t_core.errors import T2TError
+from t2t_core.hookspecs import AnyTestbed, Brief, RoundState
+from t2t_core.plugins import installed
+from t2t_core.records import Knob, Proposal, Round
+from t2t_core.registry import Spec
+from t2t_core.seeding import Stream
+from t2t_core.settings import read_settings
+from t2t_core.store import folders, jsonlines
+
+TRIES = 200  # permutations drawn, of which the one that keeps most of the edit's size is used
+Configuration = Mapping[str, Mapping[str, Any]]
+
+
+def inner(argument: str, settings: Mapping[str, str], where: str) -> Any:
+    """The designer that a control wraps; settings of the control are all its."""
+    spec = Spec.parse(argument)
+    if not spec.name:
+        raise T2TError(f"{where} needs another designer", next=f"write {where.split()[-1]}:rule, for example")
+    return installed().designers.make(replace(spec, settings={**spec.settings, **settings}))
+
+
+class Shuffled:
+    """What the wrapped designer would change, at other groups: an edit of the same size that knows nothing of which group it is
+    for. A designer that does the same in every group is its own shuffled twin; `mislabelled` is the control for that one.
+
+    The edits of all knobs of a group, C'_g - C_g after Project, move together to another group by a random permutation under
+    which some group's edit changes; of 200 drawn, the one that loses least of the edit's size where values meet their bounds.
+    Where groups hold joint cells, what was proposed for a group as a whole moves instead.
+    """
+
+    def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
+        self._designer = inner(argument, settings or {}, "designer shuffled")
+        self.settings = {"of": argument, **getattr(self._designer, "settings", {})}
+
+    def propose(self, brief: Brief) -> Proposal:
+        proposal: Proposal = self._designer.propose(brief)
+        if proposal.parsed is None:
+            return proposal
+        testbed: AnyTestbed = brief.state.testbed
+        before = brief.previous.to_dict()
+        after = testbed.project(proposal.parsed, brief.previous, brief.request).configuration.to_dict()
+        parsed = shuffled(before, after, testbed.knobs(brief.request), Stream.of(brief.seed, "shuffled"))
+        return replace(proposal, parsed=parsed, notes=(*proposal.notes, "its groups were permuted"))
+
+
+def shuffled(before: Configuration, after: Configuration, knobs: Sequence[Knob], stream: Stream) -> Configuration:
+    """The configuration that the edits from `before` to `after` make at permuted groups; `after` where all edits are alike."""
+    groups = list(before)
+    if any(CELLS in values for values in after.values()):
+        edits = [after[group] for group in groups]
+    else:
+        edits = [{knob.name: after[group][knob.name] - before[group][knob.name] for knob in knobs} for group in groups]
+    best: tuple[float, Configuration] | None = None
+    order = list(range(len(groups)))
+    for _ in range(TRIES):
+        stream.shuffle(order)
+        if all(edits[source] == edits[place] for place, source in enumerate(order)):
+            continue
+        lost, made = _applied(before, {group: edits[source] for group, source in zip(groups, order, strict=True)}, knobs)
+        if best is None or lost < best[0] - 1e-12:
+            best = (lost, made)
+    return after if best is None else best[1]
+
+
+def _applied(before: Configuration, edits: Configuration, knobs: Sequence[Knob]) -> tuple[float, Configuration]:
+    """How much of the edits' size bounds take away, in shares of the knobs' ranges, and the configuration."""
+    if any(CELLS in edit for edit in edits.values()):
+        return 0.0, edits
+    lost = 0.0
+    made: dict[str, dict[str, Any]] = {}
+    for group, edit in edits.items():
+        made[group] = {}
+        for knob in knobs:
+            wished = before[group][knob.name] + edit[knob.name]
+            made[group][knob.name] = min(max(wished, knob.low), knob.high)
+            lost += abs(wished - made[group][knob.name]) / (knob.high - knob.low)
+    return lost, made
+
+
+class Mislabelled:
+    """The wrapped designer sees every failure under another check's name: counts, and so valid rates, stay as they were. A
+    design that needs to know *what* failed gets worse by it; one that does not stays the same. Failed answers shown as
+    examples are left out, since they would tell.
+
+    The checks that failed at all are renamed in a circle, by a step drawn for each design.
+    """
+
+    def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
+        self._designer = inner(argument, settings or {}, "designer mislabelled")
+        self.settings = {"of": argument, **getattr(self._designer, "settings", {})}
+
+    def propose(self, brief: Brief) -> Proposal:
+        seen = mislabelled(brief.state, Stream.of(brief.seed, "mislabelled"))
+        if brief.anew is None:
+            return self._proposed(replace(brief, state=seen))
+        return self._proposed(replace(brief.anew(seen), policy=brief.policy, shown=brief.shown, anew=brief.anew))
+
+    def _proposed(self, brief: Brief) -> Proposal:
+        proposal: Proposal = self._designer.propose(brief)
+        return proposal
+
+
+def mislabelled(state: RoundState, stream: Stream) -> RoundState:
+    """The state with the names of the failed checks changed everywhere, and without examples."""
+    counts = [one for past in state.rounds for one in _counts(past)]
+    failing = [check for check in state.testbed.checks if any(one.get(check) for one in counts)]
+    names = failing if len(failing) > 1 else list(state.testbed.checks)
+    step = 1 + stream.below(len(names) - 1) if len(names) > 1 else 0
+    new = {check: names[(place + step) % len(names)] for place, check in enumerate(names)}
+    rounds = [
+        replace(past, breakdown=_renamed(past.breakdown, new), training=_renamed(past.training, new)) for past in state.rounds
+    ]
+    return replace(state, rounds=rounds, examples=())
+
+
+_LISTS = ("first_failures", "failures")  # the keys of a breakdown under which checks are counted
+
+
+def _counts(past: Round) -> list[Mapping[str, int]]:
+    """Every table of failed checks of a round's breakdown."""
+    groups = past.breakdown.get("groups", {}).values()
+    return [counts[name] for counts in (past.breakdown.get("total", {}), *groups) for name in _LISTS if name in counts]
+
+
+def _renamed(value: Any, new: Mapping[str, str]) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    made = {}
+    for name, item in value.items():
+        if name in _LISTS and isinstance(item, Mapping):
+            renamed = {new.get(check, check): count for check, count in item.items()}
+            made[name] = {check: renamed.get(check, 0) for check in dict.fromkeys((*item, *renamed))}
+        else:
+            made[name] = _renamed(item, new)
+    return made
+
+
+class Schedule:
+    """`schedule:FILE` proposes what the JSON file holds, whatever happens: one configuration, or a list of them for the rounds
+    after the first one, whose last one stays in force. What a design should beat, or reach, is written down so: no waits, all
+    waits, a ladder of sizes."""
+
+    def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
+        read_settings(settings or {}, "designer schedule", {})
+        if not argument:
+            raise T2TError("the designer schedule needs a file", next="write schedule:FILE.json")
+        try:
+            data = jsonlines.loads(folders.read_bytes(Path(argument)))
+        except jsonlines.Unreadable as error:
+            raise T2TError("the file is no JSON", where=argument, cause=str(error)) from None
+        self.steps = data if isinstance(data, list) else [data]
+        if not self.steps or not all(isinstance(step, Mapping) and step for step in self.steps):
+            raise T2TError("the file holds no configuration", where=argument, next="{group: {knob: number}}, or a list of such")
+        self.settings = {"file": argument, "sha256": folders.sha256(Path(argument)), "steps": len(self.steps)}
+
+    def propose(self, brief: Brief) -> Proposal:
+        return Proposal("", self.steps[min(brief.state.rounds[-1].index, len(self.steps) - 1)])
+

@@ -1,0 +1,1 @@
+"""Preregistered studies of designers: a plan, its runs, and what they came to."""
