@@ -173,12 +173,15 @@ def test_reports_read_what_the_run_declared_also_where_its_testbed_is_not_instal
     assert (declared["group"], declared["groups"]) == (testbed.group, list(testbed.groups))
     assert [knob["name"] for knob in declared["knobs"]] == [knob.name for knob in testbed.knobs(testbed.request(1))]
     t2t("report", folder / "run", "--out", folder / "here.html")
-    entry = installed().testbeds.entries.pop(world.testbed)
+    entries = installed().testbeds.entries
+    before = dict(entries)
+    del entries[world.testbed]
     try:
         t2t("report", folder / "run", "--out", folder / "elsewhere.html")
         t2t("analyze", folder / "run")
     finally:
-        installed().testbeds.entries[world.testbed] = entry
+        entries.clear()
+        entries.update(before)  # in the order they had: the first is the default
     assert (folder / "elsewhere.html").read_text() == (folder / "here.html").read_text()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -188,6 +189,7 @@ def test_a_new_module_is_one_file_with_a_title_and_a_render(tmp_path: Path, monk
         "def make(argument, settings):\n    return Weather()\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "weather", raising=False)  # of another test
     registry = installed().contexts
     registry.add("W", "weather:make", "the weather")
     try:

@@ -133,7 +133,7 @@ def test_without_a_length_term_the_reward_is_the_testbeds_under_the_runs_weights
     lake = Instance(3, [], [(0, 0), (2, 0)], [(0, 2), (2, 2)], optimal_makespan=2)
     best = format_answer([[(0, 0), (0, 1), (0, 2)], [(2, 0), (2, 1), (2, 2)]])
     job = replace(job_of([lake], tmp_path), reward={"accuracy": 3.0})
-    reward = Reward(job, Settings(length_start=4, length_end=8), AdaptiveWeights(0.7))
+    reward = Reward(job, Settings(group=2, length_start=4, length_end=8), AdaptiveWeights(0.7))
     reward.gather = Accelerator().gather
     answers = [[{"content": best}], [{"content": "no"}]]
     totals = reward(None, answers, [[0] * 4, [0] * 9], index=[0, 0], log_metric=lambda name, value: None)
