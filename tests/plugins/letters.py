@@ -30,6 +30,7 @@ class Letters(Testbed[Question, Any, Any]):
     """`asked` are the prompts made, `answers` the (question, text) pairs verified, in order."""
 
     name: str = "letters"
+    length_term: bool = True
     prompt_formats: Sequence[str] = ("short", "long")
     rubric: Mapping[str, float] = field(default_factory=lambda: {"letters": 1.0})
     asked: list[str] = field(default_factory=list)
