@@ -121,7 +121,7 @@ def test_it_answers_in_the_form_that_is_asked_for():
     from t2t_core.records import Sampling
 
     policy, sampling = installed().policies.make("tiny:tictactoe"), Sampling(max_tokens=2)
-    asked = [Evaluation(TESTBED, [Instance()], 1, sampling, form).task(0) for form in ("think", "compact")]
+    asked = [Evaluation(TESTBED, [Instance(id="game")], 1, sampling, form).task(0) for form in ("think", "compact")]
     texts = [response.text for task in asked for _, response in policy.respond([task], sampling)]
     assert texts[1] in tuple("012345678")
     assert texts[0].endswith(f"</think>\n<move>{texts[1]}</move>")
