@@ -65,7 +65,8 @@ public:
         get(drawn.optimum), get(drawn.name), get(drawn.turn), get(drawn.map.size);
         if (drawn.map.size < 0 || drawn.map.size > largest_lake) throw std::invalid_argument("not the state of an environment");
         drawn.map.hole.resize(static_cast<std::size_t>(drawn.map.size) * drawn.map.size);
-        std::memcpy(drawn.map.hole.data(), next(drawn.map.hole.size()), drawn.map.hole.size());
+        const char* holes = next(drawn.map.hole.size());
+        std::copy_n(holes, drawn.map.hole.size(), drawn.map.hole.begin());  // a seat that never drew has none
         get(drawn.map.starts), get(drawn.map.goals);
     }
 
