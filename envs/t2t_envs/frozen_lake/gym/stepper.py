@@ -228,7 +228,7 @@ class VectorStepper:
                 self._steppers[index].seed(int(keys[index]))
             self._steppers[index].restart()
 
-    def step(self, actions: Any) -> tuple[Any, Any, bool]:
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Any, bool]:
         joint = actions.reshape(len(self._steppers), self._options.agents)
         if ((joint < 0) | (joint > rules.WAIT)).any():
             raise ValueError("an action lies in 0..4 (left, down, right, up, wait)")
@@ -240,7 +240,10 @@ class VectorStepper:
                 stepper.advance([_action(action) for action in joint[index]])
         self.restarted = done.astype(np.uint8)
         flags = np.array([(stepper.terminated, stepper.truncated) for stepper in self._steppers])
-        return flags[:, 0].copy(), flags[:, 1].copy(), bool(done.any())
+        terminated, truncated = flags[:, 0].copy(), flags[:, 1].copy()
+        ended = terminated | truncated
+        outcomes = self._outcomes() if ended.any() else None
+        return self.observe(), terminated, truncated, ended, outcomes, bool(done.any())
 
     def observe(self) -> Any:
         single = [stepper.observation() for stepper in self._steppers]
@@ -251,14 +254,15 @@ class VectorStepper:
     def masks(self) -> Any:
         return np.stack([stepper.masks() for stepper in self._steppers])
 
-    def outcomes(self) -> tuple[Any, ...]:
+    def _outcomes(self) -> tuple[bool, bool, tuple[Any, ...]]:
         rows = []
         for stepper in self._steppers:
             valid, fell, conflict, _, *costs = stepper.outcome()
             failed = not valid and (stepper.terminated or stepper.truncated)
-            rows.append((valid, (1 if fell else 2 if conflict else 3) if failed else 0, conflict, *costs))
-        kinds = (bool, np.int64, np.int64, np.int64, np.int64)
-        return tuple(np.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True))
+            rows.append((valid, failed, (1 if fell else 2 if conflict else 3) if failed else 0, conflict, *costs))
+        kinds = (bool, bool, np.int64, np.int64, np.int64, np.int64)
+        arrays = tuple(np.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True))
+        return bool(arrays[0].any()), bool(arrays[1].any()), arrays
 
     def optima(self, mask: Any) -> Any:
         found = [stepper.optimum() if chosen else -1 for chosen, stepper in zip(mask.tolist(), self._steppers, strict=True)]

@@ -134,29 +134,28 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
                 cause="autoreset_mode is DISABLED",
                 next='call reset(options={"reset_mask": terminations | truncations}) first',
             )
-        terminated, truncated, restarted = self._advance(self._actions(actions))
+        observation, terminated, truncated, self._done, outcomes, restarted = self._advance(self._actions(actions))
         rewards, infos = np.zeros(self.num_envs), {}
         if restarted and self._tells:
             infos = self._starts(self._stepper.restarted.astype(bool))
-        self._done = terminated | truncated
-        verdict = self._verdicts.ends(rewards, self._done, self._stepper) if self._done.any() else {}
+        verdict = self._verdicts.ends(rewards, self._done, outcomes, self._stepper) if outcomes else {}
         if self._options.reward == "shaped":
             self._shape(rewards)
         if self.autoreset_mode is AutoresetMode.SAME_STEP and verdict:
-            infos = self._renew(verdict)
+            observation, infos = self._renew(observation, verdict)
         else:
             infos |= verdict
-        return self._stepper.observe(), rewards, terminated, truncated, self._with_masks(infos)
+        return observation, rewards, terminated, truncated, self._with_masks(infos)
 
-    def _advance(self, actions: Any) -> tuple[Any, Any, bool]:
+    def _advance(self, actions: Any) -> tuple[Any, Any, Any, Any, Any, bool]:
         try:
-            terminated, truncated, restarted = self._stepper.step(actions)
+            turn: tuple[Any, Any, Any, Any, Any, bool] = self._stepper.step(actions)
         except stepping_core().NoSuchLake as error:
             raise no_such_lake(error) from None
         except ValueError:
             bad = actions[(actions < 0) | (actions > 4)][0]
             raise T2TError(f"an action lies in 0..4 (left, down, right, up, wait), not {bad}", where="step()") from None
-        return terminated, truncated, restarted
+        return turn
 
     def _shape(self, rewards: Any) -> None:
         """Add what the potentials have gained, where this step did not begin an episode."""
@@ -165,16 +164,16 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
         rewards += np.where(begun, 0.0, self._options.gamma * now - self._potentials)
         self._potentials = now
 
-    def _renew(self, verdict: Info) -> Info:
-        """Restart what has ended within the step that ended it."""
-        mask = self._done
-        last, final = self._stepper.observe(), np.full(self.num_envs, None, dtype=object)
+    def _renew(self, last: Any, verdict: Info) -> tuple[Any, Info]:
+        """Restart what has ended within the step that ended it; `last` is what that step showed."""
+        mask, final = self._done, np.full(self.num_envs, None, dtype=object)
         for index in np.flatnonzero(mask).tolist():
             final[index] = _row(last, index)
         self._restart(mask, np.zeros(0, np.uint64))
         self._done = np.zeros(self.num_envs, bool)
         infos = self._starts(mask)
-        return infos | {"final_obs": final, "_final_obs": mask, "final_info": verdict, "_final_info": mask.copy()}
+        infos |= {"final_obs": final, "_final_obs": mask, "final_info": verdict, "_final_info": mask.copy()}
+        return self._stepper.observe(), infos
 
     @property
     def _tells(self) -> bool:
@@ -275,15 +274,14 @@ class Verdicts:
         self.kind, self.hidden = options.reward, options.labels is False and not given
         self.objective = options.objective
 
-    def ends(self, rewards: Any, done: Any, stepper: Any) -> Info:
+    def ends(self, rewards: Any, done: Any, outcomes: Any, stepper: Any) -> Info:
         """The verdicts of the environments in `done`; their rewards go into `rewards`."""
-        valid, failure, conflict, *costs = stepper.outcomes()
-        failed = failure > 0
+        any_valid, any_failed, (valid, failed, failure, conflict, *costs) = outcomes
         infos: Info = {"valid": valid, "_valid": done.copy()}
-        if failed.any():
+        if any_failed:
             infos |= {"failure": failure, "_failure": failed, "conflict": conflict, "_conflict": failed.copy()}
             infos |= {"optimal": np.zeros(len(done), bool), "_optimal": failed.copy()}
-        if valid.any():
+        if any_valid:
             infos |= self._solved(rewards, valid, dict(zip(_COSTS, costs, strict=True)), failed, stepper)
         return infos
 

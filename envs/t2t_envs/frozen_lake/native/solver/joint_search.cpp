@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "prefetch.hpp"
 #include "solver/joint_bounds.hpp"
 #include "solver/joint_moves.hpp"
 
@@ -13,12 +14,6 @@ namespace {
 
 constexpr std::uint32_t none = 0xffffffffu;
 constexpr int known_already = -1;
-
-inline void prefetch([[maybe_unused]] const void* address) {
-#if defined(__GNUC__)  // a hint only
-    __builtin_prefetch(address);
-#endif
-}
 
 }  // namespace
 

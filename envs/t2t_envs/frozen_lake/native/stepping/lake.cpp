@@ -1,7 +1,7 @@
 #include "stepping/lake.hpp"
 
 #include <algorithm>
-#include <memory>
+#include <atomic>
 #include <mutex>
 
 namespace t2t {
@@ -41,10 +41,14 @@ Geometry::Geometry(int side) : size(side) {
 }
 
 const Geometry& geometry_of(int size) {
-    static std::array<std::once_flag, largest_lake + 1> once;
-    static std::array<std::unique_ptr<const Geometry>, largest_lake + 1> made;
-    std::call_once(once[size], [size] { made[size] = std::make_unique<const Geometry>(size); });
-    return *made[size];
+    static std::mutex making;
+    static std::array<std::atomic<const Geometry*>, largest_lake + 1> made{};  // never freed: episodes point to them
+    const Geometry* geometry = made[size].load(std::memory_order_acquire);
+    if (geometry != nullptr) return *geometry;
+    const std::lock_guard lock(making);
+    geometry = made[size].load(std::memory_order_relaxed);
+    if (geometry == nullptr) made[size].store(geometry = new Geometry(size), std::memory_order_release);
+    return *geometry;
 }
 
 void Lake::load(const Map& on, int agents) {
@@ -64,8 +68,8 @@ void Lake::advance(const Rules& rules, const std::int64_t* actions) {
     const Spot* goals = map->goals.data();
     std::array<Spot, lake_agents> after;
     for (int i = 0; i < agents; ++i) {
-        after[i] = geometry->next[positions[i]][actions[i]];
-        if (rules.block_holes && hole[after[i]]) after[i] = positions[i];
+        const Spot to = geometry->next[positions[i]][actions[i]];
+        after[i] = rules.block_holes && hole[to] ? positions[i] : to;
     }
     Clash clash = clash_of(positions.data(), after.data(), agents);
     while (rules.block_conflicts && clash.agents) {
@@ -76,17 +80,16 @@ void Lake::advance(const Rules& rules, const std::int64_t* actions) {
     }
     ++step;
     bool home = true;
+    std::uint32_t falls = 0;  // without a branch: at random one step in five is a fall, and no processor guesses which
     for (int i = 0; i < agents; ++i) {
-        if (hole[after[i]]) {
-            fell = true;
-            clash.agents |= 1u << i;
-        }
+        falls |= static_cast<std::uint32_t>(hole[after[i]] != 0) << i;
         positions[i] = after[i];
         since[i] = after[i] != goals[i] ? -1 : since[i] < 0 ? step : since[i];
         home &= since[i] >= 0;
     }
+    fell |= falls != 0;
     conflict = clash.kind;
-    faults = clash.agents;
+    faults = clash.agents | falls;
     terminated = home || fell || conflict != ConflictKind::none;
     truncated = !terminated && step >= rules.max_steps;
 }

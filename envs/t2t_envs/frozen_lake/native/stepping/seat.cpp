@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "solver/solver.hpp"
 
@@ -28,16 +29,42 @@ struct Symmetry {
 
 std::uint64_t factorial(int n) { return n <= 1 ? 1 : n * factorial(n - 1); }
 
-// Takes the last digit of a mixed-radix number. Half as wide a division takes a third of the time, and there are many.
+// Takes the last digit of a mixed-radix number. What is narrow enough is divided by multiplication, several times as fast, and
+// there are many: with m = 2^32 / radix, rounded up by e < 16, rest * m is rest * 2^32 / radix and less than one more.
 int take_digit(std::uint64_t& rest, std::uint32_t radix) {
-    if (rest <= UINT32_MAX) {
-        const auto narrow = static_cast<std::uint32_t>(rest);
-        rest = narrow / radix;
-        return static_cast<int>(narrow % radix);
-    }
-    const int digit = static_cast<int>(rest % radix);
-    rest /= radix;
+    static constexpr auto reciprocals = [] {
+        std::array<std::uint64_t, lake_agents + 1> table{};
+        for (std::uint64_t d = 1; d < table.size(); ++d) table[d] = ((std::uint64_t{1} << 32) + d - 1) / d;
+        return table;
+    }();
+    const std::uint64_t quotient = rest < 1u << 28 ? rest * reciprocals[radix] >> 32 : rest / radix;
+    const int digit = static_cast<int>(rest - quotient * radix);
+    rest = quotient;
     return digit;
+}
+
+std::uint64_t reversed_bytes(std::uint64_t word) {  // compilers make one instruction of it
+    std::uint64_t reversed = 0;
+    for (int i = 0; i < 8; ++i) reversed |= (word >> 8 * i & 0xff) << 8 * (7 - i);
+    return reversed;
+}
+
+// Writes the n cells of a row `step` apart: one after the other, backwards, or down a column. Rows of 8 to 16 cells, which most
+// lakes have, go as two words that may overlap.
+void place_row(const std::uint8_t* from, int n, std::uint8_t* to, int step) {
+    if (step == 1 || step == -1) {
+        std::uint8_t* least = step == 1 ? to : to - n + 1;
+        if (n < 8 || n > 16) {
+            step == 1 ? std::copy_n(from, n, least) : std::reverse_copy(from, from + n, least);
+            return;
+        }
+        std::uint64_t first, last;
+        std::memcpy(&first, from, 8), std::memcpy(&last, from + n - 8, 8);
+        if (step == -1) first = std::exchange(last, reversed_bytes(first)), first = reversed_bytes(first);
+        std::memcpy(least, &first, 8), std::memcpy(least + n - 8, &last, 8);
+        return;
+    }
+    for (const std::uint8_t* end = from + n; from != end; ++from, to += step) *to = *from;
 }
 
 class Writer {
@@ -125,17 +152,16 @@ void Seat::disguise() {
     const int n = base.size;
     std::uint64_t rest = variant_;
     const Symmetry symmetry(take_digit(rest, 8), n);
-    const std::uint8_t* hole = base.hole.data();
     for (int r = 0; r < n; ++r) {
-        std::uint8_t* out = map_.hole.data() + symmetry.base + r * symmetry.row;
-        for (int c = 0; c < n; ++c) out[c * symmetry.column] = *hole++;
+        place_row(base.hole.data() + r * n, n, map_.hole.data() + symmetry.base + r * symmetry.row, symmetry.column);
     }
-    std::array<std::int8_t, lake_agents> left, order;
-    std::iota(left.begin(), left.end(), std::int8_t{0});
+    std::uint64_t left = 0xfedcba9876543210;  // the agents that have no place yet, four bits each
+    std::array<std::uint8_t, lake_agents> order;
     for (int i = 0; i < agents_; ++i) {
-        const auto chosen = left.begin() + take_digit(rest, agents_ - i);
-        order[i] = *chosen;
-        std::copy(chosen + 1, left.begin() + agents_ - i, chosen);
+        const int shift = 4 * take_digit(rest, agents_ - i);
+        const std::uint64_t below = (std::uint64_t{1} << shift) - 1;
+        order[i] = left >> shift & 15;
+        left = (left & below) | (left >> 4 & ~below);
     }
     const bool reversed = rest != 0;
     const auto& cells = geometry_of(n).coordinates;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "prefetch.hpp"
 #include "stepping/lakes.hpp"
 #include "stepping/observation.hpp"
 
@@ -45,6 +46,17 @@ public:
     // there. Found when first asked for.
     int distance(int agent);
     int distance_from_start(int agent);
+
+    // Has the cache fetch what the next step or restart will read.
+    void prefetch() const {
+        t2t::prefetch(&lake.positions), t2t::prefetch(&lake.since), t2t::prefetch(&lake.step);
+        t2t::prefetch(map_.goals.data());
+        t2t::prefetch(map_.hole.data()), t2t::prefetch(map_.hole.data() + 64);
+        if (lake.done()) {
+            t2t::prefetch(base_.map.hole.data()), t2t::prefetch(base_.map.hole.data() + 64);
+            t2t::prefetch(base_.map.starts.data()), t2t::prefetch(base_.map.goals.data());
+        }
+    }
 
     // Everything that decides what happens from here on, as bytes, and back.
     std::string save() const;

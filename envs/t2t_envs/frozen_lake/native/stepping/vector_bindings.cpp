@@ -6,6 +6,52 @@
 namespace t2t {
 namespace {
 
+// The observations of a batch, one lake after the other.
+class Batch {
+public:
+    Batch(const Look& look, const Shape& shape) : arrays_(look, shape, true), as_dict_(look.form == Form::dict) {
+        static const py::handle step = kept("step");
+        if (as_dict_) arrays_.dict[step] = make_array(shape, steps_);
+    }
+    void write(Observer& observer, const Lake& lake) {
+        observer.observe(lake, -1, arrays_.out);
+        if (as_dict_) *steps_++ = lake.step;
+    }
+    py::object result() { return as_dict_ ? py::object(std::move(arrays_.dict)) : std::move(arrays_.array); }
+
+private:
+    ObservationArrays arrays_;
+    const bool as_dict_;
+    std::int64_t* steps_ = nullptr;
+};
+
+// How the episodes of a batch ended, as arrays: whether it was solved, whether not, the number of the check that failed (1 a fall,
+// 2 a conflict, 3 the clock; 0: none, or it goes on), the kind of its conflict, and the costs, -1 unless it was solved.
+class Outcomes {
+public:
+    explicit Outcomes(const Shape& shape)
+        : arrays_(py::make_tuple(make_array(shape, valid_), make_array(shape, failed_), make_array(shape, failure_),
+                                 make_array(shape, conflict_), make_array(shape, makespan_), make_array(shape, sum_of_costs_))) {}
+    void write(std::size_t i, const Lake& lake, int agents) {
+        const bool valid = lake.valid(agents), failed = lake.done() && !valid;
+        any_valid_ |= valid;
+        any_failed_ |= failed;
+        valid_[i] = valid;
+        failed_[i] = failed;
+        failure_[i] = !failed ? 0 : lake.fell ? 1 : lake.conflict != ConflictKind::none ? 2 : 3;
+        conflict_[i] = static_cast<std::int64_t>(lake.conflict);
+        makespan_[i] = valid ? lake.makespan(agents) : -1;
+        sum_of_costs_[i] = valid ? lake.sum_of_costs(agents) : -1;
+    }
+    // (any valid, any failed, the arrays)
+    py::tuple tuple() const { return py::make_tuple(any_valid_, any_failed_, arrays_); }
+
+private:
+    bool *valid_ = nullptr, *failed_ = nullptr, any_valid_ = false, any_failed_ = false;
+    std::int64_t *failure_ = nullptr, *conflict_ = nullptr, *makespan_ = nullptr, *sum_of_costs_ = nullptr;
+    const py::tuple arrays_;
+};
+
 class VectorStepper {
 public:
     VectorStepper(const EnvOptions& options, std::shared_ptr<LakeSource> source, std::size_t count)
@@ -33,22 +79,21 @@ public:
             }
         });
     }
-    // (terminated, truncated, whether any episode restarted); where one has ended the next begins instead.
+    // (observation, terminated, truncated, ended, outcomes, whether any episode restarted); where one had ended the next begins
+    // instead. `outcomes` is None where none has ended. All is written in one pass, while a seat is in the cache.
     py::tuple step(const Array<std::int64_t>& actions) {
-        const std::size_t entries = seats_.size() * agents();
-        if (static_cast<std::size_t>(actions.size()) != entries) {
-            throw py::value_error(std::to_string(actions.size()) + " actions where there are " + std::to_string(entries) + " agents");
-        }
-        const std::int64_t* action = actions.data();
-        if (std::any_of(action, action + entries, [](std::int64_t a) { return a < 0 || a > 4; })) {
-            throw py::value_error("an action lies in 0..4 (left, down, right, up, wait)");
-        }
-        bool any = false, *terminated = nullptr, *truncated = nullptr;
-        py::object terminations = make_array({{count()}, 1}, terminated), truncations = make_array({{count()}, 1}, truncated);
+        const std::int64_t* action = checked(actions);
+        bool any = false, any_ended = false, *terminated = nullptr, *truncated = nullptr, *ended = nullptr;
+        const Shape shape{{count()}, 1};
+        py::object terminations = make_array(shape, terminated), truncations = make_array(shape, truncated),
+                   ends = make_array(shape, ended);
+        Batch batch(options_.look, shape);
+        Outcomes outcomes(shape);
         {
             const py::gil_scoped_release release;
             Watch(check_signals).run(1, [&](int) {
                 for (std::size_t i = 0; i < seats_.size(); ++i, action += agents()) {
+                    if (i + ahead < seats_.size()) seats_[i + ahead].prefetch();
                     Lake& lake = seats_[i].lake;
                     const bool done = lake.done();
                     restarted_[i] = done;
@@ -56,27 +101,23 @@ public:
                     done ? restart(seats_[i]) : lake.advance(options_.rules, action);
                     terminated[i] = lake.terminated;
                     truncated[i] = lake.truncated;
+                    any_ended |= ended[i] = lake.done();
+                    outcomes.write(i, lake, agents());
+                    batch.write(observer_, lake);
                 }
             });
         }
-        return py::make_tuple(std::move(terminations), std::move(truncations), any);
+        py::object verdicts = any_ended ? py::object(outcomes.tuple()) : py::none();
+        return py::make_tuple(batch.result(), std::move(terminations), std::move(truncations), std::move(ends), std::move(verdicts), any);
     }
     py::object observe() {
         check_loaded();
-        ObservationArrays arrays(options_.look, {{count()}, 1}, true);
-        std::int64_t* steps = nullptr;
-        const bool as_dict = options_.look.form == Form::dict;
-        static const py::handle step = kept("step");
-        if (as_dict) arrays.dict[step] = make_array({{count()}, 1}, steps);
+        Batch batch(options_.look, {{count()}, 1});
         {
             const py::gil_scoped_release release;
-            for (const Seat& seat : seats_) {
-                observer_.observe(seat.lake, -1, arrays.out);
-                if (as_dict) *steps++ = seat.lake.step;
-            }
+            for (const Seat& seat : seats_) batch.write(observer_, seat.lake);
         }
-        if (as_dict) return std::move(arrays.dict);
-        return std::move(arrays.array);
+        return batch.result();
     }
     py::object masks() const {
         check_loaded();
@@ -86,26 +127,6 @@ public:
             for (int i = 0; i < agents(); ++i, out += 5) write_mask(seat.lake, i, out);
         }
         return array;
-    }
-    // How each episode ended, as arrays: whether it was solved, the number of the check that failed (1 a fall, 2 a conflict, 3 the
-    // clock; 0: none, or it goes on), the kind of its conflict, and the costs, -1 unless it was solved.
-    py::tuple outcomes() {
-        check_loaded();
-        const Shape shape{{count()}, 1};
-        bool* valid = nullptr;
-        std::int64_t *failure = nullptr, *conflict = nullptr, *makespan = nullptr, *sum_of_costs = nullptr;
-        py::tuple arrays = py::make_tuple(make_array(shape, valid), make_array(shape, failure), make_array(shape, conflict),
-                                          make_array(shape, makespan), make_array(shape, sum_of_costs));
-        for (const Seat& seat : seats_) {
-            const Lake& lake = seat.lake;
-            *valid = lake.valid(agents());
-            *failure++ = *valid || !lake.done() ? 0 : lake.fell ? 1 : lake.conflict != ConflictKind::none ? 2 : 3;
-            *conflict++ = static_cast<std::int64_t>(lake.conflict);
-            *makespan++ = *valid ? lake.makespan(agents()) : -1;
-            *sum_of_costs++ = *valid ? lake.sum_of_costs(agents()) : -1;
-            ++valid;
-        }
-        return arrays;
     }
     // The optima where the mask says, searched for where they are not known; -1 elsewhere, -2 where undecided.
     py::object optima(const Array<bool>& mask) {
@@ -148,6 +169,22 @@ public:
     }
 
 private:
+    const std::int64_t* checked(const Array<std::int64_t>& actions) const {
+        const std::size_t entries = seats_.size() * agents();
+        if (static_cast<std::size_t>(actions.size()) != entries) {
+            throw py::value_error(std::to_string(actions.size()) + " actions where there are " + std::to_string(entries) + " agents");
+        }
+        const std::int64_t* action = actions.data();
+        std::uint64_t bits = 0;  // above the lowest three where an action is none of 0..4; without a branch, many at a time
+        for (std::size_t i = 0; i < entries; ++i) {
+            const auto value = static_cast<std::uint64_t>(action[i]);
+            bits |= value | (value + 3);
+        }
+        if (bits > 7) throw py::value_error("an action lies in 0..4 (left, down, right, up, wait)");
+        return action;
+    }
+    static constexpr std::size_t ahead = 4;  // seats are fetched into the cache that much earlier than they are needed
+
     py::ssize_t count() const { return static_cast<py::ssize_t>(seats_.size()); }
     int agents() const { return options_.look.agents; }
     void check_loaded() const {
@@ -180,10 +217,11 @@ void bind_vector_stepper(py::module_& module) {
         .def(py::init<const EnvOptions&, std::shared_ptr<LakeSource>, std::size_t>(), "options"_a, "source"_a, "count"_a)
         .def("set_source", &VectorStepper::set_source, "source"_a, "From each next restart on.")
         .def("reset", &VectorStepper::reset, "mask"_a, "keys"_a, "Restart where the mask says; keys start the streams anew before.")
-        .def("step", &VectorStepper::step, "actions"_a, "(terminated, truncated, any_restarted); ended episodes restart instead.")
+        .def("step", &VectorStepper::step, "actions"_a,
+             "(observation, terminated, truncated, ended, outcomes, any_restarted); ended episodes restart instead. outcomes:\n"
+             "None, or (any_valid, any_failed, (valid, failed, failure, conflict, makespan, sum_of_costs)); costs are -1 unless valid.")
         .def("observe", &VectorStepper::observe)
         .def("masks", &VectorStepper::masks, "(count, k, 5)")
-        .def("outcomes", &VectorStepper::outcomes, "Arrays (valid, failure, conflict, makespan, sum_of_costs); costs -1 unless valid.")
         .def("optima", &VectorStepper::optima, "mask"_a, "Where the mask says; -1 elsewhere, -2 undecided.")
         .def("potentials", &VectorStepper::potentials, "0 at the start, 1 with all agents at their goals.")
         .def("lake", &VectorStepper::lake, "index"_a)
