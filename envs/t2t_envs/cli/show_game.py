@@ -102,6 +102,7 @@ def _drawn(
     testbed: TicTacToe, instance: Instance, messages: Sequence[Message], prompt_format: str, form: str, shown: bool
 ) -> str:
     from t2t_envs.tictactoe import render_ansi, render_html, render_svg, replay
+    from t2t_envs.tictactoe.draw.frames import opponent_text
 
     game = replay(instance, messages, prompt_format) if messages else None
     if form == "svg":
@@ -110,10 +111,11 @@ def _drawn(
     verdict = testbed.verify(instance, tuple(messages), prompt_format)
     if form == "html":
         return render_html(instance, game or replay(instance, (), prompt_format), verdict, transcript)
+    about = plain_lines(f"{instance.id}: {opponent_text(instance)}".removeprefix(": "))
     color = shown and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     told = [f"--- {message.role}\n{plain_lines(message.content)}" for message in transcript]
     lines = verdict_lines(verdict) if messages else []
-    return "\n\n".join([render_ansi(instance, game, color).rstrip(), *told, *(["\n".join(lines)] if lines else [])]) + "\n"
+    return "\n\n".join([about, render_ansi(instance, game, color).rstrip(), *told, *(["\n".join(lines)] if lines else [])]) + "\n"
 
 
 def _write(text: str, form: str, out: Path | None) -> None:

@@ -10,7 +10,7 @@ import pytest
 from t2t_core.conversation import opening
 from t2t_core.records import Message
 from t2t_envs.tictactoe import Game, Instance, render_ansi, render_html, render_svg, replay
-from t2t_envs.tictactoe.draw.frames import frames
+from t2t_envs.tictactoe.draw.frames import frames, opponent_text
 from t2t_envs.tictactoe.testbed import TicTacToe
 
 BED = TicTacToe()
@@ -31,6 +31,20 @@ def test_frames_tell_what_happened_and_what_was_wrong() -> None:
     assert (unreadable.caption, unreadable.fault) == ("turn 1: no move", "cannot be read")
     assert (missed.caption, missed.fault, missed.wanted) == ("turn 2: X on 8, O on 5", "missed win", 2)
     assert missed.new == (8, 5) and missed.line == (3, 4, 5) and missed.board == "XX.OOO..X"
+
+
+@pytest.mark.parametrize(
+    ("p", "opponent", "says"),
+    [
+        (0.0, "mixed", "the opponent plays optimally"),
+        (0.0, "first", "the opponent plays optimally, always the first of equal moves"),
+        (0.25, "mixed", "25 % of the opponent's moves are random, the others optimal"),
+        (0.0, "second", "the opponent plays optimally, with the habits of the second optimal player"),
+        (1.0, "second", "the opponent moves at random"),
+    ],
+)
+def test_the_opponent_is_described(p: float, opponent: str, says: str) -> None:
+    assert opponent_text(Instance(p=p, opponent=opponent)) == says
 
 
 def test_as_text() -> None:

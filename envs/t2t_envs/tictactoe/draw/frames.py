@@ -69,6 +69,14 @@ def _line(stones: int) -> tuple[int, ...]:
     return tuple(cell for cell in rules.CELLS if complete >> cell & 1)
 
 
+def opponent_text(instance: Instance) -> str:
+    """How strong the opponent is, in words."""
+    share = f"{100 * instance.p:g} % of the opponent's moves are random, the others optimal"
+    strength = {0.0: "the opponent plays optimally", 1.0: "the opponent moves at random"}.get(instance.p, share)
+    habit = {"first": ", always the first of equal moves", "second": ", with the habits of the second optimal player"}
+    return strength + (habit.get(instance.opponent, "") if instance.p < 1 else "")
+
+
 def result_text(game: Game) -> str:
     """How the game ended, in words."""
     if game.result == "loss" and not rules.has_line(game.opponent):

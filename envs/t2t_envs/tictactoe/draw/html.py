@@ -13,7 +13,7 @@ from t2t_core.records import Message, Verdict
 
 from ..game import Game
 from ..instance import Instance
-from .frames import result_text
+from .frames import opponent_text, result_text
 from .svg import render_svg
 
 STYLE = """\
@@ -27,7 +27,8 @@ main, h1 { max-width: 64rem; margin: 0 auto 1rem; }
 h1 { font-size: 1.25rem; overflow-wrap: anywhere; }
 h2 { font-size: 1rem; margin: 0 0 .5rem; }
 section { background: var(--card); border: 1px solid var(--line); border-radius: 14px; padding: 1rem; margin-bottom: 1rem; }
-section > svg { display: block; max-width: 100%; height: auto; }
+.boards { overflow-x: auto; }
+.boards > svg { display: block; }
 p { margin: .25rem 0; }
 ul { list-style: none; padding: 0; margin: .5rem 0 0; }
 .said { border: 1px solid var(--line); border-radius: 10px; padding: .5rem .75rem; margin: .5rem 0; }
@@ -45,8 +46,7 @@ def render_html(
     """A whole page. `transcript` is all that was said, the environment's opening first."""
     heading = escape(plain_text(title or f"Tic-tac-toe {instance.id}".strip()))
     policy = f"default-src 'none'; style-src {_hash(STYLE)}; base-uri 'none'; form-action 'none'"
-    chance = f"{100 * instance.p:g} % of the opponent's moves are random, the others optimal"
-    habit = "" if instance.opponent == "mixed" else f" ({instance.opponent} of them)"
+    opponent = f"{opponent_text(instance)}; game seed {instance.seed}"
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -59,8 +59,8 @@ def render_html(
 <body>
 <h1>{heading}</h1>
 <main>
-<section><h2>{escape(result_text(game))}</h2><p>{escape(chance + habit)}; game seed {instance.seed}</p>
-{render_svg(instance, game)}</section>
+<section><h2>{escape(result_text(game))}</h2><p>{escape(opponent)}</p>
+<div class="boards">{render_svg(instance, game)}</div></section>
 <section><h2>Verdict</h2>{_verdict(verdict)}</section>
 <section><h2>Transcript</h2>{"".join(map(_said, transcript))}</section>
 </main>
