@@ -17,7 +17,12 @@ from t2t_core.records import Message, Response, Verdict
 
 def opening(testbed: AnyTestbed, instance: Any, format: str) -> tuple[Message, ...]:
     """What the environment says first, of the unlabelled instance."""
-    return (Message("user", testbed.prompt(testbed.unlabelled(instance), format)),)
+    return opening_of(testbed, testbed.unlabelled(instance), format)
+
+
+def opening_of(testbed: AnyTestbed, bare: Any, format: str) -> tuple[Message, ...]:
+    """The same of an instance that is unlabelled already."""
+    return (Message("user", testbed.prompt(bare, format)),)
 
 
 def said(response: Response) -> Message:

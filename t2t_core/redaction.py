@@ -26,6 +26,9 @@ _WORD = re.compile(
 )
 _HEADERS = re.compile(r"HEADER", re.IGNORECASE)
 _remembered: dict[str, str] = {}  # value -> name
+# What of the environment is compared before each text: its own table in CPython, whose copy costs a hundredth of decoding it.
+_variables: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
+_known: tuple[Mapping[Any, Any], int, Redactor] | None = None
 
 
 def remember(name: str, value: str) -> None:
@@ -69,8 +72,12 @@ class Redactor:
 
 
 def without_secrets(text: str, cut: bool = False) -> str:
-    """The text with the name of every secret in its place; see `Redactor`, which is faster for many texts."""
-    return Redactor().redact(text, cut)
+    """The text with the name of every secret in its place, of those that are known now."""
+    global _known
+    variables = dict(_variables)
+    if _known is None or _known[0] != variables or _known[1] != len(_remembered):
+        _known = variables, len(_remembered), Redactor()
+    return _known[2].redact(text, cut)
 
 
 def take_out(secret: str, text: str, label: str, cut: bool = False) -> str:

@@ -20,6 +20,7 @@ from t2t_core.store.paths import SafePath
 LOG, ANSWERS = "log.jsonl", "answers.jsonl"
 NOT_ASKED = Response("", error="not asked yet", finish_reason="error")  # stands for a question that nobody was asked
 _FINISH = ("stop", "length", "refusal", "aborted", "error")
+_FIELDS = tuple(Response.__dataclass_fields__)
 _ALWAYS = ("text", "prompt_tokens", "completion_tokens", "reasoning_tokens", "finish_reason", "error", "cost_usd")
 _WHERE_KNOWN = ("model", "reasoning", "detail", "lasting")  # written where there is something to write
 
@@ -64,6 +65,7 @@ class AnswerIndex:
     ) -> None:
         """`wanted`: which questions are to be asked, by their index; None: all of them."""
         self.path, self._ids, self._samples, self._most = path, ids, samples, turns
+        self._where = str(path)
         self._position = {id: i for i, id in enumerate(ids)}
         total = len(ids) * samples
         self._offsets = array("q", [-1]) * total
@@ -135,7 +137,7 @@ class AnswerIndex:
 
     def _read_turn(self, offset: int) -> tuple[Response, tuple[Message, ...]]:
         record = self._line(offset)
-        return read_response(record, str(self.path)), read_messages(record.get("replies"), str(self.path))
+        return read_response(record, self._where), read_messages(record.get("replies"), self._where)
 
     def response(self, index: int) -> Response | None:
         """The last answer to that question, read from disk, with the failed replies before it that cost something. Of a
@@ -143,9 +145,9 @@ class AnswerIndex:
         offset = self._offsets[index]
         if offset < 0:
             return None
+        last = self._read(offset)
         failed = (r for r in self.superseded(index) if r.completion_tokens is not None or r.cost_usd is not None)
         earlier = [replace(reply, text="", reasoning=None) for reply in failed]
-        last = self._read(offset)
         if self._most > 1:
             said = [self._read(o) for o in self._turns.get(index, ())]
             last = total([*said, last] if self._failed[index] else said)
@@ -154,7 +156,7 @@ class AnswerIndex:
         return replace(last, earlier=tuple(earlier)) if earlier else last
 
     def _read(self, offset: int) -> Response:
-        return read_response(self._line(offset), str(self.path))
+        return read_response(self._line(offset), self._where)
 
     def _line(self, offset: int) -> dict[str, Any]:
         if self._reader is None:
@@ -228,7 +230,7 @@ def response_record(response: Response) -> dict[str, Any]:
 
 def read_response(record: Mapping[str, Any], where: str) -> Response:
     """The response in a line of a log or an export; T2TError where a field has no right type (files are hostile)."""
-    known = {name: record[name] for name in Response.__dataclass_fields__ if name in record}
+    known = {name: record[name] for name in _FIELDS if name in record}
     earlier = known.get("earlier", ())
     fault = "list of earlier replies is none" if not isinstance(earlier, list | tuple) else None
     if not fault and earlier:
@@ -237,10 +239,11 @@ def read_response(record: Mapping[str, Any], where: str) -> Response:
         known["earlier"] = tuple(read_response(e, where) for e in flat)
     if not fault and "tool_calls" in known:
         known["tool_calls"] = read_calls(known["tool_calls"], where)
-    fault = fault or response_fault(Response(**{"text": None, **known}))
+    response = Response(**{"text": None, **known})
+    fault = fault or response_fault(response)
     if fault:
         raise T2TError(f"the answer's {fault}", where=where, cause="the file was damaged or edited by hand")
-    return Response(**known)
+    return response
 
 
 def response_fault(response: Response) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from t2t_core.conversation import judge, opening, replies, said, shown
+from t2t_core.conversation import judge, opening_of, replies, said, shown
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import Message, Response, Sampling, Task, Verdict
@@ -56,7 +56,7 @@ class Evaluation:
         """What the policy is asked next in the index-th conversation, after all that was said since its opening."""
         sample = index % self.samples
         bare = self.testbed.unlabelled(self.instance(index))
-        first = opening(self.testbed, bare, self.prompt_format)
+        first = opening_of(self.testbed, bare, self.prompt_format)
         seen = shown(self.testbed, first, messages, self.prompt_format)
         turn = sum(message.role == "assistant" for message in messages)
         purpose = ("task", bare.id, sample, turn) if turn else ("task", bare.id, sample)

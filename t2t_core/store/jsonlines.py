@@ -34,7 +34,7 @@ class Unreadable(ValueError):
 
 def dumps(value: Any) -> str:
     """One line of JSON, without the newline. NaN and infinities are refused (ValueError)."""
-    return json.dumps(value, allow_nan=False, separators=(", ", ": "))
+    return _encoder.encode(value)
 
 
 def canonical(value: Any) -> bytes:
@@ -66,6 +66,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
+_encoder = json.JSONEncoder(allow_nan=False)
 _decoder = json.JSONDecoder(parse_int=_integer, parse_float=_number, parse_constant=_constant, object_pairs_hook=_object)
 
 

@@ -15,7 +15,7 @@ from t2t_core.store import fresh, paths
 from t2t_core.store.paths import SafePath, unwritable
 
 LOCK = ".lock"
-_held: dict[SafePath, int] = {}  # by folder, the descriptor of its lock
+_held: dict[SafePath, tuple[str, int]] = {}  # by folder, its lock's path and descriptor
 
 
 class FolderLost(T2TError):
@@ -48,7 +48,7 @@ def locked(path: Path | SafePath) -> Iterator[str | None]:
                 next="wait for it, stop it, or give another --out",
             ) from None
         _sign(descriptor, place, f"pid {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
-        _held[folder] = descriptor
+        _held[folder] = os.path.abspath(place.path), descriptor
         try:
             check()
             _clean(folder)
@@ -92,10 +92,9 @@ def holder(path: Path | SafePath) -> str | None:
 def check() -> None:
     """FolderLost where a folder that this process holds is no longer the one it locked: somebody moved or removed it, or its
     lock. What was written until now is in it, wherever it is; a file made now would lie in another one."""
-    for folder, descriptor in _held.items():
-        try:
-            with paths.located(folder / LOCK) as (above, name):
-                there = os.stat(name, dir_fd=above, follow_symlinks=False)
+    for folder, (place, descriptor) in _held.items():
+        try:  # nothing is opened, so a link on the way does no harm: what counts is that the same file lies at its end
+            there = os.stat(place, follow_symlinks=False)
         except OSError:
             there = None
         if there is None or not os.path.samestat(there, os.fstat(descriptor)):

@@ -7,6 +7,7 @@ A format is a function from an instance to text. `FORMATS` holds them by name; p
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Callable, Sequence
 
 from t2t_core.errors import T2TError
@@ -97,6 +98,7 @@ def _long(instance: Instance, lake: str) -> str:
     return "\n\n".join([intro, lake, tasks, _RULES, _OBJECTIVES[instance.objective], f"{_ANSWER}\n{_example()}", closing])
 
 
+@functools.cache
 def _example() -> str:
     agents = "; ".join(f"agent {a} from {_text(s)} to {_text(g)}" for a, s, g in _agents(EXAMPLE))
     return (
@@ -112,8 +114,8 @@ def _board(instance: Instance) -> str:
             marks[cell] = marks.get(cell, "") + f"{name}{agent}"
     rows = range(instance.size)
     table = [["", *map(str, rows)], *([str(r), *(marks.get((r, c), ".") for c in rows)] for r in rows)]
-    widths = [max(len(line[column]) for line in table) for column in range(instance.size + 1)]
-    return "\n".join(" ".join(word.rjust(w) for word, w in zip(line, widths, strict=True)) for line in table)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return "\n".join(" ".join(map(str.rjust, line, widths)) for line in table)
 
 
 def _agents(instance: Instance) -> list[tuple[int, Cell, Cell]]:

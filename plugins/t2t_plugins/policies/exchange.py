@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 from t2t_core.errors import T2TError
@@ -26,6 +27,7 @@ from t2t_plugins.policies.reply import Judged
 
 _JOIN_SECONDS = 10.0
 _AHEAD_SECONDS = 0.05  # for which the first question is asked alone
+_GATHER_SECONDS = 0.002  # for which an answer waits for others: handing some over costs a change of threads, however many
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,8 @@ class Exchange:
     ) -> None:
         self._tasks, self._connect, self._ask_once, self._patience, self._where = tasks, connect, ask, patience, where
         self._most, self._usd = most, budget
-        self._results: queue.SimpleQueue[tuple[int, Response] | None] = queue.SimpleQueue()
+        self._ready: list[tuple[int, Response]] = []
+        self._results: queue.SimpleQueue[list[tuple[int, Response]] | None] = queue.SimpleQueue()
         self._started = threading.Event()
         self._error: BaseException | None = None
         self._answered, self._failed_in_a_row = 0, 0
@@ -80,35 +83,36 @@ class Exchange:
         """(position, response) as they come. Ctrl-C while it waits still hands over what has arrived."""
         thread = threading.Thread(target=self._run, name="t2t-endpoint", daemon=True)
         thread.start()
-        arrived: deque[tuple[int, Response] | None] = deque()
+        arrived: deque[tuple[int, Response]] = deque()
         try:
-            while self._fetch(arrived, wait=True):
-                count = len(arrived)
-                while arrived and arrived[0]:
-                    yield arrived.popleft()  # type: ignore[misc]
-                if arrived:
-                    break  # None: there are no more
-                self._in_loop(lambda count=count: self._release(count))  # type: ignore[misc]
+            while (batch := self._results.get()) is not None:
+                arrived.extend(batch)
+                while arrived:
+                    yield arrived.popleft()
+                self._in_loop(partial(self._release, len(batch)))
             if self._error:
                 raise self._error
         except KeyboardInterrupt:
             self._stop(thread)
-            self._fetch(arrived, wait=False)
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    arrived.extend(self._results.get_nowait() or ())
             while arrived:
-                if item := arrived.popleft():
-                    yield item
+                yield arrived.popleft()
             raise
         finally:
             self._stop(thread)
 
-    def _fetch(self, arrived: deque[tuple[int, Response] | None], wait: bool) -> bool:
-        """Take everything that has come; many answers cost one change of threads then."""
-        with contextlib.suppress(queue.Empty):
-            if wait and not arrived:
-                arrived.append(self._results.get())
-            while True:
-                arrived.append(self._results.get_nowait())
-        return bool(arrived)
+    def _deliver(self, position: int, response: Response) -> None:
+        """Hand an answer to the caller's thread, with those that come at about the same time."""
+        if not self._ready:
+            asyncio.get_running_loop().call_later(_GATHER_SECONDS, self._hand_over)
+        self._ready.append((position, response))
+
+    def _hand_over(self) -> None:
+        if self._ready:
+            self._results.put(self._ready)
+            self._ready = []
 
     def _release(self, count: int) -> None:
         """So many answers have been taken, and what follows from them has been added to the tasks."""
@@ -140,6 +144,7 @@ class Exchange:
             self._error = error
         finally:
             self._started.set()
+            self._hand_over()
             self._results.put(None)
 
     async def _main(self) -> None:
@@ -174,7 +179,7 @@ class Exchange:
         while (position := await self._next()) is not None:
             await self._slots.acquire()
             response = await self._ask(client, position)
-            self._results.put((position, response))
+            self._deliver(position, response)
             if self._usd is not None:
                 self._refuse_unpriced(response)
             if response.error and self._patience.give_up and self._failed_in_a_row >= self._patience.give_up:
@@ -209,7 +214,7 @@ class Exchange:
                 await asyncio.sleep(self._patience.pause(attempt, judged.wait))
         except BaseException:
             if earlier:  # what was paid for is on record, whatever ends the evaluation
-                self._results.put((position, replace(earlier[-1], earlier=tuple(earlier[:-1]))))
+                self._deliver(position, replace(earlier[-1], earlier=tuple(earlier[:-1])))
             raise
         response = self._worded(judged, attempt) if kind.fault else judged.response
         return replace(response, seconds=time.monotonic() - begin, earlier=tuple(earlier))
