@@ -15,7 +15,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -130,15 +130,25 @@ class Bench:
     settings: Mapping[str, Any]
     testbed: AnyTestbed
     stored: Sequence[Sequence[Any]]
+    _firsts: dict[int | None, Sequence[Any]] = field(default_factory=dict, repr=False, compare=False)
+    _prompts: dict[int | None, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def sets(self) -> Sequence[Mapping[str, Any]]:
         sets: list[dict[str, Any]] = self.settings["sets"]
         return sets
 
-    def first(self, limit: int | None) -> list[Any]:
+    def first(self, limit: int | None) -> Sequence[Any]:
         """The first `limit` instances of each column, all of them without one."""
-        return [i for instances in self.stored for i in first(self.testbed, instances, limit)]
+        if limit not in self._firsts:
+            self._firsts[limit] = [i for instances in self.stored for i in first(self.testbed, instances, limit)]
+        return self._firsts[limit]
+
+    def prompts_sha256(self, limit: int | None = None) -> str:
+        """Identifies every question about the first `limit` instances of each column, which are the same for every row."""
+        if limit not in self._prompts:
+            self._prompts[limit] = self.evaluation(Sampling(), limit).prompts_sha256()
+        return self._prompts[limit]
 
     def evaluation(self, sampling: Sampling, limit: int | None = None) -> Evaluation:
         """Every question of the folder, or those about the first `limit` instances of each column."""
@@ -182,7 +192,7 @@ def read_bench(path: Path | SafePath) -> Bench:
 
 def recorded_sampling(record: Mapping[str, Any], where: SafePath) -> Sampling:
     """The inverse of `asdict(sampling)`."""
-    if set(record) != {field.name for field in fields(Sampling)}:
+    if set(record) != {f.name for f in fields(Sampling)}:
         raise T2TError("the sampling is not one that this version knows", where=str(where))
     return schema.check(record, Sampling, str(where))
 

@@ -57,7 +57,7 @@ class Planned:
             "sampling": asdict(self.sampling),
             "describe": Redactor().everywhere(said),
             "limit": limit,
-            "prompts_sha256": bench.evaluation(self.sampling, limit).prompts_sha256(),
+            "prompts_sha256": bench.prompts_sha256(limit),
             "reader": bench.testbed.reader,
         }
 

@@ -75,7 +75,7 @@ class Verification:
         }
 
 
-def verify(path: Path | SafePath, with_pages: bool = True) -> Verification:
+def verify(path: Path | SafePath) -> Verification:
     """Check a bench folder: its sets, every answer, every verdict, every figure of `leaderboard.json`, and, where all that
     holds, its pages (Markdown and HTML; a missing one shows nothing false and is no problem).
 
@@ -83,20 +83,31 @@ def verify(path: Path | SafePath, with_pages: bool = True) -> Verification:
     """
     folder = SafePath.of(path)
     bench = read_bench(folder)
+    sound = verify_answers(bench, _with_reported(folder))
+    made = sound.board
+    if made is None:
+        return sound
+    problems, held = list(few(_board_problems(bench, made))), locks.holder(folder)
+    if held:  # it is behind what was recorded before it
+        sound = replace(sound, unfinished=[*sound.unfinished, *(_by(held, problem) for problem in problems)])
+    else:
+        sound = replace(sound, problems=[*sound.problems, *problems])
+    if not sound.verified:
+        return sound
+    wrong, outdated = pages.page_problems(folder, made, board.empty(bench), sound.record())
+    return replace(sound, problems=list(wrong.values()), pages=wrong, outdated=outdated)
+
+
+def verify_answers(bench: Bench, with_reported: bool) -> Verification:
+    """The part of it that needs no leaderboard: sets, answers and verdicts, and the leaderboard that follows from them."""
+    folder = bench.folder
     rows, found = bench.rows(), _Found(locks.holder(folder), bench.testbed.reader)
     found.problems += set_problems(bench)
     for row in rows:
         _check_row(bench, row, found)
     if found.problems:
         return found.verification(len(rows))
-    made = board.build(bench, _with_reported(folder))
-    for problem in _board_problems(bench, made):
-        found.late(problem)
-    sound = replace(found.verification(len(rows)), board=made)
-    if not with_pages or not sound.verified:
-        return sound
-    wrong, outdated = pages.page_problems(folder, made, board.empty(bench), sound.record())
-    return replace(sound, problems=list(wrong.values()), pages=wrong, outdated=outdated)
+    return replace(found.verification(len(rows)), board=board.build(bench, with_reported))
 
 
 @dataclass
@@ -117,16 +128,20 @@ class _Found:
         (self.unfinished if self.holder else self.problems).append(problem)
 
     def verification(self, rows: int) -> Verification:
-        said = [f"not finished by {self.holder}: {text}" for text in self.unfinished]
+        said = [_by(self.holder, text) for text in self.unfinished]
         return Verification(
             self.problems, self.answers, rows, unfinished=said, partial=self.partial, moved=self.moved, reader=self.reader
         )
 
 
+def _by(holder: str | None, text: str) -> str:
+    return f"not finished by {holder}: {text}"
+
+
 def _check_row(bench: Bench, row: Row, found: _Found) -> None:
     """One row's answers: do they follow from their texts, and are they those of its log?"""
     evaluation, path = bench.evaluation(row.sampling), row.folder / ANSWERS
-    if bench.evaluation(row.sampling, row.limit).prompts_sha256() != row.facts["prompts_sha256"]:
+    if bench.prompts_sha256(row.limit) != row.facts["prompts_sha256"]:
         found.problems.append(f"{row.folder / 'row.json'}: the prompts are not those that this version asks")
     if not row.finished:
         if (row.folder / LOG).exists():
@@ -134,17 +149,18 @@ def _check_row(bench: Bench, row: Row, found: _Found) -> None:
         return
     missing: list[str] = []
     late: list[str] = []
+    asked: list[int] = []
     wrong = list(few(answer_problems(evaluation, path, row.reader, missing, found.moved)))
     if not wrong and not missing:
-        wrong = list(few(_log_problems(evaluation, row, late)))
+        wrong = list(few(_log_problems(evaluation, row, late, asked)))
     found.problems += wrong
     for problem in few(iter(missing or late)):
         found.late(problem)
     if not wrong and not missing:
-        asked = sum(read_response(line.value, str(path)) != NOT_ASKED for line in jsonlines.read(path))
-        found.answers += asked
-        if asked < len(evaluation):
-            found.partial.append(f"{row.label or row.facts['policy']}: {asked:,} of {len(evaluation):,} questions were asked")
+        found.answers += len(asked)
+        if len(asked) < len(evaluation):
+            name = row.label or row.facts["policy"]
+            found.partial.append(f"{name}: {len(asked):,} of {len(evaluation):,} questions were asked")
 
 
 def show(path: Path | SafePath, verification: Verification) -> None:
@@ -250,8 +266,9 @@ def _differing(record: Mapping[str, Any], verdict: Mapping[str, Any]) -> str:
     return "; ".join(differences(stored, dict(verdict)))
 
 
-def _log_problems(evaluation: Evaluation, row: Row, late: list[str]) -> Iterator[str]:
-    """Does the export say what the log says? What only lags behind it goes into `late`."""
+def _log_problems(evaluation: Evaluation, row: Row, late: list[str], asked: list[int]) -> Iterator[str]:
+    """Does the export say what the log says? What only lags behind it goes into `late`, the questions that were asked into
+    `asked`."""
     log_path, path = row.folder / LOG, row.folder / ANSWERS
     if not log_path.exists():
         yield f"{log_path}: the log is missing"
@@ -261,18 +278,27 @@ def _log_problems(evaluation: Evaluation, row: Row, late: list[str]) -> Iterator
         with closing(AnswerIndex(log_path, ids, evaluation.samples, evaluation.testbed.turns)) as log:
             late += (f"{log_path}: {note}" for note in log.notes)
             for index, line in enumerate(jsonlines.read(path)):
-                if problem := _unlike(evaluation, log, index, line, path, late):
+                response = read_response(line.value, str(path))
+                if response != NOT_ASKED:
+                    asked.append(index)
+                if problem := _unlike(evaluation, log, index, line, response, path, late):
                     yield problem
     except T2TError as error:
         yield f"{error.where or log_path}: {error.what}"
 
 
 def _unlike(
-    evaluation: Evaluation, log: AnswerIndex, index: int, line: jsonlines.Line, path: SafePath, late: list[str]
+    evaluation: Evaluation,
+    log: AnswerIndex,
+    index: int,
+    line: jsonlines.Line,
+    response: Response,
+    path: SafePath,
+    late: list[str],
 ) -> str | None:
     """How an exported answer differs from the last one of the log, None where it does not. What was the last one once, and what
     was not asked then, is only late."""
-    where, logged, response = f"{path}, line {line.number}", log.response(index), read_response(line.value, str(path))
+    where, logged = f"{path}, line {line.number}", log.response(index)
     if logged is None:
         return None if response.error else f"{where}: an answer that {LOG} does not have"
     if response_record(logged) != {name: line.value.get(name) for name in response_record(response)}:

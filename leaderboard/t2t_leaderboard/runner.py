@@ -111,9 +111,10 @@ def run(request: Request, listener: Listener) -> Result:
 
 def _write(folder: SafePath, request: Request) -> tuple[dict[str, Any], rescoring.Verification]:
     """The leaderboard of whatever the folder holds, checked, and its pages."""
-    made = board.build(read_bench(folder), request.reported)
+    bench = read_bench(folder)
+    verification = rescoring.verify_answers(bench, request.reported)
+    made = dict(verification.board or board.build(bench, request.reported))
     board.write(folder, made)
-    verification = rescoring.verify(folder, with_pages=False)  # they are written next
     pages.write(folder, made, verification.record())
     return made, verification
 

@@ -16,6 +16,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
@@ -51,6 +52,10 @@ class SafePath:
         return SafePath(self.root, (*self.parts, *parts))
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:  # every line that is read names its file
         return str(self.path)
 
     @property
