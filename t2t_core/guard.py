@@ -1,10 +1,10 @@
 """The guard around every plugin: whatever a stranger's code does, it is named, and the process stays fit to go on.
 
-`Registry.make` hands out what a factory made as a `Guarded` object, so that each call of each plugin, its factory included,
-comes through here. An exception (SystemExit too) and a return value that breaks the contract become a `PluginFault` with the
-plugin's name; what it prints becomes a note, so that standard output stays ours; the working directory is put back. Code that
-may take hours (a trainer) cannot be cut off after a while, but whoever is silent for long is named, and Ctrl-C ends it. What must
-answer in time runs `within` a limit. With T2T_PLUGIN_TRACEBACK=1 exceptions pass as they are, for whoever writes a plugin.
+Each call of each plugin comes through `run`; `t2t_core.guarded` puts an object's methods behind it. An exception (SystemExit
+too) becomes a `PluginFault` with the plugin's name; what it prints becomes a note, so that standard output stays ours; the
+working directory is put back. Code that may take hours (a trainer) cannot be cut off after a while, but whoever is silent for
+long is named, and Ctrl-C ends it. What must answer in time runs `within` a limit. With T2T_PLUGIN_TRACEBACK=1 exceptions pass
+as they are, for whoever writes a plugin.
 """
 
 from __future__ import annotations
@@ -13,19 +13,15 @@ import os
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from t2t_core.contract import METHODS, missing, wrong
 from t2t_core.errors import T2TError
-from t2t_core.records import Metric, Option
 from t2t_core.text import one_line
 
-_NEXT = "what was finished is kept: once the plugin is mended the same command goes on"
+_HERE = __file__.removesuffix(".py")  # also that of `guarded`
+NEXT = "what was finished is kept: once the plugin is mended the same command goes on"
 PATIENCE = 60.0  # seconds of silence after which a plugin is named; each time twice as long
 _LINES = 20  # printed by one call that are repeated as notes
 _here = threading.local()  # the plugin whose code this thread runs, if any
@@ -40,12 +36,7 @@ class TimedOut(PluginFault):
     """A plugin did not answer in the time it had."""
 
 
-class Lacking(PluginFault, AttributeError):
-    """A plugin has not what its kind must have; `getattr` with a default and `hasattr` see a missing attribute."""
-
-
-@dataclass(frozen=True)
-class Plugin:
+class Plugin(NamedTuple):
     """Whom to name: "context module mine", and the distribution it came with."""
 
     kind: str
@@ -56,10 +47,13 @@ class Plugin:
         return f"{self.kind} {self.name}"
 
     def fault(self, what: str, error: BaseException | None = None) -> PluginFault:
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__] if error else []
+        import traceback  # costs a fiftieth of what `t2t --help` does
+
+        trace = traceback.extract_tb(error.__traceback__) if error else []
+        frames = [f for f in trace if not f.filename.startswith(_HERE)]
         where = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else str(self)
         cause = f"a fault of the plugin, which {self.distribution or 'nobody'} brought"
-        return PluginFault(f"the {self} {what}", where=where, cause=cause, next=_NEXT)
+        return PluginFault(f"the {self} {what}", where=where, cause=cause, next=NEXT)
 
 
 class _Call:
@@ -75,117 +69,12 @@ class _Call:
 _calls: dict[_Call, None] = {}  # in the order in which they began
 
 
-class Guarded:
-    """A plugin's object behind the guard: attributes as they are, methods and a testbed's metrics and options through it."""
-
-    def __init__(self, plugin: Plugin, inside: Any) -> None:
-        own = {"_plugin": plugin, "_inside": inside, "_wrapped": {}}
-        for name, value in own.items():
-            object.__setattr__(self, name, value)
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            value = getattr(self._inside, name)
-        except AttributeError:
-            if name in METHODS[self._plugin.kind]:
-                raise Lacking(f"the {self._plugin} has no {name}()", where=str(self._plugin), next=_NEXT) from None
-            raise
-        except Exception as error:
-            raise failed(self._plugin, name, error) from error
-        seen, wrapped = self._wrapped.get(name, (None, None))  # bound methods are made anew each time, and equal
-        if seen is None or seen != value:
-            if callable(value) and not isinstance(value, type):
-                wrapped = partial(_checked, self._plugin, name, f"{name}()", value)
-            else:
-                wrapped = _with_guarded_parts(self._plugin, value)
-            self._wrapped[name] = (value, wrapped)
-        return wrapped
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._inside, name, value)
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:  # isinstance sees the plugin's own class
-        return type(self._inside)
-
-    def __repr__(self) -> str:
-        return f"<{self._plugin}>"
-
-
-def _with_guarded_parts(plugin: Plugin, value: Any) -> Any:
-    """Metrics and options hold a function of the plugin's each."""
-
-    def guarded(item: Any) -> Any:
-        if isinstance(item, Metric):
-            return replace(item, value=partial(_run, plugin, f"its metric {item.name}", item.value))
-        return replace(item, parse=partial(_run, plugin, f"its option {item.name}", item.parse))
-
-    if isinstance(value, list | tuple) and value and all(isinstance(item, Metric | Option) for item in value):
-        return [guarded(item) for item in value]
-    return value
-
-
 def load(plugin: Plugin, target: Callable[[], Any]) -> Any:
     """What a plugin registered, imported by `target`."""
-    return _run(plugin, "its import", target)
+    return run(plugin, "its import", target)
 
 
-def make(plugin: Plugin, target: Callable[[], Any], argument: str, settings: Any) -> Any:
-    """Load a factory by `target`, call it, and put what it made behind the guard.
-
-    Raises:
-        T2TError: the factory says what the user has to mend.
-        PluginFault: it failed, or made something that lacks what its kind must have.
-    """
-    factory = load(plugin, target)
-    made = _run(plugin, "its factory", factory, argument, settings)
-    lacks = missing(plugin.kind, made)
-    if lacks:
-        raise plugin.fault(f"is of no use: its factory made {_name(made)}, {lacks}")
-    return made if isinstance(made, str | Guarded) or plugin.kind not in METHODS else Guarded(plugin, made)
-
-
-def _checked(plugin: Plugin, method: str, called: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Call a method; a generator is guarded to its end."""
-    value = _run(plugin, called, function, *arguments, **named)
-    try:
-        complaint = wrong(plugin.kind, method, value)
-    except Exception as error:
-        raise failed(plugin, called, error) from error
-    if complaint:
-        raise plugin.fault(f"returned {_name(value)} from {called}, {complaint}")
-    if plugin.kind == "policy" and hasattr(value, "__next__"):
-        return _steps(plugin, called, value)
-    return _with_guarded_parts(plugin, value) if isinstance(value, list | tuple) else value
-
-
-def _steps(plugin: Plugin, called: str, iterator: Iterator[Any]) -> Iterator[Any]:
-    step: Callable[..., Any] = next
-    thrown: tuple[BaseException, ...] = ()
-    try:
-        while True:
-            try:
-                item = _run(plugin, called, step, iterator, *thrown)
-            except StopIteration:
-                return
-            step, thrown = next, ()
-            try:
-                yield item
-            except KeyboardInterrupt as stop:  # a policy may hand over what had come by then
-                step, thrown = _throw, (stop,)
-    finally:
-        close = getattr(iterator, "close", None)
-        if close is not None:
-            _run(plugin, called, close)
-
-
-def _throw(iterator: Iterator[Any], stop: BaseException) -> Any:
-    if not isinstance(iterator, Generator):
-        raise stop
-    return iterator.throw(stop)
-
-
-def _run(plugin: Plugin, method: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+def run(plugin: Plugin, method: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """One call: some twenty of them go into an answer of a bench, so that microseconds count."""
     before, place, stream = getattr(_here, "plugin", None), _working_directory(), sys.stdout
     router: Any = stream if type(stream) is _Router else _Router.over(stream)
@@ -199,7 +88,7 @@ def _run(plugin: Plugin, method: str, function: Callable[..., Any], *arguments: 
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # noqa: BLE001 - also SystemExit: a stranger's code may raise anything
-        if function in (next, _throw) and isinstance(error, StopIteration):
+        if function in _STEPS and isinstance(error, StopIteration):
             raise
         raise failed(plugin, method, error) from error
     finally:
@@ -214,6 +103,16 @@ def _run(plugin: Plugin, method: str, function: Callable[..., Any], *arguments: 
             note(f"{plugin} changed the working directory in {method}; it was put back")
 
 
+def throw_into(iterator: Iterator[Any], error: BaseException) -> Any:
+    """The iterator's next item, with an exception raised where it waits; the exception itself where it takes none."""
+    if not isinstance(iterator, Generator):
+        raise error
+    return iterator.throw(error)
+
+
+_STEPS = (next, throw_into)  # whose StopIteration is no fault
+
+
 def failed(plugin: Plugin, method: str, error: BaseException) -> BaseException:
     """The exception of a plugin as its fault, or as it is for whoever writes the plugin."""
     if os.environ.get("T2T_PLUGIN_TRACEBACK"):
@@ -223,10 +122,6 @@ def failed(plugin: Plugin, method: str, error: BaseException) -> BaseException:
     except Exception:  # noqa: BLE001 - even that is the stranger's code
         text = "(its text cannot be read)"
     return plugin.fault(f"failed in {method}: {type(error).__name__}: {text}".rstrip(": "), error)
-
-
-def _name(value: Any) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
 
 
 def _working_directory() -> str | None:

@@ -24,11 +24,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pluggy
 
-from t2t_core.records import Json, Knob, Proposal, Response, Round, Sampling, Scored, Task, TrainingResult
-from t2t_core.testbed import AnyTestbed, Testbed
-
 if TYPE_CHECKING:
+    from t2t_core.records import Json, Knob, Proposal, Response, Round, Sampling, Scored, Task, TrainingResult
     from t2t_core.registry import Registry
+    from t2t_core.testbed import AnyTestbed, Testbed
 
 __all__ = [
     "AnyTestbed",
@@ -45,6 +44,18 @@ __all__ = [
     "hookimpl",
     "hookspec",
 ]
+
+_OF_TESTBED = ("AnyTestbed", "Testbed")
+
+
+def __getattr__(name: str) -> Any:
+    """What a testbed is, imported when somebody asks: every plugin imports this module, and `t2t --help` every plugin."""
+    if name not in _OF_TESTBED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from t2t_core import testbed
+
+    return getattr(testbed, name)
+
 
 hookspec = pluggy.HookspecMarker("t2t")
 hookimpl = pluggy.HookimplMarker("t2t")

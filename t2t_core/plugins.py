@@ -16,7 +16,7 @@ import pluggy
 
 from t2t_core.hookspecs import Hooks
 from t2t_core.registry import Registry
-from t2t_core.text import one_line
+from t2t_core.text import flowing, one_line
 
 GROUP = "t2t"
 OWN = "t2t-core"
@@ -48,7 +48,7 @@ class Plugins:
 
 def _distribution(entry_point: metadata.EntryPoint) -> str:
     dist = entry_point.dist
-    return one_line(f"{dist.name} {dist.version}", 80) if dist else "unknown distribution"
+    return flowing(f"{dist.name} {dist.version}", 80) if dist else "unknown distribution"
 
 
 def _entry_points() -> list[metadata.EntryPoint]:
@@ -72,7 +72,7 @@ def load(entry_points: list[metadata.EntryPoint] | None = None) -> Plugins:
     """Load every plugin afresh; `entry_points` replaces the installed ones (for tests)."""
     plugins = Plugins()
     for entry_point in _entry_points() if entry_points is None else entry_points:
-        name, distribution = one_line(entry_point.name, 80), _distribution(entry_point)
+        name, distribution = flowing(entry_point.name, 80), _distribution(entry_point)
         if name in plugins.loaded:
             plugins.refused.append(
                 f"plugin {name} of {distribution}: the name is taken by {plugins.loaded[name]}; rename the entry point"

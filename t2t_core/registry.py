@@ -10,10 +10,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from t2t_core import guard
 from t2t_core.errors import T2TError
-from t2t_core.settings import refuse_secrets
-from t2t_core.text import one_line
+from t2t_core.text import flowing, one_line
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _SETTING = re.compile(r"([a-z][a-z0-9_]*)=(.*)", re.DOTALL)
@@ -101,7 +99,7 @@ class Registry:
                 f"{self.kind} {name} of {self.distribution}: the name is taken by {self.entries[name].distribution}"
             )
         else:
-            self.entries[name] = Entry(name, target, one_line(str(summary)), self.distribution, self.plugin, tuple(needs))
+            self.entries[name] = Entry(name, target, flowing(str(summary), 200), self.distribution, self.plugin, tuple(needs))
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(sorted(self.entries.values(), key=lambda e: e.name))
@@ -140,8 +138,11 @@ class Registry:
             T2TError: there is no such name, a setting holds a key, or what it names refuses its argument or settings.
             PluginFault: its import or its factory failed, or what it made lacks what this kind must have.
         """
+        from t2t_core import guard, guarded  # half of what `t2t --help` imports, which makes nothing
+        from t2t_core.settings import refuse_secrets
+
         spec = Spec.parse(spec) if isinstance(spec, str) else spec
         refuse_secrets({"name": spec.name, "argument": spec.argument, **extra, **spec.settings}, self.kind)
         entry = self.find(spec.name)
         plugin = guard.Plugin(self.kind, entry.name, entry.distribution)
-        return guard.make(plugin, entry.load, spec.argument, {**extra, **spec.settings})
+        return guarded.make(plugin, entry.load, spec.argument, {**extra, **spec.settings})

@@ -7,19 +7,17 @@ for word but for the keys (`t2t_core.redaction`).
 
 from __future__ import annotations
 
-from t2t_core.redaction import without_secrets
-
 CUT = "\N{HORIZONTAL ELLIPSIS}"
 
 
 def one_line(text: object, limit: int = 200) -> str:
     """On one line, at most `limit` characters."""
-    return _cut(_spelt(" ".join(without_secrets(str(text)).split())), limit)
+    return _cut(_spelt(" ".join(_without_secrets(text).split())), limit)
 
 
 def plain_lines(text: object, limit: int | None = None) -> str:
     """With its line breaks and tabs, at most `limit` characters."""
-    shown = _spelt(without_secrets(str(text)), "\n\t")
+    shown = _spelt(_without_secrets(text), "\n\t")
     return shown if limit is None else _cut(shown, limit)
 
 
@@ -31,6 +29,12 @@ def visible(text: str, limit: int = 200) -> str:
 def flowing(text: str, limit: int = 1000) -> str:
     """The same of a text that may run over several lines: they become one."""
     return visible(" ".join(text.split()), limit)
+
+
+def _without_secrets(text: object) -> str:
+    from t2t_core.redaction import without_secrets  # `t2t --help` shows nothing that may hold one
+
+    return without_secrets(str(text))
 
 
 def _spelt(text: str, kept: str = "") -> str:

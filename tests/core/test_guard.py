@@ -19,6 +19,7 @@ from click.testing import CliRunner
 import lake
 from t2t_core import guard
 from t2t_core.cli import cli, main
+from t2t_core.contract import METHODS
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import Hooks
 from t2t_core.loop.whole_run import run_experiment
@@ -400,4 +401,4 @@ def test_every_kind_that_makes_objects_has_a_contract() -> None:
     hooks = {name.removeprefix("register_") for name in vars(Hooks) if name.startswith("register_")}
     assert hooks == {*PARTS, "commands", "presets"}
     for kind in PARTS:
-        assert installed().registries[kind].kind in guard.METHODS
+        assert installed().registries[kind].kind in METHODS

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from t2t_core.settings import no_argument, read_settings
-
 VARIANTS = {
     "V1": "F",
     "V2": "F,G",
@@ -24,6 +22,8 @@ def variant(name: str) -> Callable[[str, Mapping[str, str]], str]:
     """A factory that gives the modules behind a variant's name; a variant has no settings of its own."""
 
     def modules(argument: str, settings: Mapping[str, str]) -> str:
+        from t2t_core.settings import no_argument, read_settings  # registering a name needs neither
+
         no_argument(argument, f"context {name}")
         read_settings(settings, f"context {name}", {})
         return VARIANTS[name]

@@ -14,19 +14,11 @@ from t2t_core.errors import T2TError
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.settings import Reader, integer, number, one_of, read_settings
 from t2t_core.store import folders, jsonlines
+from t2t_plugins.policies.access import ACCOUNT, check_proxy, check_url, find_key, find_proxy
 from t2t_plugins.policies.client import ChatClient, HttpReply, Unreachable
 from t2t_plugins.policies.exchange import Exchange, Patience
 from t2t_plugins.policies.kinds import PASSING, STOP
-from t2t_plugins.policies.providers import (
-    ACCOUNT,
-    PROVIDERS,
-    THINKING,
-    TRANSPORT,
-    check_proxy,
-    check_url,
-    find_key,
-    find_proxy,
-)
+from t2t_plugins.policies.providers import PROVIDERS, THINKING, TRANSPORT
 from t2t_plugins.policies.reply import Judged, Prices, fault, judge
 
 _KEYS = ("api_key", "apikey", "key", "token", "api_token", "secret", "password", "authorization")

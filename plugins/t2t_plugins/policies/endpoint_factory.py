@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from t2t_plugins.policies.providers import PROVIDERS, TRANSPORT
 
 
-@dataclass(frozen=True)
 class EndpointFactory:
     """Makes the policy of one service; what is heavy is imported only then."""
 
-    provider: str
     transport: tuple[str, ...] = TRANSPORT
+
+    def __init__(self, provider: str) -> None:
+        self.provider = provider
 
     @property
     def shared_settings(self) -> tuple[str, ...]:
