@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -26,6 +27,13 @@ SYMMETRIES: tuple[Callable[[int, int, int], Cell], ...] = (
     lambda r, c, m: (m - c, r),
     lambda r, c, m: (m - c, m - r),
 )
+
+
+@functools.cache
+def images(size: int) -> tuple[tuple[int, ...], ...]:
+    """Where each of the 8 symmetries of an N x N grid takes each cell; cells are numbered row * N + column."""
+    moved = [[move(row, column, size - 1) for row in range(size) for column in range(size)] for move in SYMMETRIES]
+    return tuple(tuple(row * size + column for row, column in cells) for cells in moved)
 
 
 def _integer(value: object, what: str, low: int, high: int, where: str) -> int:
@@ -149,12 +157,10 @@ class Instance:
         rising order, then each agent's start and goal cell in rising order; the smallest of the 8 symmetric forms.
         Labels, objective and id play no part. (Our choice; the native core computes the same bytes.)
         """
-        n, m = self.size, self.size - 1
-        forms = []
-        for move in SYMMETRIES:
-            index = {(r, c): row * n + column for r in range(n) for c in range(n) for row, column in [move(r, c, m)]}
-            holes = sorted(index[cell] for cell in self.holes)
-            agents = sorted((index[s], index[g]) for s, g in zip(self.starts, self.goals, strict=True))
+        n, forms = self.size, []
+        for image in images(n):
+            holes = sorted(image[r * n + c] for r, c in self.holes)
+            agents = sorted((image[a * n + b], image[c * n + d]) for (a, b), (c, d) in zip(self.starts, self.goals, strict=True))
             forms.append([n, len(holes), len(agents), *holes, *(x for pair in agents for x in pair)])
         return b"".join(x.to_bytes(2, "big") for x in min(forms))
 

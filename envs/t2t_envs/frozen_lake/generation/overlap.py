@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import lru_cache
 from itertools import combinations
 
-from ..instance import SYMMETRIES, Cell, Instance
+from ..instance import Cell, Instance, images
 
 Symmetry = tuple[int, ...]  # cell (row * size + column) -> cell
 Layout = tuple[int, ...]  # the size, then the holes' cells in rising order
@@ -30,12 +30,12 @@ def shared(instances: Sequence[Instance], others: Iterable[Instance]) -> dict[st
     """
     by_layout: dict[Layout, dict[Agents, int]] = defaultdict(lambda: defaultdict(int))
     for instance in instances:
-        layout, symmetries = _layout(instance)
+        layout, symmetries = _layout(instance.size, instance.holes)
         by_layout[layout][_least(_agents(instance), symmetries)] += 1
     counts = dict.fromkeys(("hole_layouts", "hole_layouts_of_set", "projections", "projections_of_set"), 0)
     met: dict[Layout, set[Agents]] = defaultdict(set)
     for other in others:
-        layout, symmetries = _layout(other)
+        layout, symmetries = _layout(other.size, other.holes)
         if layout in by_layout:
             found = _groups(other, symmetries, {len(agents) for agents in by_layout[layout]}) & by_layout[layout].keys()
             met[layout] |= found
@@ -46,19 +46,14 @@ def shared(instances: Sequence[Instance], others: Iterable[Instance]) -> dict[st
     return counts
 
 
-def _layout(instance: Instance) -> tuple[Layout, list[Symmetry]]:
+@lru_cache(1 << 16)  # every round holds its instances against the same sets
+def _layout(size: int, holes: Sequence[Cell]) -> tuple[Layout, list[Symmetry]]:
     """The least of the 8 symmetric hole layouts, and the symmetries that give it."""
-    cells = [row * instance.size + column for row, column in instance.holes]
-    forms = [tuple(sorted(symmetry[cell] for cell in cells)) for symmetry in _symmetries(instance.size)]
+    cells = [row * size + column for row, column in holes]
+    forms = [tuple(sorted(image[cell] for cell in cells)) for image in images(size)]
     least = min(forms)
-    giving = [symmetry for form, symmetry in zip(forms, _symmetries(instance.size), strict=True) if form == least]
-    return (instance.size, *least), giving
-
-
-@cache
-def _symmetries(size: int) -> tuple[Symmetry, ...]:
-    moved = [[move(row, column, size - 1) for row in range(size) for column in range(size)] for move in SYMMETRIES]
-    return tuple(tuple(row * size + column for row, column in cells) for cells in moved)
+    giving = [image for form, image in zip(forms, images(size), strict=True) if form == least]
+    return (size, *least), giving
 
 
 def _agents(instance: Instance) -> Agents:
