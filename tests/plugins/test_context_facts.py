@@ -191,14 +191,14 @@ def test_a_new_module_is_one_file_with_a_title_and_a_render(tmp_path: Path, monk
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "weather", raising=False)  # of another test
     registry = installed().contexts
-    registry.add("W", "weather:make", "the weather")
+    registry.add("weather", "weather:make", "the weather")
     try:
         folder = run(tmp_path)
         without = sections(t2t("design", "--run", folder, "--round", 1, "--show-context"))
-        named = sections(t2t("design", "--run", folder, "--round", 1, "--show-context", "--context", "F,G,W,H,S,T:full"))
+        named = sections(t2t("design", "--run", folder, "--round", 1, "--show-context", "--context", "F,G,weather,H,S,T:full"))
         assert named.pop("Weather").strip() == "sunny after round 1"
         assert named == without and list(named) == list(without)
-        modules = context.modules("F,W", registry)
+        modules = context.modules("F,weather", registry)
         assert context.compact(modules, replace(state(facts())))[1] == "sun"
     finally:
-        del registry.entries["W"]
+        del registry.entries["weather"]
