@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,3 +54,39 @@ def test_a_format_of_another_version_is_refused_as_that(run: Path, command: str)
     (run / "run.json").write_text(json.dumps({**manifest, "format": 2}))
     with pytest.raises(T2TError, match="format 2; this version of the suite reads format 1"):
         t2t(command, run)
+
+
+def test_the_same_settings_come_to_the_same_bytes_as_then(tmp_path: Path) -> None:
+    """Instances, designs, answers and verdicts. Figures name the reader of answers beside themselves now."""
+    t2t("run", "--config", HERE / "run_0_1.toml", "--out", tmp_path / "run")
+    names = ("instances.jsonl", "generation.json", "configuration.json", "validation.jsonl")
+    designs = ("context.md", "proposal.json", "projection.json")
+    files = [f"round_{n}/{name}" for n in (0, 1) for name in (*names, *(designs if n == 0 else ()))]
+    for name in (*files, "bench/base/3agents/answers.jsonl"):
+        assert (tmp_path / "run" / name).read_bytes() == (HERE / "run_0_1" / name).read_bytes(), name
+    for name in ("round_0/breakdown.json", "round_1/breakdown.json", "bench/table.json", "summary.json"):
+        then, now = (json.loads((folder / name).read_text()) for folder in (HERE / "run_0_1", tmp_path / "run"))
+        assert _without_reader(now) == then, name
+
+
+def _without_reader(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_reader(item) for name, item in value.items() if name != "reader"}
+    return [_without_reader(item) for item in value] if isinstance(value, list) else value
+
+
+# SHA-256 of the answers, verdicts included, of `t2t bench --agents 3 --limit 1` at commit 59385ef.
+ANSWERS = {
+    "cbs": "2b3a9832ae88a06b72cd055ef5eec11be974b16684b620bb9a6978d9fae30578",
+    "prioritized": "bc4afd9a22346dc3df57dae553880d37d4d452579d3a03aafa5a4c39db808113",
+    "pibt": "487d8c7084e72313f61fe64a2c371a912bcb5d05276e4cb7a5dd3a1afce28afc",
+    "independent": "fa81369125274fe99f86551707db9d724b5cc84cfe2038c25b9bc7ca94cd600e",
+    "random": "c8d37e1c673c2ba0676b4c2257e23480e9752afc4b926c1789371177cf313a78",
+}
+
+
+def test_the_boards_players_give_the_same_answers_as_then(tmp_path: Path) -> None:
+    policies = [word for name in ANSWERS for word in ("--policy", name)]
+    t2t("bench", "--agents", "3", "--limit", "1", *policies, "--out", tmp_path)
+    rows = {row.name.rpartition("-")[0]: row / "answers.jsonl" for row in (tmp_path / "rows").iterdir()}
+    assert {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in rows.items()} == ANSWERS
