@@ -7,12 +7,15 @@ of a key that somebody else cut, every stretch of 15 characters goes.
 
 from __future__ import annotations
 
+import base64
 import html
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 LEAST = 12  # characters of a secret in the environment; what is shorter is a placeholder and may occur in honest text
 _LEAST_KEY = 8  # of a key that a policy really sends
@@ -38,19 +41,28 @@ def remember(name: str, value: str) -> None:
 
 
 class Redactor:
-    """Takes the secrets that are known when it is made out of texts."""
+    """Takes secrets out of texts: those that are known when it is made, or the given ones (value -> name)."""
 
-    def __init__(self) -> None:
-        self.secrets: dict[str, str] = {}
-        for name, value in (*_of_environment(os.environ), *((n, v) for v, n in _remembered.items())):
-            for form in (value, quote(value, safe=""), html.escape(value)):
-                self.secrets.setdefault(form, name)
-        self._longest_first = sorted(self.secrets, key=len, reverse=True)
+    def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
+        self._names: dict[str, str] = {}  # of every form
+        self._legible: list[str] = []  # forms of which a long stretch gives something away; the longest first
+        known = secrets.items() if secrets is not None else _known_secrets()
+        for value, name in known:
+            legible, encoded = forms(value)
+            self._legible += [form for form in legible if form not in self._names]
+            for form in (*legible, *encoded):
+                self._names.setdefault(form, name)
+        self._legible.sort(key=len, reverse=True)
+        self._longest_first = sorted(self._names, key=len, reverse=True)
 
     def redact(self, text: str, cut: bool = False) -> str:
         """The text with the name of every secret in its place. `cut`: the text was cut off, perhaps within one."""
-        for secret in self._longest_first:
-            text = take_out(secret, text, f"[{self.secrets[secret]}]", cut)
+        for form in self._longest_first:  # whole ones first: a stretch of one form may be the beginning of another
+            text = text.replace(form, f"[{self._names[form]}]")
+        for form in self._legible:
+            label = f"[{self._names[form]}]"
+            text = _without_stretches(text, form, label) if len(form) >= _STRETCH else text
+            text = _without_beginning(text, form, label) if cut else text
         return text
 
     def everywhere(self, value: Any) -> Any:
@@ -65,9 +77,12 @@ class Redactor:
 
     def found_in(self, text: str) -> str | None:
         """The name of a secret that the text holds, or a long stretch of one; None where it holds none."""
-        for secret in self._longest_first:
-            if secret in text or (len(secret) >= _STRETCH and _without_stretches(text, secret, "") != text):
-                return self.secrets[secret]
+        for form in self._longest_first:
+            if form in text:
+                return self._names[form]
+        for form in self._legible:
+            if len(form) >= _STRETCH and _without_stretches(text, form, "") != text:
+                return self._names[form]
         return None
 
 
@@ -80,12 +95,27 @@ def without_secrets(text: str, cut: bool = False) -> str:
     return _known[2].redact(text, cut)
 
 
-def take_out(secret: str, text: str, label: str, cut: bool = False) -> str:
-    """The text with `label` in place of the secret, and of every long stretch of it."""
-    text = text.replace(secret, label)
-    if len(secret) >= _STRETCH:
-        text = _without_stretches(text, secret, label)
-    return _without_beginning(text, secret, label) if cut else text
+@lru_cache(maxsize=256)
+def forms(secret: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Every way in which a secret is written: legible, that is as it is, in an address, in HTML or JSON; and as base64, also from
+    within a longer text (`Authorization: Basic` holds a name before the password)."""
+    legible = (secret, quote(secret), quote(secret, safe=""), html.escape(secret), json.dumps(secret)[1:-1])
+    encoded = (form for form in _base64(secret.encode("utf-8", "replace")) if len(form) >= LEAST)
+    return tuple(dict.fromkeys(legible)), tuple(dict.fromkeys(encoded))
+
+
+def _base64(secret: bytes) -> Iterator[str]:
+    """The letters that stand for the secret alone, wherever it begins among groups of three bytes."""
+    for before, mixed in ((0, 0), (1, 2), (2, 3)):
+        letters = base64.b64encode(b"\0" * before + secret).decode().rstrip("=")
+        whole = letters[mixed:] if (before + len(secret)) % 3 == 0 else letters[mixed:-1]
+        yield from (whole, whole.translate({ord("+"): "-", ord("/"): "_"}))
+
+
+def _known_secrets() -> Iterator[tuple[str, str]]:
+    """Value and name of every secret of this process."""
+    yield from ((value, name) for name, value in _of_environment(os.environ))
+    yield from _remembered.items()
 
 
 def _of_environment(variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -99,7 +129,7 @@ def _values(name: str, value: str) -> Iterator[str]:
             password = urlsplit(value).password
         except ValueError:
             password = None
-        yield from [password] if password else []
+        yield from (password, unquote(password)) if password else ()
     if _HEADERS.search(name):
         yield from (word for word in re.split(r"[\s,;:=\"']+", value) if len(word) >= _STRETCH)
     elif (_ENDING.search(name) or _WORD.search(name)) and not _is_path(value):

@@ -15,6 +15,9 @@ from t2t_core.text import flowing, one_line
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _SETTING = re.compile(r"([a-z][a-z0-9_]*)=(.*)", re.DOTALL)
+_ESCAPED = re.compile(r"\\.", re.DOTALL)
+# Behind a comma: what is meant as a setting, so that a misspelt name is refused and its value is no part of the one before.
+_MEANT = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)\s*=(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -28,18 +31,18 @@ class Spec:
     @classmethod
     def parse(cls, text: str) -> Spec:
         name, _, rest = text.strip().partition(":")
-        argument: list[str] = []
-        settings: dict[str, str] = {}
-        for piece in rest.split(",") if rest else []:
-            match = _SETTING.fullmatch(piece.strip())
+        pieces: dict[str, list[str]] = {"": []}  # of the argument, then of each setting
+        current, quoted = "", False
+        for number, piece in enumerate(rest.split(",") if rest else []):
+            match = None if quoted else (_MEANT if number else _SETTING).fullmatch(piece.strip())
             if match:
-                settings[match[1]] = match[2]
-            elif settings:  # a comma inside the last setting's value
-                last = next(reversed(settings))
-                settings[last] += "," + piece
-            else:
-                argument.append(piece)
-        return cls(name, ",".join(argument), settings)
+                current, piece = match[1], match[2]
+                pieces[current] = []
+            pieces[current].append(piece)
+            if current and pieces[current][0].startswith(("{", "[")):  # JSON: within its texts `, name=` begins no setting
+                quoted ^= _ESCAPED.sub("", piece).count('"') % 2 == 1
+        argument = ",".join(pieces.pop(""))
+        return cls(name, argument, {name: ",".join(values) for name, values in pieces.items()})
 
     def __str__(self) -> str:
         """The text that it is parsed from."""

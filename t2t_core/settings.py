@@ -15,10 +15,15 @@ from t2t_core.errors import T2TError
 from t2t_core.redaction import Redactor
 
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
-_NAMES = {"key", "token", "secret", "password", "passwd", "passphrase", "bearer", "authorization", "cookie", "credentials"}
-_NAMES |= {"apikey", "accesstoken", "authtoken", "apitoken", "privatekey"}
+_NAMES = {"key", "token", "passwd", "passphrase", "passcode", "bearer", "cookie", "credential", "auth", "apitoken"}
 _LEAST = 4  # characters of what counts as a key by its name alone
 _ENDINGS = ("apikey", "secret", "password", "accesstoken", "authtoken", "secretkey", "accesskey", "authorization", "privatekey")
+# A name and a value within a text: a broken piece of JSON, a header, a setting that was meant to be one.
+_ASSIGNED = re.compile(
+    r"(api[ _-]?key|(access|auth|api)[ _-]?token|authorization|password|(client|api)[ _-]?secret|(secret|private)[ _-]?key)s?"
+    r"""["'\\]*\s*[:=]\s*[\["'\\]*[^\s"',}\]]{4}""",
+    re.IGNORECASE,
+)
 _PARAMETER = re.compile(r"(^|&)[^=&]*(key|token|secret|password|signature)[^=&]*=", re.IGNORECASE)
 # Keys as services make them, so that one is known that this environment does not hold.
 _SHAPE = re.compile(
@@ -203,8 +208,8 @@ def refuse_secrets(value: Any, where: str) -> None:
         where: whose settings they are, for the error.
     """
     redactor = Redactor()
-    for place, name, item in _items(value, ()):
-        reason = _reason(name, item, redactor)
+    for place, names, item in _items(value, ()):
+        reason = _reason(names, item, redactor)
         if reason:
             shown = redactor.redact(".".join(map(str, place)))[:80]
             raise T2TError(
@@ -215,17 +220,17 @@ def refuse_secrets(value: Any, where: str) -> None:
             )
 
 
-def _items(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], str, Any]]:
-    """Every value that is no table or list, with its place and the name it stands under; names count as values too."""
+def _items(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...], Any]]:
+    """Every value that is no table or list, with its place and the names it stands under; names count as values too."""
     if isinstance(value, Mapping):
         for name, item in value.items():
-            yield place, "", str(name)
+            yield place, (), str(name)
             yield from _items(item, (*place, name))
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from _items(item, place)
     else:
-        yield place, str(place[-1]) if place else "", value
+        yield place, place, value
         if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
             try:
                 inner = json.loads(value)
@@ -234,11 +239,12 @@ def _items(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...]
             yield from _items(inner, place)
 
 
-def _reason(name: str, value: Any, redactor: Redactor) -> str | None:
+def _reason(names: tuple[Any, ...], value: Any, redactor: Redactor) -> str | None:
     if value is None or value == "" or isinstance(value, bool):
         return None
-    word = re.sub(r"[^a-z]", "", name.lower())
-    if (word in _NAMES or word.endswith(_ENDINGS)) and len(str(value)) >= _LEAST:
+    words = [_word(name) for name in names]
+    meant = words[-1:] + [word for word in words if word not in ("key", "token")]
+    if len(str(value)) >= _LEAST and any(_is_a_keys_name(word) for word in meant):
         return "it is called like one"
     if not isinstance(value, str):
         return None
@@ -247,7 +253,20 @@ def _reason(name: str, value: Any, redactor: Redactor) -> str | None:
         return f"it is the value of {known}"
     if _SHAPE.search(value):
         return "it has the shape of one"
+    if _ASSIGNED.search(value):
+        return "one is named and written in it"
     return "it is an address with one in it" if _is_address_with_key(value) else None
+
+
+def _word(name: Any) -> str:
+    """A name in small letters alone, in the singular (`tokens` and `keys` of their own are counted and listed, and stay)."""
+    word = re.sub(r"[^a-z]", "", str(name).lower())
+    singular = word.removesuffix("s")
+    return singular if singular in _NAMES - {"key", "token"} or singular.endswith(_ENDINGS) else word
+
+
+def _is_a_keys_name(word: str) -> bool:
+    return word in _NAMES or word.endswith(_ENDINGS)
 
 
 def _is_address_with_key(value: str) -> bool:

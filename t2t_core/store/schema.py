@@ -37,6 +37,8 @@ def check(data: Any, kind: type[T], where: str, cause: str = EDITED) -> T:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
         raise T2TError(fault(error), where=where, cause=cause) from None
+    except UnicodeEncodeError as error:  # half a surrogate: bytes of a command line that are no UTF-8, or JSON's `\\udca0`
+        raise T2TError(f"{ascii(error.object)[1:-1][:80]} is no text in UTF-8", where=where, cause=cause) from None
 
 
 def fault(error: msgspec.ValidationError) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import json
 import time
 from typing import Any
@@ -81,6 +83,7 @@ def test_text_made_of_pieces_of_the_key_takes_no_time() -> None:
         ("GITHUB_PAT", "0123456789abcdef", "0123456789abcdef"),
         ("HTTPS_PROXY", "http://me:swordfish-and-more@proxy:3128", "swordfish-and-more"),
         ("DATABASE_URL", "postgres://me:swordfish-and-more@db/x", "swordfish-and-more"),
+        ("HTTPS_PROXY", "http://me:sword%40fish-and-more@proxy:3128", "sword@fish-and-more"),
         ("OPENAI_CUSTOM_HEADERS", "X-Api: abcdefghijklmnop0\nB: c", "abcdefghijklmnop0"),
     ],
 )
@@ -101,6 +104,18 @@ def test_what_counts_as_a_secret_of_the_environment(monkeypatch: pytest.MonkeyPa
 def test_what_does_not(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)
     assert without_secrets(f"it says {value}!") == f"it says {value}!"
+
+
+@pytest.mark.parametrize("key", [KEY, 'sk-"quo\\te/+=%0123456789', "sk-ob~|}>?/0123456789~~~"])
+def test_however_it_is_written_nothing_of_it_is_left(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    """In an address, in HTML and JSON, and as base64 behind a name of any length, as a proxy's error shows what it was sent."""
+    monkeypatch.setenv("SOME_API_KEY", key)
+    names = [base64.b64encode(f"{'me' * n}:{key}".encode()).decode() for n in range(4)]
+    names += [base64.urlsafe_b64encode(f"{'m' * n}{key}{'e' * m}".encode()).decode() for n in range(3) for m in range(3)]
+    for written in (quote(key), quote(key, safe=""), html.escape(key), json.dumps(key), *names):
+        shown = without_secrets(f"you sent {written}!")
+        assert "[SOME_API_KEY]" in shown and shown.startswith("you sent ") and shown.endswith("!")
+        assert longest_common(shown, key) <= 3 and longest_common(shown, written) < len("you sent ") + 8, shown
 
 
 def test_a_key_that_was_read_is_remembered_whatever_its_variable_is_called() -> None:
@@ -128,6 +143,13 @@ REFUSED: list[Any] = [
     {"argument": "sk-abcdefghijklmnopqrstuvwxyz0123"},
     {"argument": "hf_abcdefghijklmnopqrstuvwxyz0123"},
     {"x": "Authorization: Bearer abcdefgh12345678"},
+    {"extra_body": '{"provider": {"credentials": {"v": "hunter2"}}}'},
+    {"extra_body": {"auth": "hunter2"}},
+    {"extra_body": {"api_keys": ["hunter2"], "client_secrets": {"a": [{"b": "hunter2"}]}}},
+    {"extra_body": '{"api_key": "hunter2"'},
+    {"extra_body": "{'Authorization': 'hunter2'}"},
+    {"argument": "model,api-key: hunter2"},
+    {"Api-Key": "hunter2", "base_url": "http://host/v1"},
     {"base_url": "http://me:pw@host/v1"},
     {"base_url": "http://host/v1?a=1&access_token=pw"},
     KEY,
@@ -149,6 +171,8 @@ def test_a_key_in_a_setting_is_refused_and_not_repeated(value: Any) -> None:
         {"extra_body": '{"stop_token_ids": [1], "logit_bias": {"5": 1}}', "base_url": "http://host:8000/v1", "token": ""},
         {"argument": "Qwen/Qwen3-4B", "lora": "/a/b", "configuration": "http://["},
         {"argument": "/data/hf_checkpointsofmyoldexperiments", "lora": "task-2026-a-rather-long-name-of-a-folder"},
+        {"extra_body": '{"max_tokens": 4096, "tokens": [1024], "keys": ["a"], "key": {"type": "brief"}, "author": "me too"}'},
+        {"designer": "llm:endpoint:m,api_key_env=MY_KEY"},
         {"argument": "openai/gpt-oss-120b:free", "nested": {"secret": None, "key": False}},
         None,
     ],

@@ -68,6 +68,8 @@ def test_reasoning_is_kept(field):
     assert judged(ok(completion(message={field: "first I\nthink"}))).response.reasoning == "first I\nthink"
     parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": GOOD}]
     assert judged(ok(completion(parts))).response.reasoning == "hm"
+    details = [{"type": "reasoning.text", "text": "hm"}, {"type": "reasoning.encrypted", "data": "x"}]
+    assert judged(ok(completion(message={"reasoning_details": details}))).response.reasoning == "hm"
     assert judged(ok(completion())).response.reasoning is None
 
 
@@ -88,6 +90,9 @@ def test_a_refusal_by_an_error_says_why():
         ({"cost": {"total_cost": 0.5}}, {}, 0.5),
         ({}, {"x-litellm-response-cost": "0.25"}, 0.25),
         ({}, {"x-litellm-response-cost": "None"}, None),
+        ({"cost": "0.0125"}, {}, 0.0125),
+        ({"cost": "free"}, {}, None),
+        ({"cost": True}, {}, None),
         ({"cost": -1}, {}, None),
         ({"cost": float("inf")}, {}, None),
     ],

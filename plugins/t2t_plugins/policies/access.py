@@ -7,7 +7,7 @@ import re
 from urllib.parse import urlsplit
 
 from t2t_core.errors import NotReady, T2TError
-from t2t_core.redaction import remember, take_out
+from t2t_core.redaction import Redactor, remember
 from t2t_plugins.policies.providers import OWN_KEY, Provider
 
 # Variables besides keys and proxies whose values are sent, as headers, to OpenAI alone.
@@ -20,10 +20,11 @@ _MIN_SECRET = 8  # characters; what is shorter is a placeholder such as EMPTY an
 class Secret:
     """A key that no repr, message, pickle or record shows."""
 
-    __slots__ = ("_text",)
+    __slots__ = ("_redactor", "_text")
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._redactor = Redactor({text: "key"} if len(text) >= _MIN_SECRET else {})
 
     def __repr__(self) -> str:
         return "Secret(***)"
@@ -36,7 +37,7 @@ class Secret:
 
     def redact(self, text: str) -> str:
         """`text` without the key: a server may echo it in an answer or an error."""
-        return take_out(self._text, text, "[key]") if len(self._text) >= _MIN_SECRET else text
+        return self._redactor.redact(text)
 
 
 def find_key(provider: Provider, variable: str | None, elsewhere: bool) -> Secret:

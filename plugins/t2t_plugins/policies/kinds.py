@@ -59,7 +59,8 @@ ABORTED = Kind(
 )
 PASSING = Kind(
     "passing",
-    "HTTP 408, 409, 425, 429, 5xx; a broken connection, a timeout; status 200 with an error, no choices, or no JSON",
+    "HTTP 408, 409, 425, 429, 5xx; a broken connection, a timeout; "
+    "status 200 with an error, no choices, no readable message, or no JSON",
     "an error",
     again=True,
 )

@@ -8,7 +8,6 @@ though nobody asked for one, is read.
 from __future__ import annotations
 
 import email.utils
-import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -24,6 +23,8 @@ from t2t_plugins.policies.kinds import Kind
 
 _MOST = 1 << 20  # characters of a tool call's arguments
 _MAX_COUNT = 10**9  # tokens; more is nonsense
+_NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{0,20})?([eE]-?[0-9]{1,2})?", re.ASCII)
+_MAX_NUMBER = 1e18
 _SHOWN = 300  # characters of a server's message
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:ms|[smh]))+")
@@ -103,19 +104,20 @@ class _Completion:
     redact: Callable[[str], str]
 
     def judged(self) -> Judged:
-        choices = self.data.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices else None
+        choice = _first(self.data.get("choices"))
         if not isinstance(choice, Mapping):
             return self._without_answer(self.data, "the reply has no choices")
         if choice.get("error"):
             return self._without_answer(choice, "the answer broke off")
-        message = choice.get("message")
+        message = _message(choice)
         finish, details = _finish(choice.get("finish_reason"))
         kind = kinds.of_finish(finish)
-        if not isinstance(message, Mapping):
+        if message is None:
             if kind is None:
                 return self._without_answer({}, "the reply's choice has neither message nor finish reason")
             message = {}
+        if not _is_readable(message):
+            return self._without_answer({}, "the reply's choice holds something that is no message")
         if kind is kinds.ABORTED and details:  # SGLang says why, with a status of its own
             return self._without_answer({"error": details}, "the server aborted the answer")
         return self._of(message, finish, kind)
@@ -147,14 +149,15 @@ class _Completion:
         facts = self._facts({})
         if not error.said:
             return self._fault(kinds.PASSING, otherwise, facts)
-        judged = _error(error.status or 502, said, self.reply, self.redact)
+        judged = _error(error.status or self.reply.status, said, self.reply, self.redact)
         known = {name: getattr(facts, name) for name in _FACTS}
         return replace(judged, response=replace(judged.response, **known), billed_unknown=facts.cost_usd is None)
 
     def _facts(self, message: Mapping[str, Any]) -> Response:
         """Everything the reply tells, answered or not."""
         text, thoughts = _content(message.get("content"))
-        reasoning = next((m for m in (message.get(n) for n in REASONING) if isinstance(m, str) and m), None) or thoughts
+        reasoning = next((m for m in (message.get(n) for n in REASONING) if isinstance(m, str) and m), None)
+        reasoning = reasoning or thoughts or _thought(message.get("reasoning_details"))
         model = self.data.get("model")
         prompt, completion, hidden = _usage(self.data.get("usage"), bool(text))
         cost = self.prices.cost(prompt, completion)
@@ -184,6 +187,26 @@ class _Completion:
 
 
 _FACTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cost_usd", "model", "reasoning")
+
+
+def _first(choices: Any) -> Any:
+    """The choice that was asked for: the one with index 0, or the first where none has it."""
+    choices = choices if isinstance(choices, list) and choices else [None]
+    return next((c for c in choices if isinstance(c, Mapping) and type(c.get("index")) is int and c["index"] == 0), choices[0])
+
+
+def _message(choice: Mapping[str, Any]) -> Any:
+    """A choice's message; None where it has none. A text in its place is what the model said, and so is one beside it where there
+    is none (servers of plain completions send `text`)."""
+    message = choice.get("message")
+    if message is None and isinstance(choice.get("text"), str):
+        message = choice["text"]
+    return {"content": message} if isinstance(message, str) else message
+
+
+def _is_readable(message: Any) -> bool:
+    """Whether what the model said can be found in it. A content of another kind may hold an answer, so it is not called empty."""
+    return isinstance(message, Mapping) and isinstance(message.get("content"), str | list | None)
 
 
 def _finish(value: Any) -> tuple[str, Mapping[str, Any] | None]:
@@ -241,7 +264,15 @@ def _usage(usage: Any, answered: bool) -> tuple[int | None, int | None, int | No
 
 
 def _count(value: Any) -> int | None:
-    return value if type(value) is int and 0 <= value <= _MAX_COUNT else None
+    number = _number(value)
+    return int(number) if number is not None and number == int(number) and 0 <= number <= _MAX_COUNT else None
+
+
+def _number(value: Any) -> float | None:
+    """A finite number, also as text, which can mean nothing else."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        value = float(value)
+    return float(value) if type(value) in (int, float) and abs(value) < _MAX_NUMBER else None
 
 
 def _reported_cost(usage: Any, headers: Mapping[str, str]) -> float | None:
@@ -249,12 +280,8 @@ def _reported_cost(usage: Any, headers: Mapping[str, str]) -> float | None:
     value: Any = usage.get("cost") if isinstance(usage, Mapping) else None
     if isinstance(value, Mapping):
         value = value.get("total_cost")
-    if value is None and "x-litellm-response-cost" in headers:
-        try:
-            value = float(headers["x-litellm-response-cost"])
-        except ValueError:
-            return None
-    return float(value) if type(value) in (int, float) and math.isfinite(value) and 0 <= value <= 1e6 else None
+    number = _number(headers.get("x-litellm-response-cost") if value is None else value)
+    return number if number is not None and 0 <= number <= 1e6 else None
 
 
 # --- an error
@@ -295,12 +322,14 @@ def _error(status: int, parsed: Any, reply: HttpReply, redact: Callable[[str], s
     """An error reply, or the error inside a 200."""
     error = _error_of(parsed)
     raw = "" if error.said else bodies.decoded(reply)
-    kind, remedy = kinds.of_error(status, error.said or raw)
+    inside = 200 <= status < 300  # a success whose body says that it is none, without a status of its own
+    kind, remedy = kinds.of_error(502 if inside else status, error.said or raw)
     shown = one_line(redact(error.message or error.said or raw), _SHOWN)
     if 300 <= status < 400:
         shown = one_line(redact(reply.headers.get("location", "")), _SHOWN)
         shown = f"it sends the request on to {shown}, which is not followed" if shown else "it sends the request on, unsaid where"
     what = f"HTTP {status}: {shown}" if shown else f"HTTP {status}"
+    what = f"an error with status {status}: {shown}" if inside else what
     if kind is kinds.REFUSAL:
         return Judged(kind, Response("", finish_reason=kind.finish, detail=what))
     wait = _asked_wait(reply.headers, error.message, parsed) if kind.again else None
