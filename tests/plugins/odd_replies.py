@@ -250,7 +250,12 @@ REPLIES = {
         "HTTP 502: Provider disconnected",
         KNOWN,
     ),
-    "error inside a 200": (ok({"error": {"code": "server_error", "message": "oops"}}), "passing", "an error with status 200: oops", NONE),
+    "error inside a 200": (
+        ok({"error": {"code": "server_error", "message": "oops"}}),
+        "passing",
+        "an error with status 200: oops",
+        NONE,
+    ),
     "an error as a text": (ok({"error": "out of memory"}), "passing", "out of memory", NONE),
     "an empty stream": (events(), "passing", "no JSON object", NONE),
     "a stream that breaks": (events(delta(content=GOOD[:9]), end=""), "aborted", "'abort'", NONE),
