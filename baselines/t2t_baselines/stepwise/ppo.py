@@ -5,7 +5,7 @@ two agents have learnt plays with any number of them, on every size up to 10. Th
 in the manner of CleanRL (Huang et al. 2022), with action masks (Huang, Ontanon 2022) and the potential-based shaped reward.
 
 In the order of reading: the settings; `features`, what the network sees of an observation; `make_network`; `train`, with the
-rollout, the advantages and the update; `save` and `load`.
+rollout, `advantages` and `learn`, the update; `save` and `load`.
 """
 
 from __future__ import annotations
@@ -245,39 +245,15 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
                 part.append(of_step)
 
         seen_by, masked, chosen, logs, values, rewards, dones = played
-
-        # Advantages, backwards in time (Schulman et al. 2016). All agents share the reward.
         with torch.no_grad():
             last = torch.from_numpy(features(observation, view, ways)), torch.from_numpy(envs.action_masks().astype(bool))
             after = logits_and_value(network, *last)[1]
-        advantages: list[Any] = []
-        advantage = torch.zeros_like(after)
-        for step in reversed(range(settings.horizon)):
-            goes_on = (1 - dones[step])[:, None]
-            delta = rewards[step][:, None] + settings.gamma * after * goes_on - values[step]
-            advantage = delta + settings.gamma * settings.gae * goes_on * advantage
-            advantages.insert(0, advantage)
-            after = values[step]
+        gains = advantages(values, [part[:, None] for part in rewards], [part[:, None] for part in dones], after, settings)
+        # Every sample is one agent of one lake at one step.
+        samples = [torch.stack(parts).flatten(0, 2) for parts in (seen_by, masked, chosen, logs, values, gains)]
+        entropy, value_loss = learn(network, optimizer, samples, settings)
 
-        # Learn: every sample is one agent of one lake at one step.
-        flat = (torch.stack(parts).flatten(0, 2) for parts in (seen_by, masked, chosen, logs, values, advantages))
-        seen, masks, action, old, value, gains = flat
-        returns = value + gains
-        for _ in range(settings.epochs):
-            for some in torch.randperm(len(seen)).chunk(settings.minibatches):
-                log, estimate = logits_and_value(network, seen[some], masks[some])
-                ratio = (log.gather(-1, action[some][:, None])[:, 0] - old[some]).exp()
-                gain = (gains[some] - gains[some].mean()) / (gains[some].std() + 1e-8)
-                policy_loss = -torch.min(gain * ratio, gain * ratio.clamp(1 - settings.clip, 1 + settings.clip)).mean()
-                entropy = -(log.exp() * log.clamp(min=-30)).sum(-1).mean()
-                value_loss = (estimate - returns[some]).square().mean()
-                loss = policy_loss + settings.value * value_loss - settings.entropy * entropy
-                optimizer.zero_grad()
-                loss.backward()
-                torch.nn.utils.clip_grad_norm_(network.parameters(), settings.max_norm)
-                optimizer.step()
-
-        metrics = {"solved": solved / max(ended, 1), "entropy": entropy.item(), "value_loss": value_loss.item()}
+        metrics = {"solved": solved / max(ended, 1), "entropy": entropy, "value_loss": value_loss}
         if job.progress is not None:
             job.progress({"update": update + 1, "of": updates, **metrics})
         solved = ended = 0
@@ -285,6 +261,44 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
     torch.set_num_threads(threads)
     samples = updates * settings.lakes * settings.horizon * agents
     return TrainingResult(checkpoint=job.folder, metrics=metrics, samples=samples, updates=updates)
+
+
+def advantages(
+    values: Sequence[Any], rewards: Sequence[Any], dones: Sequence[Any], after: Any, settings: Settings
+) -> list[Any]:
+    """Generalised advantages (Schulman et al. 2016) of the steps of a rollout, backwards in time; `after` are the values of what
+    was seen last. Rewards and dones need only broadcast to the values."""
+    gains: list[Any] = []
+    gain = after * 0
+    for value, reward, done in zip(reversed(values), reversed(rewards), reversed(dones), strict=True):
+        delta = reward + settings.gamma * after * (1 - done) - value
+        gain = delta + settings.gamma * settings.gae * (1 - done) * gain
+        gains.insert(0, gain)
+        after = value
+    return gains
+
+
+def learn(network: Any, optimizer: Any, samples: Sequence[Any], settings: Settings) -> tuple[float, float]:
+    """PPO's epochs over (features, masks, actions, log-probabilities, values, advantages), one row per sample; the entropy and
+    the value loss of the last minibatch."""
+    import torch
+
+    seen, masks, action, old, value, gains = samples
+    returns = value + gains
+    for _ in range(settings.epochs):
+        for some in torch.randperm(len(seen)).chunk(settings.minibatches):
+            log, estimate = logits_and_value(network, seen[some], masks[some])
+            ratio = (log.gather(-1, action[some][:, None])[:, 0] - old[some]).exp()
+            gain = (gains[some] - gains[some].mean()) / (gains[some].std() + 1e-8)
+            policy_loss = -torch.min(gain * ratio, gain * ratio.clamp(1 - settings.clip, 1 + settings.clip)).mean()
+            entropy = -(log.exp() * log.clamp(min=-30)).sum(-1).mean()
+            value_loss = (estimate - returns[some]).square().mean()
+            loss = policy_loss + settings.value * value_loss - settings.entropy * entropy
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), settings.max_norm)
+            optimizer.step()
+    return entropy.item(), value_loss.item()
 
 
 def start_of(checkpoint: Path | None, settings: Settings) -> tuple[Any, int]:
