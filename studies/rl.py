@@ -37,7 +37,7 @@ from t2t_envs.frozen_lake.jsonl import read_instances
 from t2t_envs.frozen_lake.verifier import verify
 
 ROOT = Path(__file__).resolve().parents[1]
-STEPS, POINTS = 491_520, 8  # joint steps of an arm, and how often it is measured on the way
+STEPS, POINTS = 245_760, 8  # joint steps of an arm, and how often it is measured on the way
 LAKES, HORIZON = 128, 32  # environments side by side; steps of each between two updates
 SETTINGS = ppo.Settings(lakes=LAKES, horizon=HORIZON)
 WORLD: Mapping[str, Any] = {"num_agents": 2, "reward": "shaped", "gamma": SETTINGS.gamma, "labels": False, "max_size": MAX_SIZE}

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "rl"
-NEEDS = {"sb3_maskable": "sb3_contrib", "supersuit_ppo": "supersuit", "torchrl_rollout": "torchrl"}
+NEEDS = {
+    "sb3_maskable": "sb3_contrib", "supersuit_ppo": "supersuit", "torchrl_ppo": "torchrl", "cleanrl_ppo": "torch",
+    "rllib_ppo": "ray", "tianshou_ppo": "tianshou",
+}  # fmt: skip
 
 
 @pytest.mark.train
