@@ -56,7 +56,8 @@ for update in range(args.updates):
         done = terminated | truncated
         if done.any():
             solved, ended = solved + int(infos["final_info"]["valid"].sum()), ended + int(done.sum())
-        rows.append((seen, mask, action, choice.log_prob(action).sum(-1), value, torch.from_numpy(np.stack([reward, done])).float()))
+        figures = torch.from_numpy(np.stack([reward, done])).float()
+        rows.append((seen, mask, action, choice.log_prob(action).sum(-1), value, figures))
 
     with torch.no_grad():
         after = agent(*look(observation))[1]
@@ -67,7 +68,7 @@ for update in range(args.updates):
         advantages.insert(0, advantage)
         after = value
 
-    seen, mask, action, old, value = (torch.cat(parts) for parts in list(zip(*rows))[:5])
+    seen, mask, action, old, value = (torch.cat(parts) for parts in list(zip(*rows, strict=True))[:5])
     gains = torch.cat(advantages)
     returns = value + gains
     for _ in range(epochs):

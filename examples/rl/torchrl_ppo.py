@@ -17,9 +17,8 @@ parser.add_argument("--updates", type=int, default=40)
 updates = parser.parse_args().updates
 
 torch.manual_seed(0)
-lakes = pettingzoo.make(
-    "parallel", "MAPFFrozenLake-v0", size=4, num_agents=2, observation="flat", reward="shaped", on_hole="block", on_conflict="block"
-)
+modes = {"on_hole": "block", "on_conflict": "block"}
+lakes = pettingzoo.make("parallel", "MAPFFrozenLake-v0", size=4, num_agents=2, observation="flat", reward="shaped", **modes)
 env = PettingZooWrapper(lakes, use_mask=True, seed=0)  # one group of agents, "agent"
 seen = env.observation_spec["agent", "observation"].shape[-1]
 
@@ -32,7 +31,8 @@ def network(outputs):
 actor = ProbabilisticActor(
     TensorDictModule(network(5), in_keys=[("agent", "observation")], out_keys=[("agent", "logits")]),
     in_keys={"logits": ("agent", "logits"), "mask": ("agent", "action_mask")},
-    out_keys=[("agent", "action")], distribution_class=MaskedCategorical, return_log_prob=True, log_prob_key=("agent", "log_prob"),
+    out_keys=[("agent", "action")], distribution_class=MaskedCategorical,
+    return_log_prob=True, log_prob_key=("agent", "log_prob"),
 )  # fmt: skip
 critic = TensorDictModule(network(1), in_keys=[("agent", "observation")], out_keys=[("agent", "state_value")])
 loss = ClipPPOLoss(actor, critic, entropy_coeff=0.01)
