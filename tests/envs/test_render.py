@@ -57,7 +57,7 @@ def test_conflicts_are_marked_everywhere() -> None:
     assert "(1,0)*" in text
     assert "step 1: edge conflict of agents 0 and 1 at (1,0)" in text
     assert "conflict at step 1" in render_svg(LAKE, CRASH)
-    assert '"conflicts": [[], [0, 1]]' in render_html(LAKE, CRASH)
+    assert '"faulty": [[], [0, 1]], "said": ["", ": conflict"]' in render_html(LAKE, CRASH)
     assert "no path for agent 1" in render_ansi(LAKE, {0: [(2, 0)]})
 
 
@@ -151,6 +151,10 @@ def test_pictures_are_deterministic() -> None:
 def test_a_fall_is_marked_as_a_conflict_is() -> None:
     falls = [[(1, 1), (0, 1)], [(1, 0), (1, 0)]]
     assert "*0" in render_ansi(LAKE, falls, 1) and "*0" not in render_ansi(LAKE, falls, 0)
+    assert "(0,1)*" in render_ansi(LAKE, falls) and "step 1: agent 0 falls into the hole at (0,1)" in render_ansi(LAKE, falls)
+    assert "agent 0 falls at step 1" in render_svg(LAKE, falls) and "falls" not in render_svg(LAKE, PATHS)
+    assert ALARM in render_svg(LAKE, falls, animate=True) and ALARM not in render_svg(LAKE, PATHS, animate=True)
+    assert '"faulty": [[], [0]], "said": ["", ": fall"]' in render_html(LAKE, falls)
     alarm = np.array([int(ALARM[i : i + 2], 16) for i in (1, 3, 5)])
     reds = [(np.abs(render_rgb(LAKE, paths, 1).astype(int) - alarm).sum(-1) < 30).sum() for paths in (falls, PATHS, CRASH)]
     assert reds[0] > 50 and reds[1] == 0 and reds[2] > reds[0]

@@ -63,11 +63,11 @@ const rows = document.querySelectorAll("tbody tr"), last = data.places.length - 
 let timer = null;
 function show(step) {
   slider.value = step;
-  label.textContent = "step " + step + " of " + last + (data.conflicts[step].length ? ": conflict" : "");
+  label.textContent = "step " + step + " of " + last + data.said[step];
   data.places[step].forEach(([x, y], agent) => {
     const element = document.getElementById("agent-" + agent);
     element.setAttribute("transform", "translate(" + x + " " + y + ")");
-    element.classList.toggle("crash", data.conflicts[step].includes(agent));
+    element.classList.toggle("crash", data.faulty[step].includes(agent));
   });
   rows.forEach((row, index) => row.classList.toggle("now", index === step));
 }
@@ -135,13 +135,13 @@ def _hash(text: str) -> str:
 
 
 def _data(scene: Scene) -> str:
-    """Per step the agents' places on the page and who is in conflict, as JSON without a `<`."""
+    """Per step the agents' places on the page, who is in conflict or in a hole, and what is said of it, as JSON without a `<`."""
     agents, steps = range(scene.instance.num_agents), range(scene.steps + 1)
     places = [[centre(scene.spot(agent, step)) for agent in agents] for step in steps]
-    conflicts: list[list[int]] = [[] for _ in steps]
-    for step, conflict in scene.conflicts:
-        conflicts[step] = sorted({*conflicts[step], *conflict.agents})
-    return json.dumps({"places": places, "conflicts": conflicts}).replace("<", "\\u003c")
+    faulty = [sorted(scene.faulty_at(step)) for step in steps]
+    conflicts, falls = {step for step, _ in scene.conflicts}, {step for step, *_ in scene.falls}
+    said = [": conflict" * (step in conflicts) + ": fall" * (step in falls) for step in steps]
+    return json.dumps({"places": places, "faulty": faulty, "said": said}).replace("<", "\\u003c")
 
 
 def _note(note: tuple[str, str]) -> str:

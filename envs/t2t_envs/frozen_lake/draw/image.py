@@ -73,10 +73,10 @@ class _Painter:
                 draw.line(trail, fill=PALETTE[agent], width=max(1, unit // 14), joint="curve")
         for agent in range(scene.instance.num_agents):
             x, y = self._centre(scene.spot(agent, step))
-            radius = round(0.3 * unit)
+            radius = round(0.28 * unit)
             if agent in wrong:
                 self._disc(draw, x, y, radius + max(2, unit // 8), ALARM)
-            self._disc(draw, x, y, radius + max(2, unit // 24), "#ffffff")
+            self._disc(draw, x, y, radius + max(2, unit // 32), "#ffffff")
             self._disc(draw, x, y, radius, PALETTE[agent])
             self._text(draw, x, y, str(agent), 0.34, text_on(PALETTE[agent]))
         return image.resize((self.final, self.final), Image.Resampling.LANCZOS)
@@ -102,8 +102,10 @@ class _Painter:
             colour = PALETTE[agent]
             self._box(draw, goal, 0.08, fill=_mix(colour, ICE, 0.18), outline=colour, width=max(1, unit // 18))
             x, y = self._centre(goal)
-            aside, height = (0.29, 0.22) if agent < 10 else (0.25, 0.2)  # an agent on its goal leaves the corner free
-            self._text(draw, x + round(aside * unit), y - round(0.29 * unit), str(agent), height, "#111111")
+            half, wide = round(0.42 * unit), round((0.27 if agent < 10 else 0.36) * unit)  # an agent here leaves the flag free
+            low = y - half + round(0.27 * unit)
+            draw.rounded_rectangle((x + half - wide, y - half, x + half, low), unit // 12, fill=colour)
+            self._text(draw, x + half - wide // 2, y - half + round(0.135 * unit), str(agent), 0.23, text_on(colour))
         return image
 
     def _centre(self, cell: tuple[float, float]) -> tuple[int, int]:

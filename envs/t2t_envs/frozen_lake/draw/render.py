@@ -23,7 +23,7 @@ _CELL = 5
 
 
 def render_ansi(instance: Instance, paths: Paths | None = None, step: int | None = None, color: bool = False) -> str:
-    """A board at `step` (None: the start), and with paths and no step also the table of trajectories and the conflicts.
+    """A board at `step` (None: the start), and with paths and no step also the table of trajectories, conflicts and falls.
 
     Agents are numbers, `*2` one that has fallen or is in conflict, `g0` goal 0, `#` holes. With `color` it has ANSI colours,
     else none.
@@ -89,7 +89,7 @@ def _ink(colour: str) -> str:
 
 
 def _table(scene: Scene, color: bool) -> str:
-    """Steps down, agents across; a dot where a path has ended, `!` beside an illegal move, `*` at a conflict."""
+    """Steps down, agents across; a dot where a path has ended, `!` beside an illegal move, `*` at a conflict or in a hole."""
     agents = list(scene.paths)
     columns = [[f"agent {a}", *(_entry(scene, a, t) for t in range(scene.steps + 1))] for a in agents]
     widths = [max(map(len, column)) for column in columns]
@@ -114,7 +114,7 @@ def _entry(scene: Scene, agent: int, step: int) -> str:
     else:
         row, column = scene.paths[agent][step]
         text = f"({row},{column})" + ("!" if (agent, step) in scene.jumps else "")
-    return text + ("*" if any(agent in conflict.agents for conflict in scene.conflicts_at(step)) else "")
+    return text + ("*" if agent in scene.faulty_at(step) and text != "." else "")
 
 
 def _notes(scene: Scene) -> list[str]:
@@ -124,6 +124,7 @@ def _notes(scene: Scene) -> list[str]:
     ]
     if len(scene.conflicts) > 20:
         notes.append(f"{len(scene.conflicts) - 20} more conflicts")
+    notes += [f"step {step}: agent {agent} falls into the hole at ({row},{column})" for step, agent, (row, column) in scene.falls]
     missing = [str(a) for a in range(scene.instance.num_agents) if a not in scene.paths]
     if missing:
         notes.append("no path for agent " + ", ".join(missing))

@@ -26,13 +26,14 @@ ICE, GRID, HOLE, ALARM, INK, MUTED = "#e8f1f7", "#ffffff", "#1f3a52", "#d31820",
 
 @dataclass(frozen=True)
 class Scene:
-    """Drawable facts. `paths` has those agents that have one; `conflicts` every conflicting pair at its step; `jumps` the
-    illegal moves as (agent, step); `cut` how many steps are not drawn."""
+    """Drawable facts. `paths` has those agents that have one; `conflicts` every conflicting pair at its step; `falls` when an
+    agent with a path enters a hole; `jumps` the illegal moves as (agent, step); `cut` how many steps are not drawn."""
 
     instance: Instance
     paths: Mapping[int, Sequence[Cell]]
     steps: int
     conflicts: Sequence[tuple[int, Conflict]]
+    falls: Sequence[tuple[int, int, Cell]]
     jumps: frozenset[tuple[int, int]]
     cut: int
 
@@ -47,7 +48,7 @@ class Scene:
         drawn = {a: tuple(path[: MAX_STEPS + 1]) for a, path in known.items()}
         steps = min(longest, MAX_STEPS)
         jumps = [(a, t) for a, p in drawn.items() for t in range(1, len(p)) if not is_legal_move(p[t - 1], p[t])]
-        return cls(instance, drawn, steps, _conflicts(drawn, steps), frozenset(jumps), longest - steps)
+        return cls(instance, drawn, steps, _conflicts(drawn, steps), _falls(instance, drawn), frozenset(jumps), longest - steps)
 
     def at(self, agent: int, step: int) -> Cell:
         """Where an agent is; on its start where it has no path."""
@@ -58,9 +59,7 @@ class Scene:
         return [conflict for when, conflict in self.conflicts if when == step]
 
     def faulty_at(self, step: int) -> set[int]:
-        """The agents that are in a conflict at that step, or have fallen into a hole."""
-        if not self.paths:
-            return set()
+        """The agents that are in a conflict at that step, or in a hole."""
         fallen = {agent for agent in self.paths if self.at(agent, step) in self.instance.holes}
         return fallen | {agent for conflict in self.conflicts_at(step) for agent in conflict.agents}
 
@@ -77,6 +76,13 @@ class Scene:
         """The cell itself, or the nearest one of the rim just outside the grid."""
         row, column = (min(max(x, -1), self.instance.size) for x in cell)
         return row, column
+
+
+def _falls(instance: Instance, paths: Mapping[int, Sequence[Cell]]) -> list[tuple[int, int, Cell]]:
+    """(step, agent, hole) in the order of the steps; who goes on from hole to hole falls once."""
+    holes = set(instance.holes)
+    found = [next(((t, agent, cell) for t, cell in enumerate(path) if cell in holes), None) for agent, path in paths.items()]
+    return sorted(fall for fall in found if fall is not None)
 
 
 def _conflicts(paths: Mapping[int, Sequence[Cell]], steps: int) -> list[tuple[int, Conflict]]:

@@ -23,7 +23,7 @@ def render_svg(
     animate: bool = False,
 ) -> str:
     """One <svg> element: starts, goals, holes, and with paths either whole paths (`step` None), the moment `step`, or, with
-    `animate`, the agents moving along their paths (SMIL, which browsers and README pages play). Conflicts are marked red."""
+    `animate`, the agents moving along their paths (SMIL, which browsers and README pages play). Conflicts and falls are red."""
     scene = Scene.of(instance, paths)
     moving = animate and scene.steps > 0
     body = [_board(scene), *_goals(scene)]
@@ -33,9 +33,9 @@ def render_svg(
         body.append(token(scene, agent, step or 0, _motion(scene, agent) if moving else ""))
     if scene.paths and not moving and step is None:
         body += _pauses(scene)
-        body += [_crash(scene, conflict.cell, when) for when, conflict in scene.conflicts]
+        body += [_burst(scene, *mishap) for mishap in _mishaps(scene)]
     if moving:
-        body += [_flash(scene, conflict.cell, when) for when, conflict in scene.conflicts]
+        body += [_flash(scene, cell, when) for when, cell, _ in _mishaps(scene)]
     return svg_element(scene, "".join(body))
 
 
@@ -48,6 +48,8 @@ def svg_element(scene: Scene, body: str) -> str:
     about = "; ".join(f"agent {a} from {s} to {g}" for a, (s, g) in enumerate(zip(instance.starts, instance.goals, strict=True)))
     if scene.conflicts:
         about += f"; {len(scene.conflicts)} conflicts"
+    if scene.falls:
+        about += f"; {len(scene.falls)} falls"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side:g} {side:g}" width="{side:g}" height="{side:g}" role="img" '
         f'font-family="system-ui, sans-serif"><title>{title}</title><desc>{about}</desc>'
@@ -215,11 +217,17 @@ def _star(x: float, y: float) -> str:
 _RAYS = tuple((15.0 - 7.0 * (i % 2), math.sin(i * math.pi / 8), -math.cos(i * math.pi / 8)) for i in range(16))
 
 
-def _crash(scene: Scene, cell: Cell, step: int) -> str:
+def _mishaps(scene: Scene) -> list[tuple[int, Cell, str]]:
+    """Step, cell and name of every conflict and fall."""
+    conflicts = [(step, conflict.cell, "conflict") for step, conflict in scene.conflicts]
+    return conflicts + [(step, cell, f"agent {agent} falls") for step, agent, cell in scene.falls]
+
+
+def _burst(scene: Scene, step: int, cell: Cell, name: str) -> str:
     x, y = centre(scene.near(cell))
     return (
         f'<g>{_star(x, y)}<text x="{x:g}" y="{y + 4:g}" font-size="11" {_NUMBER} fill="#ffffff">{step}</text>'
-        f"<title>conflict at step {step}</title></g>"
+        f"<title>{name} at step {step}</title></g>"
     )
 
 
