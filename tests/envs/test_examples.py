@@ -11,7 +11,8 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "rl"
 NEEDS = {
     "sb3_maskable": "sb3_contrib", "supersuit_ppo": "supersuit", "torchrl_ppo": "torchrl", "cleanrl_ppo": "torch",
-    "rllib_ppo": "ray", "tianshou_ppo": "tianshou",
+    "rllib_ppo": "ray", "tianshou_ppo": "tianshou", "tictactoe_maskable": "sb3_contrib", "text_answers": "gymnasium",
+    "tictactoe_text": "gymnasium", "tictactoe_players": "pettingzoo",
 }  # fmt: skip
 
 

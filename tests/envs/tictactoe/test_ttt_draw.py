@@ -73,6 +73,21 @@ def test_as_svg(texts: tuple[str, ...]) -> None:
         assert 0 <= x < width - 138 and 0 <= y < height - 138
 
 
+def test_the_boards_of_a_moving_picture_take_turns() -> None:
+    """At every moment one board is to be seen, each for as long."""
+    game, _ = played("2", "8")
+    root = ElementTree.fromstring(render_svg(INSTANCE, game, animate=True))
+    turns = [dict(board.attrib) for board in root.iter("{http://www.w3.org/2000/svg}animate")]
+    count = len(game.turns) + 1
+    assert len(turns) == count and len({turn["dur"] for turn in turns}) == 1
+    for moment in range(count):
+        seen = []
+        for turn in turns:
+            times, values = (turn[name].split(";") for name in ("keyTimes", "values"))
+            seen.append([v for t, v in zip(times, values, strict=True) if float(t) <= (moment + 0.5) / count][-1])
+        assert seen.index("1") == moment and seen.count("1") == 1
+
+
 def test_as_html_the_transcript_is_word_for_word_and_harmless() -> None:
     game, said = played("8", EVIL)
     verdict = BED.verify(INSTANCE, said, "compact")

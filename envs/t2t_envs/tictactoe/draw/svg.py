@@ -13,25 +13,39 @@ _CELL = 46.0  # user units
 _GAP, _HEAD, _FOOT = 34.0, 16.0, 50.0  # between boards, above a board, below it for two lines of text
 _ACROSS = 5
 _SIDE = 3 * _CELL
+_SECONDS = 1.2  # a board, in the animation
 
 
-def render_svg(instance: Instance, game: Game | None = None) -> str:
+def render_svg(instance: Instance, game: Game | None = None, animate: bool = False) -> str:
     """One <svg> element: the start and one board for each of the policy's turns, with its answer; a cell that was missed is
-    framed in red, the line that ended the game is struck through."""
+    framed in red, the line that ended the game is struck through. With `animate` the boards take turns at one place (SMIL, which
+    browsers and README pages play)."""
     shown = frames(instance, game or begin(instance))
-    columns, rows = min(_ACROSS, len(shown)), -(-len(shown) // _ACROSS)
+    across = 1 if animate else _ACROSS
+    columns, rows = min(across, len(shown)), 1 if animate else -(-len(shown) // across)
     width, height = _GAP + columns * (_SIDE + _GAP), _HEAD + rows * (_SIDE + _FOOT)
-    boards = "".join(
-        f'<g transform="translate({_GAP + i % _ACROSS * (_SIDE + _GAP):g} {_HEAD + i // _ACROSS * (_SIDE + _FOOT):g})">'
-        f"{_board(frame)}</g>"
-        for i, frame in enumerate(shown)
-    )
+    boards = ""
+    for i, frame in enumerate(shown):
+        row, column = (0, 0) if animate else divmod(i, across)
+        place = f"translate({_GAP + column * (_SIDE + _GAP):g} {_HEAD + row * (_SIDE + _FOOT):g})"
+        boards += f'<g transform="{place}">{_board(frame)}{_turn(i, len(shown)) if animate else ""}</g>'
     about = "; ".join(f"{frame.caption}{f' ({frame.fault})' if frame.fault else ''}" for frame in shown)
     title = f"tic-tac-toe {instance.id}".strip() + (f": {result_text(game)}" if game else "")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
         f'role="img" font-family="system-ui, sans-serif"><title>{title}</title><desc>{about}</desc>'
         f'<rect width="{width:g}" height="{height:g}" rx="14" fill="#ffffff"/>{boards}</svg>'
+    )
+
+
+def _turn(index: int, count: int) -> str:
+    """A board is seen while it is its turn."""
+    ends = [(index > 0) * index / count, (index + 1) / count]
+    values = ["0"] * (index > 0) + ["1"] + ["0"] * (index + 1 < count)
+    times = ["0"] + [f"{end:.5g}" for end in ends if 0 < end < 1]
+    return (
+        f'<animate attributeName="opacity" calcMode="discrete" values="{";".join(values)}" keyTimes="{";".join(times)}" '
+        f'dur="{count * _SECONDS:g}s" repeatCount="indefinite"/>'
     )
 
 
