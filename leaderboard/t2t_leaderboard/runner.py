@@ -109,6 +109,13 @@ def run(request: Request, listener: Listener) -> Result:
     return Result(folder, made, verification, ended)
 
 
+def questions(request: Request) -> Evaluation:
+    """What the request would ask, without asking it."""
+    testbed: AnyTestbed = installed().testbeds.make(request.testbed)
+    every = [i for c in _choose(testbed, request) for i in c.instances]
+    return Evaluation(testbed, every, request.samples, request.sampling, request.prompt_format, request.seed)
+
+
 def _write(folder: SafePath, request: Request) -> tuple[dict[str, Any], rescoring.Verification]:
     """The leaderboard of whatever the folder holds, checked, and its pages."""
     bench = read_bench(folder)

@@ -60,7 +60,8 @@ class Evaluation:
         seen = shown(self.testbed, first, messages, self.prompt_format)
         turn = sum(message.role == "assistant" for message in messages)
         purpose = ("task", bare.id, sample, turn) if turn else ("task", bare.id, sample)
-        return Task(bare.id, sample, seen[-1].content, bare, key(self.seed, *purpose), seen, turn, self.testbed.tools)
+        prompt, seed, bed = seen[-1].content, key(self.seed, *purpose), self.testbed
+        return Task(bare.id, sample, prompt, bare, seed, seen, turn, bed.tools, bed.turns, index // self.samples)
 
     def said_so_far(
         self, index: int, turns: Sequence[tuple[Response, Sequence[Message]]], where: str

@@ -15,6 +15,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -37,6 +38,11 @@ MANIFEST = "run.json"
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _PIECE = 1 << 20  # bytes read at a time
 _PACKAGES = ("numpy", "gymnasium", "pettingzoo", "aiohttp", "torch", "transformers", "trl", "vllm")
+
+
+def scratch() -> BinaryIO:
+    """A file without a name, which ends with whoever holds it."""
+    return tempfile.TemporaryFile()  # noqa: SIM115
 
 
 def now() -> str:

@@ -186,14 +186,16 @@ def test_loading_every_plugin_loads_nothing_heavy():
 
 
 def test_nothing_is_evaluated_unpickled_or_unpacked():
-    """No archive is read at all, so there is no zip bomb and no path out of one; endpoints' compressed replies have a bound of
-    their own. `torch.load` reads our own optimizer states, and only numbers."""
+    """One module reads archives, in bounded memory, and nothing is unpacked to the disk, so there is no zip bomb and no path out
+    of one; endpoints' compressed replies have a bound of their own. `torch.load` reads our own optimizer states, numbers
+    alone."""
     banned = {"eval", "exec", "compile", "pickle", "marshal", "shelve", "dill", "joblib"}
     banned |= {"zipfile", "tarfile", "gzip", "bz2", "lzma", "zipimport"}
     for _, path in FILES:
         tree = ast.parse(path.read_text())
         names = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-        assert not banned & (names | {root for root, _ in roots(path)}), path
+        allowed = {"zipfile"} if path == ROOT / "t2t_core" / "store" / "archives.py" else set()  # bounded, and in memory
+        assert not (banned - allowed) & (names | {root for root, _ in roots(path)}), path
         calls = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Call)}
         assert all("weights_only=True" in call for call in calls if call.startswith("torch.load(")), path
         assert not any(word in call for call in calls for word in ("unpack_archive", "decompress(", "allow_pickle=True")), path

@@ -45,27 +45,39 @@ def test_the_names_people_use(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rows", "match"),
+    ("bad", "why"),
     [
-        (({"id": "a", "text": "1"}, {"id": "a", "text": "2"}), "second answer to a, sample 0"),
-        (({"id": "a", "text": "1"}, {"text": "2"}), "which instance"),
-        (({"id": "a", "text": "1"}, {"id": 5, "text": "2"}), "which instance"),
-        (({"id": "a", "text": "1"}, {"id": "b", "text": "2", "sample": -1}), "which instance"),
-        (({"id": "a", "text": "1"}, {"id": "b"}), "has no answer"),
-        (({"id": "a", "text": "1"}, {"id": "b", "text": ["2"]}), "has no answer"),
-        (({"id": "a", "text": "1"}, {"id": "b", "text": "2", "tokens": -3}), "completion_tokens"),
-        (({"id": "a", "text": "1"}, {"id": "b", "text": "2", "finish_reason": "won"}), "finish_reason"),
-        (({"id": "a", "text": "1"}, "{nonsense"), "cannot be read"),
-        (({"id": "a", "text": "1"}, "[1]"), "cannot be read"),
-        (({"id": "a", "text": "1"}, '{"id": "b", "text": "2", "tokens": ' + "9" * 5000 + "}"), "cannot be read"),
-        (({"id": "a", "text": "1"}, '{"id": "b", "x": ' + "[" * 100_000 + "}"), "cannot be read"),
+        ({"text": "2"}, "which instance"),
+        ({"id": ["b"], "text": "2"}, "which instance"),
+        ({"id": "b", "text": "2", "sample": -1}, "which sample"),
+        ({"id": "b"}, "has no answer"),
+        ({"id": "b", "text": None}, "has no answer"),
+        ({"id": "b", "text": [2]}, "holds int, not a text"),
+        ({"id": "b", "text": "2", "tokens": -3}, "completion_tokens"),
+        ({"id": "b", "text": "2", "finish_reason": "won"}, "finish_reason"),
+        ("{nonsense", "no JSON object"),
+        ("[1]", "a JSON object is expected, not list"),
+        ('{"id": "b", "text": "2", "text": "3"}', "one key twice"),
+        ('{"id": "b", "text": "2", "tokens": ' + "9" * 5000 + "}", "an integer of 5000 digits"),
+        ('{"id": "b", "x": ' + "[" * 100_000 + "}", "nested too deeply|Expecting value"),
     ],
 )
-def test_a_bad_line_is_named(tmp_path, rows, match):
-    path = stored(tmp_path, *rows)
-    with pytest.raises(T2TError, match=match) as error:
-        POLICIES.make(f"answers:{path}")
-    assert f"{path}, line 2" in error.value.where
+def test_a_bad_line_is_named_and_costs_its_own_answer_alone(tmp_path, bad, why):
+    path = stored(tmp_path, {"id": "a", "text": "1"}, bad, {"id": "c", "text": "3"})
+    with pytest.warns(UserWarning, match=why) as warned:
+        answers = ask(path, ("a", 0), ("b", 0), ("c", 0))
+    assert str(warned[0].message).startswith(f"{path}, line 2: ")
+    assert [r.text for r in answers] == ["1", "", "3"] and [bool(r.error) for r in answers] == [False, True, False]
+    with pytest.raises(T2TError, match="no answer of the file can be read") as error:
+        POLICIES.make(f"answers:{stored(tmp_path, bad)}")
+    assert error.value.where in (f"{path}, line 1", f"{path}, element 0 of the array") and error.value.cause
+
+
+def test_two_answers_to_one_question_count_as_none(tmp_path):
+    path = stored(tmp_path, *({"id": i, "text": t} for i, t in (("a", "1"), ("b", "2"), ("a", "3"), ("a", "4"))))
+    with pytest.warns(UserWarning, match="line 3: a second answer to a, sample 0: the first is in .*line 1"):
+        first, second = ask(path, ("a", 0), ("b", 0))
+    assert "second answer" in first.error and second.text == "2"
 
 
 def test_a_torn_last_line_is_warned_of(tmp_path):
@@ -76,13 +88,13 @@ def test_a_torn_last_line_is_warned_of(tmp_path):
 
 def test_answers_to_other_instances_are_warned_of(tmp_path):
     path = stored(tmp_path, {"id": "a", "text": "1"}, {"id": "who", "text": "2"}, {"id": "else", "text": "3"})
-    with pytest.warns(UserWarning, match="2 of 3 answers are not asked for now, the first in line 2: 'who'"):
+    with pytest.warns(UserWarning, match="line 2: 2 of 3 answers are not asked for now, first 'who'"):
         ask(path, ("a", 0))
 
 
 def test_samples_that_are_not_asked_are_warned_of(tmp_path):
     path = stored(tmp_path, *({"id": "a", "sample": n, "text": str(n)} for n in range(3)))
-    with pytest.warns(UserWarning, match="1 of 3 answers are not asked for now, the first in line 3: 'a', sample 2"):
+    with pytest.warns(UserWarning, match="line 3: 1 of 3 answers are not asked for now, first 'a', sample 2"):
         assert [r.text for r in ask(path, ("a", 0), ("a", 1))] == ["0", "1"]
 
 

@@ -42,6 +42,11 @@ _OPTIONS: list[Callable[[Any], Any]] = [
     click.option("--seed", type=int, default=0, show_default=True, help="Of what policies draw."),
     click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: runs/bench-..., named after the command]"),
     click.option("--reported/--no-reported", default=True, help="Rows of the paper beside the measured ones.  [default: yes]"),
+    click.option("--export-prompts", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+                 help="Write what would be asked, and ask nobody; --policy answers:FILE takes the answers back."),  # fmt: skip
+    click.option("--format", "form", type=click.Choice(["jsonl", "openai-batch"]), default="jsonl", show_default=True,
+                 help="Of --export-prompts."),  # fmt: skip
+    click.option("--model", default="", help="Whom an openai-batch asks."),
 ]
 
 
@@ -64,6 +69,8 @@ def bench(**given: Any) -> int:
     from t2t_leaderboard import runner
     from t2t_leaderboard.board_document import board_document
 
+    if given["export_prompts"]:
+        return _export(given)
     console = terminal.console()
     listener = Display(Console(stderr=True))
     with Interrupts():
@@ -81,6 +88,17 @@ def bench(**given: Any) -> int:
         reason = f" ({listener.reasons[policy]})" if policy in listener.reasons else ""
         console.print(f"{policy} failed before it was through{reason}; the same command goes on", markup=False)
     return 1 if result.ended.failed or result.ended.unanswered or not result.verification.verified else 0
+
+
+def _export(given: dict[str, Any]) -> int:
+    from t2t_leaderboard import prompts, runner
+
+    if given["policies"]:
+        raise T2TError("--export-prompts asks no policy", next="leave --policy out; --policy answers:FILE takes the answers back")
+    path = given["export_prompts"]
+    count = prompts.export(runner.questions(_request(given)), path, given["form"], given["model"])
+    click.echo(f"{count:,} questions in {path}")
+    return 0
 
 
 def _request(given: dict[str, Any]) -> Any:
