@@ -8,8 +8,10 @@ from t2t_plugin_template.coins import fewest_coins
 from t2t_plugin_template.policy import largest_first, pay
 
 from t2t_core.cli import cli
+from t2t_core.conversation import judge, play
 from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
+from t2t_core.records import Message, ToolCall
 from t2t_core.testing import check_context, check_designer, check_policy, check_testbed, check_trainer
 
 
@@ -33,6 +35,26 @@ def test_the_testbed(testbed):
 
 def test_the_policy(testbed):
     check_policy(installed().policies.make("coins"), testbed)
+
+
+def test_the_tool_tells_what_coins_come_to(testbed):
+    payment = testbed.load_set("usual").instances[0]
+    heard = []
+
+    def speak(messages):
+        heard.append(messages[-1])
+        written = ['{"coins": [3, 4]}', "[3", '{"coins": ["3"]}']
+        calls = [ToolCall(str(n), "total", text) for n, text in enumerate(written)] if len(heard) == 1 else []
+        return Message("assistant", "" if calls else f"[{payment.amount}]", tuple(calls))
+
+    said = play(testbed, payment, "plain", speak)
+    assert [message.role for message in said] == ["assistant", "tool", "tool", "tool", "assistant"]
+    assert said[1].content == "7" and said[1].tool_call_id == "0" and "must be a list" in said[2].content == said[3].content
+    assert judge(testbed, payment, said).checks["amount"]
+
+
+def test_the_policy_uses_the_tool(testbed):
+    check_policy(installed().policies.make("coins:check=true"), testbed)
 
 
 @pytest.mark.parametrize("name", ["change", "mapf-frozenlake"])

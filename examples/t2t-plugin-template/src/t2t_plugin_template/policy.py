@@ -5,12 +5,13 @@ This one reads the instance; a language model would read `task.messages`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from t2t_core.records import Response, Sampling, Task
-from t2t_core.settings import read_settings
+from t2t_core.records import Response, Sampling, Task, ToolCall
+from t2t_core.settings import one_of, read_settings
 from t2t_core.store import folders
 
 MEMORY = "memory.json"  # {"3,4,7": {"11": [4, 7]}}: for these coins, a good way to pay that amount
@@ -20,15 +21,22 @@ Memory = dict[str, dict[str, list[int]]]
 class TakesCoins:
     """Args:
     argument: the folder of a checkpoint (`coins:FOLDER`), "" for an empty memory.
+    settings: `check=true` asks the testbed's tool what the coins come to before it answers.
     """
 
     def __init__(self, argument: str, settings: Mapping[str, str]) -> None:
-        read_settings(settings, "policy coins", {})
+        known = read_settings(settings, "policy coins", {"check": one_of(("true", "false"))})
+        self.check = known.get("check") == "true"
         self.memory = read_memory(Path(argument)) if argument else {}
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
         for position, task in enumerate(tasks):
-            yield position, Response(text=f"I pay {pay(task.instance.coins, task.instance.amount, self.memory)}")
+            coins = pay(task.instance.coins, task.instance.amount, self.memory)
+            if self.check and task.turn == 0:
+                call = ToolCall("check", task.tools[0].name, json.dumps({"coins": coins}))
+                yield position, Response(text="Let me check.", tool_calls=(call,))
+            else:
+                yield position, Response(text=f"I pay {coins}")
 
     def describe(self) -> Mapping[str, Any]:
         return {"deterministic": True, "batch_size": None, "remembers": sum(map(len, self.memory.values()))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,19 @@ from typing import Any
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import Testbed
 from t2t_core.projection import Settling
-from t2t_core.records import Fault, InstanceSet, Knob, Metric, Option, Place, Projection, Verdict
+from t2t_core.records import (
+    Fault,
+    InstanceSet,
+    Knob,
+    Message,
+    Metric,
+    Option,
+    Place,
+    Projection,
+    Tool,
+    ToolCall,
+    Verdict,
+)
 from t2t_core.seeding import Stream
 from t2t_core.store import jsonlines
 from t2t_plugin_template.coins import HIGHEST, SYSTEMS, Payment, fewest_coins
@@ -23,6 +36,12 @@ KNOBS = (
     Knob("kinds", "how many kinds of coins there are", 3, 5, "level", "whole", "kinds"),
 )
 _ANSWER = re.compile(r"\[\s*(\d{1,4}(?:\s*,\s*\d{1,4})*)\s*\]")
+TOTAL = Tool(
+    "total",
+    "What some coins come to, in cents.",
+    {"type": "object", "properties": {"coins": {"type": "array", "items": {"type": "integer"}}}, "required": ["coins"]},
+)
+_MOST_COINS = 1000  # that the tool adds up
 _TRIES = 1000  # draws of one instance before the generator says that nothing is left
 _SETS = {"validation": ("validation", 40), "usual": ("evaluation", 60), "strange": ("evaluation", 60)}
 
@@ -63,6 +82,8 @@ class Change(Testbed[Payment, Coins, Request]):
 
     # --- what is asked, and what an answer earns
     prompt_formats = ("plain",)
+    turns = 4  # the tool may be used three times before the answer
+    tools = (TOTAL,)
     rubric = {"paid": 0.5, "fewest": 0.5}
 
     # --- what a designer sets
@@ -161,9 +182,13 @@ class Change(Testbed[Payment, Coins, Request]):
             f" coins as you can. End with the coins in brackets, for example [{instance.coins[0]}, {instance.coins[0]}]."
         )
 
-    def verify(self, instance: Payment, answer: str, format: str = "") -> Verdict:
-        """The coins in the last brackets of the answer: known ones (check `coins`) that sum to the amount."""
-        found = _ANSWER.findall(answer)
+    def reply(self, instance: Payment, messages: Sequence[Message], format: str) -> Sequence[Message]:
+        """The tool's results; nothing to a message that calls no tool, which is the answer."""
+        return [Message("tool", _result(call), tool_call_id=call.id) for call in messages[-1].tool_calls]
+
+    def verify(self, instance: Payment, answer: Sequence[Message], format: str = "") -> Verdict:
+        """The coins in the last brackets of the policy's last message: known ones (check `coins`) that sum to the amount."""
+        found = _ANSWER.findall(next((said.content for said in reversed(answer) if said.role == "assistant"), ""))
         paid = [int(coin) for coin in found[-1].split(",")] if found else []
         strange = [coin for coin in paid if coin not in instance.coins]
         checks = {"readable": bool(found), "coins": bool(found) and not strange, "amount": sum(paid) == instance.amount}
@@ -179,6 +204,19 @@ class Change(Testbed[Payment, Coins, Request]):
 
     def reward_terms(self, instance: Payment, verdict: Verdict) -> Mapping[str, float]:
         return {"paid": float(verdict.valid), "fewest": float(verdict.optimal is True)}
+
+
+def _result(call: ToolCall) -> str:
+    """What the tool says; a policy may write anything as its arguments, and reads what was wrong with it."""
+    if call.name != TOTAL.name:
+        return f"there is no tool of that name; there is {TOTAL.name}"
+    try:
+        coins = json.loads(call.arguments)["coins"]
+        if len(coins) <= _MOST_COINS and all(type(coin) is int and 0 < coin <= HIGHEST for coin in coins):
+            return str(sum(coins))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        pass
+    return f'coins must be a list of at most {_MOST_COINS} whole numbers of cents: {{"coins": [4, 4]}}'
 
 
 def identity(payment: Payment) -> bytes:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from t2t_core.conversation import judge
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob, TrainingOrder
-from t2t_core.records import TrainingResult
+from t2t_core.records import Message, TrainingResult
 from t2t_core.reward import reward
 from t2t_core.seeding import Stream
 from t2t_core.settings import no_argument, read_settings
@@ -38,7 +39,8 @@ class Remember:
         for number, instance in enumerate(job.instances, 1):
             coins, amount = instance.coins, instance.amount
             ways = [pay(coins, amount, memory), *(_try(coins, amount, stream) for _ in range(tries))]
-            worth = [reward(job.testbed, instance, job.testbed.verify(instance, str(way)), job.reward) for way in ways]
+            verdicts = [judge(job.testbed, instance, (Message("assistant", str(way)),)) for way in ways]
+            worth = [reward(job.testbed, instance, verdict, job.reward) for verdict in verdicts]
             best = max(range(len(ways)), key=worth.__getitem__)
             if worth[best] > worth[0]:
                 memory.setdefault(remembered(coins), {})[str(amount)] = ways[best]
