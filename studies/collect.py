@@ -51,7 +51,7 @@ def _arm(arm: SafePath, folder: Path) -> None:
         folders.write_atomic(folder / name, folders.read_bytes(arm / name))
     metrics, designs = [], []
     for files in finished_rounds(arm):
-        if files.index or arm.name == "shared":  # an arm's round 0 is the shared one
+        if files.index or arm.name == "shared" or not (arm.parent / "shared").is_dir():  # else its round 0 is the shared one
             lines = jsonlines.read(files.metrics) if files.metrics.exists() else ()
             metrics += [{"round": files.index, **line.value} for line in lines]
         if files.projection.exists():
@@ -63,13 +63,19 @@ def _arm(arm: SafePath, folder: Path) -> None:
 
 
 def _solved(seed: SafePath, arm: str) -> dict[str, Any]:
-    place, name = (seed / "shared", "base") if arm == BASE else (seed / arm_name(*arm.split(" ", 1)), "designed")
+    place, name = (_base(seed), "base") if arm == BASE else (seed / arm_name(*arm.split(" ", 1)), "designed")
     _, experiment = open_run(place)
     found = measured(experiment, installed().testbeds.make(experiment.testbed), place / "bench", name)
     return {
         chosen: {m: {c: "".join(f"{v:.0f}" for v in by_id.values()) for c, by_id in cs.items()} for m, cs in metrics.items()}
         for chosen, metrics in found.items()
     }
+
+
+def _base(seed: SafePath) -> SafePath:
+    """Where the untrained policy was measured: beside the shared round 0, or in one of the arms that share none."""
+    arms = [seed / "shared"] if (seed / "shared").is_dir() else list(seed.entries())
+    return next(arm for arm in arms if (arm / "bench" / "base").is_dir())
 
 
 def differences(outcomes: Mapping[str, Any], arm: str, against: str, chosen: str, metric: str) -> dict[str, Any]:

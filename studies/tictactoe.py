@@ -2,6 +2,7 @@
 
     python studies/tictactoe.py run FOLDER [--seeds 11-15] [--arms NAME ...]   a file an arm and seed; goes on where it stopped
     python studies/tictactoe.py table FOLDER                                 FOLDER/table.md from the files
+    python studies/tictactoe.py talk FOLDER                                  FOLDER/talk.md from FOLDER/spread and FOLDER/road
 
 Every arm starts from the warm-up `tiny:tictactoe` and plays 15,360 games by the trainer `grpo`. What an arm was given is in its
 file, beside how each game of the evaluation sets ended, so every figure can be computed anew.
@@ -24,6 +25,7 @@ from t2t_core.evaluation.evaluate import evaluate, scored
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.stats import seeded_difference, t_interval
 from t2t_core.hookspecs import TrainingJob
+from t2t_core.loop import sweep
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling
 from t2t_core.seeding import key
@@ -72,6 +74,15 @@ ARMS: Mapping[str, Sequence[Stage]] = {
     "two stages, the second at 1.25": [Stage(0.2, 0.7, HALF), Stage(0.0, 0.25, HALF, training={"temperature": 1.25})],
     "p 0.2-0.7, not seeded": [Stage(0.2, 0.7, request={"seeded": False})],
     "p 0.2-0.7, not stratified": [Stage(0.2, 0.7, request={"stratified": False}, training={"stratify": False})],
+}
+# A habit of training, and the arm that differs from it in nothing else.
+LESSONS: Mapping[str, str] = {
+    "p 0, first of equal moves": "p 0",
+    "p 0.2-0.7, batches of 64": "p 0.2-0.7",
+    "two stages, the second at 1.25": "two stages",
+    "two stages": "p 0.2-0.7",
+    "p 0.2-0.7, not seeded": "p 0.2-0.7",
+    "p 0.2-0.7, not stratified": "p 0.2-0.7",
 }
 
 
@@ -155,34 +166,95 @@ def share(stage: Mapping[str, Any], name: str, ending: str) -> float:
     return float(stage["endings"][name].count(ending) / len(stage["endings"][name]))
 
 
-def rows(folder: Path) -> Iterator[tuple[str, list[Mapping[str, Any]]]]:
-    """Every arm, and for each of its seeds the stage that was measured; what two stages share after the first is a row too."""
-    yield BASE, [read(folder / "warm-up.json")["stages"][0]]
-    seeds = sorted(folder.glob("seed_*"), key=lambda path: int(path.name[5:]))
+def rows(folder: Path) -> Iterator[tuple[str, dict[int, Mapping[str, Any]]]]:
+    """Every arm, and by seed the stage that was measured; what two stages share after the first is a row too."""
+    yield BASE, {0: read(folder / "warm-up.json")["stages"][0]}
+    seeds = sorted(int(path.name[5:]) for path in folder.glob("seed_*"))
     for arm, stages in ARMS.items():
-        files = [read(path) for seed in seeds if (path := path_of(folder, arm, int(seed.name[5:]))).exists()]
+        files = {seed: read(path) for seed in seeds if (path := path_of(folder, arm, seed)).exists()}
         for number in range(len(stages)):
             after = f"{arm}, after the first" if number + 1 < len(stages) else arm
             if files:
-                yield after, [file["stages"][number] for file in files]
+                yield after, {seed: file["stages"][number] for seed, file in files.items()}
 
 
 def table(folder: Path) -> str:
-    """Means with 95 % t intervals over seeds, and paired differences from the warm-up over seeds and games."""
+    """Means with 95 % t intervals over seeds; paired differences over seeds and games, from the warm-up and, of the habits of
+    training, from the arm that differs in nothing else."""
     found = dict(rows(folder))
     head = ["arm", "seeds", *(f"{name} {_ENDS[end]}" for name, end in COLUMNS), "CPU seconds"]
-    lines, compared = [], []
+    lines, compared, lessons = [], [], []
+    base = found[BASE][0]
     for arm, stages in found.items():
-        cells = [_interval([share(stage, name, end) for stage in stages]) for name, end in COLUMNS]
-        seconds = [stage["cpu_seconds"] for stage in stages if "cpu_seconds" in stage]
+        cells = [_interval([share(stage, name, end) for stage in stages.values()]) for name, end in COLUMNS]
+        seconds = [stage["cpu_seconds"] for stage in stages.values() if "cpu_seconds" in stage]
         lines.append([arm, str(len(stages)), *cells, f"{sum(seconds) / len(seconds):.0f}" if seconds else "-"])
         if arm != BASE:
-            deltas = [_difference(stages, found[BASE][0], name, end) for name, end in COLUMNS[:COMPARED]]
-            compared.append([f"{arm} - {BASE}", *deltas])
+            pairs = [(stage, base) for stage in stages.values()]
+            compared.append([f"{arm} - {BASE}", *(_difference(pairs, name, end) for name, end in COLUMNS[:COMPARED])])
+    for arm, control in LESSONS.items():
+        both = [seed for seed in found.get(arm, {}) if seed in found.get(control, {})]
+        if both:
+            pairs = [(found[arm][seed], found[control][seed]) for seed in both]
+            lessons.append(
+                [f"{arm} - {control}", str(len(both)), *(_difference(pairs, *column) for column in COLUMNS[:COMPARED])]
+            )
     note = "Percent of 400 games each against random moves and optimal play, and of 2 against the players that draw nothing; "
     note += "greedy; 95 % t interval over seeds. CPU seconds are those of the stage's training, its games included."
     other = "Percentage points; 95 % interval over seeds and games, each comparison for itself."
-    return "\n\n".join([_markdown(head, lines), note, _markdown(["difference", *head[2 : 2 + COMPARED]], compared), other]) + "\n"
+    measured = head[2 : 2 + COMPARED]
+    tables = [_markdown(head, lines), note, _markdown(["difference", *measured], compared)]
+    if lessons:
+        tables.append(_markdown(["difference", "seeds", *measured], lessons))
+    return "\n\n".join([*tables, other]) + "\n"
+
+
+# --- the talk's table, from runs of the product
+
+STAGES = (  # its stage, ours, and which of the reported rows it is
+    ("before the warm-up", "LFM2-2.6B"),
+    ("after the warm-up", "LFM2-2.6B, SFT"),
+    ("after the first stage, p 0.2-0.7", "LFM2-2.6B, RL p 0.2-0.7"),
+    ("after the second stage, p 0-0.25 at 1.25", "LFM2-2.6B, second RL p 0-0.25"),
+)
+SHOWN = (("random", "win"), ("optimal", "draw"), ("second", "draw"))
+
+
+def talk(folder: Path) -> str:
+    """The talk's figures after each stage, and ours: means with 95 % t intervals over the seeds of `spread` and `road`."""
+    outcomes = read(folder / "spread" / "outcomes.json")
+    seconds = [read(path / "summary.json") for path in sorted((folder / "road").glob("seed_*"))]
+    ours: dict[str, list[Mapping[str, float]]] = {stage: [] for stage, _ in STAGES}
+    warm_up, first, second = list(ours)[1:]
+    ours[warm_up] = [_shares(next(iter(outcomes[sweep.BASE].values())))]
+    ours[first] = [_shares(outcome) for outcome in outcomes["p_0.2-0.7"].values()]
+    ours[second] = [_rates(summary) for summary in seconds]
+    head = ["", *(f"talk: {name}, {_ENDS[metric[0]]}" for name, metric in SHOWN[:2])]
+    head += ["our seeds", *(f"ours: {name}, {_ENDS[metric[0]]}" for name, metric in SHOWN)]
+    rows = []
+    for stage, reported in STAGES:
+        cells = [f"{_reported(reported, name, metric):.0f}" for name, metric in SHOWN[:2]]
+        measured = [_interval([one[name] for one in ours[stage]]) if ours[stage] else "-" for name, _ in SHOWN]
+        rows.append([stage, *cells, str(len(ours[stage])) if stage in (first, second) else "-", *measured])
+    note = "Percent of games. The talk: LFM2-2.6B, 100 games each. Ours: `tiny:tictactoe`, 400 games each, greedy; "
+    note += "95 % t interval over seeds."
+    return "\n\n".join([_markdown(head, rows), note]) + "\n"
+
+
+def _shares(outcome: Mapping[str, Any]) -> dict[str, float]:
+    """Of one arm and seed: the share of each set's games that ended as SHOWN says."""
+    columns = {name: "".join(outcome[name][metric].values()) for name, metric in SHOWN}
+    return {name: digits.count("1") / len(digits) for name, digits in columns.items()}
+
+
+def _rates(summary: Mapping[str, Any]) -> dict[str, float]:
+    rows = {table["name"]: next(row for row in table["rows"] if row["arm"] == "designed") for table in summary["bench"]["sets"]}
+    return {name: rows[name]["rates"][metric]["value"] for name, metric in SHOWN}
+
+
+def _reported(policy: str, name: str, metric: str) -> float:
+    row = next(row for row in TESTBED.reported(name, ()) if row["policy"] == policy)
+    return float(row["total"][metric]["value"])
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -193,21 +265,23 @@ _ENDS = {"w": "won", "d": "drawn", "l": "lost"}
 
 
 def _interval(values: Sequence[float]) -> str:
+    """A mean share over seeds; its interval is cut to what a share can be."""
     estimate = t_interval(values)
     text = f"{100 * estimate.value:.1f}"
-    return text if len(values) < 2 else f"{text} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+    return text if len(values) < 2 else f"{text} [{100 * max(0, estimate.low):.1f}, {100 * min(1, estimate.high):.1f}]"
 
 
-def _difference(stages: Sequence[Mapping[str, Any]], base: Mapping[str, Any], name: str, ending: str) -> str:
-    """The strata are who moves first; the sets hold games of both in turns."""
-    before = base["endings"][name]
+def _difference(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], name: str, ending: str) -> str:
+    """Over the seeds' pairs of stages. The strata are who moves first; the sets hold games of both in turns."""
     deltas = []
-    for after in (stage["endings"][name] for stage in stages):
-        changes = [float(a == ending) - float(b == ending) for a, b in zip(after, before, strict=True)]
+    for ours, theirs in pairs:
+        changes = [
+            float(a == ending) - float(b == ending) for a, b in zip(ours["endings"][name], theirs["endings"][name], strict=True)
+        ]
         deltas.append([changes[0::2], changes[1::2]])
     made = seeded_difference(deltas)
     text = f"{100 * made.value:+.1f}"
-    return text if len(stages) < 2 else f"{text} [{100 * made.low:+.1f}, {100 * made.high:+.1f}]"
+    return text if len(pairs) < 2 else f"{text} [{100 * made.low:+.1f}, {100 * made.high:+.1f}]"
 
 
 def _seeds(text: str) -> list[int]:
@@ -217,7 +291,7 @@ def _seeds(text: str) -> list[int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("command", choices=("run", "table"))
+    parser.add_argument("command", choices=("run", "table", "talk"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=_seeds, default=list(range(11, 16)), help="11-15 or 13 (default 11-15)")
     parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS), metavar="ARM")
@@ -225,7 +299,8 @@ def main() -> None:
     if options.command == "run":
         run_all(options.folder, options.seeds, options.arms)
     else:
-        folders.write_atomic(options.folder / "table.md", table(options.folder))
+        make = {"table": table, "talk": talk}[options.command]
+        folders.write_atomic(options.folder / f"{options.command}.md", make(options.folder))
 
 
 if __name__ == "__main__":
