@@ -2,6 +2,7 @@
 recomputed.
 
     python studies/collect.py SWEEP FOLDER      copy, and write FOLDER/outcomes.json
+    python studies/collect.py --runs FOLDER RUN...   of single runs, FOLDER/outcomes.json alone: run -> set -> ...
     python studies/collect.py --check FOLDER    compute the differences anew from outcomes.json; fails where sweep.json differs
 
 sweep.json, sweep.md, *.svg     the result
@@ -63,7 +64,10 @@ def _arm(arm: SafePath, folder: Path) -> None:
 
 
 def _solved(seed: SafePath, arm: str) -> dict[str, Any]:
-    place, name = (_base(seed), "base") if arm == BASE else (seed / arm_name(*arm.split(" ", 1)), "designed")
+    return _measured(_base(seed), "base") if arm == BASE else _measured(seed / arm_name(*arm.split(" ", 1)), "designed")
+
+
+def _measured(place: SafePath, name: str) -> dict[str, Any]:
     _, experiment = open_run(place)
     found = measured(experiment, installed().testbeds.make(experiment.testbed), place / "bench", name)
     return {
@@ -100,7 +104,10 @@ def check(folder: Path) -> int:
 
 if __name__ == "__main__":
     first, second = sys.argv[1:3]
-    if first == "--check":
+    if first == "--runs":
+        runs = {run.name: _measured(SafePath(run), "designed") for run in map(Path, sys.argv[3:])}
+        folders.write_json(Path(second) / "outcomes.json", runs)
+    elif first == "--check":
         print(f"{check(Path(second))} differences, each as computed anew")
     else:
         collect(Path(first), Path(second))

@@ -222,13 +222,12 @@ SHOWN = (("random", "win"), ("optimal", "draw"), ("second", "draw"))
 
 def talk(folder: Path) -> str:
     """The talk's figures after each stage, and ours: means with 95 % t intervals over the seeds of `spread` and `road`."""
-    outcomes = read(folder / "spread" / "outcomes.json")
-    seconds = [read(path / "summary.json") for path in sorted((folder / "road").glob("seed_*"))]
+    outcomes, road = (read(folder / name / "outcomes.json") for name in ("spread", "road"))
     ours: dict[str, list[Mapping[str, float]]] = {stage: [] for stage, _ in STAGES}
     warm_up, first, second = list(ours)[1:]
     ours[warm_up] = [_shares(next(iter(outcomes[sweep.BASE].values())))]
     ours[first] = [_shares(outcome) for outcome in outcomes["p_0.2-0.7"].values()]
-    ours[second] = [_rates(summary) for summary in seconds]
+    ours[second] = [_shares(outcome) for outcome in road.values()]
     head = ["", *(f"talk: {name}, {_ENDS[metric[0]]}" for name, metric in SHOWN[:2])]
     head += ["our seeds", *(f"ours: {name}, {_ENDS[metric[0]]}" for name, metric in SHOWN)]
     rows = []
@@ -245,11 +244,6 @@ def _shares(outcome: Mapping[str, Any]) -> dict[str, float]:
     """Of one arm and seed: the share of each set's games that ended as SHOWN says."""
     columns = {name: "".join(outcome[name][metric].values()) for name, metric in SHOWN}
     return {name: digits.count("1") / len(digits) for name, digits in columns.items()}
-
-
-def _rates(summary: Mapping[str, Any]) -> dict[str, float]:
-    rows = {table["name"]: next(row for row in table["rows"] if row["arm"] == "designed") for table in summary["bench"]["sets"]}
-    return {name: rows[name]["rates"][metric]["value"] for name, metric in SHOWN}
 
 
 def _reported(policy: str, name: str, metric: str) -> float:
