@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import zipfile
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,35 @@ def test_a_zip_of_sb3_is_loaded_by_those_who_trust_it(tmp_path: Path) -> None:
         installed().policies.make(f"sb3:{tmp_path / 'model.zip'}")
     trusted = installed().policies.make(f"sb3:{tmp_path / 'model.zip'},trust_code=true")
     assert "runs its own code" in trusted.describe()["caveat"] and len(answers(trusted, TEAMS[:1])) == 1
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return print, ("run",)
+
+
+def test_a_zip_of_sb3_plays_from_its_weights_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = pytest.importorskip("stable_baselines3").PPO("MlpPolicy", sb3.every_agent_a_slot(LAKES, 2, 0.99), device="cpu", seed=1)
+    made.save(tmp_path / "model.zip")
+    named, trusted = (f"sb3:{tmp_path / 'model.zip'},{how}" for how in ("layers=64-64", "trust_code=true"))
+    alone = installed().policies.make(named)
+    assert answers(alone) == answers(installed().policies.make(trusted))
+    assert "runs its own code" not in alone.describe()["caveat"] and alone.describe()["layers"] == "64-64"
+    with pytest.raises(T2TError, match="don't fit"):
+        answers(installed().policies.make(named.replace("64-64", "32")))
+
+    import torch
+
+    bad = named.replace("model.zip", "bad.zip")
+    for name, content, told in (("policy.pth", Evil(), "no weights"), ("other.pth", {}, "no policy.pth")):
+        with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive, archive.open(name, "w") as entry:
+            torch.save(content, entry)
+        with pytest.raises(T2TError, match=told):
+            answers(installed().policies.make(bad))
+    (tmp_path / "bad.zip").write_bytes(b"no zip")
+    with pytest.raises(T2TError, match="cannot be read"):
+        answers(installed().policies.make(bad))
+    assert "run" not in capsys.readouterr().out
 
 
 def test_a_zip_of_another_algorithm(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -14,6 +15,7 @@ from play import instances
 from simulator import Simulator
 
 import t2t_envs  # noqa: F401
+from t2t_envs.frozen_lake import solve
 from t2t_envs.frozen_lake.instance import Instance
 
 ENV = "MAPFFrozenLake-v0"
@@ -123,3 +125,64 @@ def test_an_image_shows_the_cells(data: st.DataObject) -> None:
             assert (square[0] > 0).tolist() == [(r, c) in instance.holes, (r, c) in instance.starts, (r, c) in instance.goals]
     shades = [int(image[r * unit, c * unit, 1]) for r, c in instance.starts]
     assert shades[0] == 255 and shades == sorted(shades, reverse=True) and len(set(shades)) == len(shades)
+
+
+SOURCES: list[dict[str, Any]] = [
+    {"size": 4, "hole_ratio": 0.2},
+    {"size": 3, "hole_ratio": 0.1, "require_wait": False},
+    {"desc": ["....", ".#.."]},
+    {"desc": ["a.B", ".#.", "b.A"]},
+    {"configuration": {str(n): {"data_ratio": 0.5, "hole_ratio": 0.2, "wait_ratio": 0.5} for n in (3, 4)}, "max_size": 4},
+]
+
+
+def told(infos: dict[str, Any], index: int) -> dict[str, Any]:
+    """One environment's part of a vector's infos."""
+    mine = {name: values[index] for name, values in infos.items() if not name.startswith("_") and infos[f"_{name}"][index]}
+    return {name: value.item() for name, value in mine.items() if name not in ("final_obs", "final_info", "action_mask")}
+
+
+def part(observation: Any, index: int) -> Any:
+    return {name: rows[index] for name, rows in observation.items()} if isinstance(observation, dict) else observation[index]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_the_vector_environment(data: st.DataObject) -> None:
+    """On lakes that it has drawn itself, in all their guises, from every source."""
+    source = data.draw(st.sampled_from(SOURCES))
+    options = data.draw(option_sets(4))
+    options.update({name: source[name] for name in ("max_size",) if name in source})
+    options["max_size"] = options["max_size"] and max(4, options["max_size"])
+    mode = data.draw(st.sampled_from(["NextStep", "SameStep"]))
+    reuse = data.draw(st.sampled_from([1, 3]))
+    envs = gym.make_vec(
+        ENV, num_envs=3, vectorization_mode="vector_entry_point", num_agents=2, reuse=reuse, action_masks=True,
+        autoreset_mode=gym.vector.AutoresetMode(mode), **(source | options),
+    ).unwrapped  # fmt: skip
+
+    def twin_of(index: int) -> Simulator:
+        lake = envs.instance(index)
+        frame = envs.spec.max_episode_steps // 8 if options["max_steps"] is None else options["max_size"]
+        given_lake = replace(lake.unlabelled(), **{f"optimal_{lake.objective}": solve(lake).cost})
+        return simulate(given_lake, options | {"max_size": frame})
+
+    observation, infos = envs.reset(seed=data.draw(st.integers(0, 99)))
+    twins = [twin_of(index) for index in range(3)]
+    for _ in range(12):
+        for index, twin in enumerate(twins):
+            assert same(part(observation, index), twin.observe()) and infos["action_mask"][index].tolist() == twin.masks()
+        actions = np.array(data.draw(st.lists(st.lists(st.integers(0, 4), min_size=2, max_size=2), min_size=3, max_size=3)))
+        observation, rewards, terminated, truncated, infos = envs.step(actions)
+        for index, twin in enumerate(twins):
+            if twin.over:  # its step began an episode
+                assert (rewards[index], terminated[index], truncated[index], told(infos, index)) == (0, False, False, {})
+                twins[index] = twin_of(index)
+                continue
+            expected, *flags, verdict = twin.step(actions[index].tolist())
+            assert rewards[index] == pytest.approx(expected) and [terminated[index], truncated[index]] == flags
+            ended = mode == "SameStep" and twin.over
+            assert told(infos["final_info"] if ended else infos, index) == verdict
+            if ended:
+                assert same(infos["final_obs"][index], twin.observe())
+                twins[index] = twin_of(index)

@@ -319,6 +319,7 @@ POLICIES: dict[str, dict[str, Any]] = {
     "sb3": {
         "trust_code": "tests/baselines/test_stepwise.py::test_a_zip_of_sb3_is_loaded_by_those_who_trust_it",
         "algorithm": "tests/baselines/test_stepwise.py::test_a_zip_of_another_algorithm",
+        "layers": "tests/baselines/test_stepwise.py::test_a_zip_of_sb3_plays_from_its_weights_alone",
     },
     "step": dict.fromkeys(
         ("trust_code", "observation", "view", "max_size"),

@@ -2,11 +2,12 @@
 
 Training shares one policy among all agents of all lakes: every agent is a slot of SB3's `VecEnv`, and sees its own padded
 observation. A checkpoint is the policy's weights (safetensors) beside the names that it is built from, so that nothing in it is
-run. SB3's own zips hold pickles and are loaded by whoever trusts them alone.
+run. SB3's own zips hold pickles: their weights alone are read, or all of them by whoever trusts them.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,12 +21,13 @@ from t2t_core.hookspecs import TrainingJob, TrainingOrder
 from t2t_core.records import Response, Sampling, Task, TrainingResult
 from t2t_core.seeding import Stream, key
 from t2t_core.settings import AT_LEAST_ONE, POSITIVE, Range, check_settings, no_argument, one_of, read_settings
-from t2t_core.store import folders
+from t2t_core.store import archives, folders
 
 from .playing import MAX_SIZE, StepPolicy
 
 TRAINER, POLICY = "trainer sb3", "policy sb3"
 WEIGHTS, ARCHITECTURE = "model.safetensors", "sb3.json"
+MAX_WEIGHTS = 1 << 30  # bytes; our choice
 ALGORITHMS = ("PPO", "A2C", "DQN")  # those of stable-baselines3 that choose among actions
 PADDED: dict[str, Any] = {"observation": "padded", "max_size": MAX_SIZE}
 
@@ -174,25 +176,29 @@ class Sb3Policy:
     """A policy of Stable-Baselines3 that all agents share, each with its own padded observation.
 
     Args:
-        argument: a folder of the trainer `sb3`, of which the weights alone are read; or, with `trust_code=true`, a zip that SB3
-            has saved for such a policy. Loading one runs whatever code is in it.
-        settings: `trust_code`; `algorithm` (PPO) of a zip.
+        argument: a folder of the trainer `sb3`, or a zip that SB3 has saved for such a policy, of which the weights alone are
+            read; or, with `trust_code=true`, a zip that is loaded whole. That runs whatever code is in it.
+        settings: `trust_code`; of a zip its `algorithm` (PPO) and the widths of its `layers` as in "64-64", SB3's default,
+            without which nothing but trusted code can say what the weights fit into.
     """
 
     talks = False
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
-        readers = {"trust_code": one_of(("true", "false")), "algorithm": one_of(ALGORITHMS)}
+        readers: dict[str, Any] = {"trust_code": one_of(("true", "false")), "algorithm": one_of(ALGORITHMS), "layers": str}
         self.settings = read_settings(settings or {}, POLICY, readers)
         self.path, self.trusted = Path(argument), self.settings.get("trust_code") == "true"
         if not argument or not self.path.exists():
             told = f"there is no policy in {argument or '(nothing)'}"
             raise T2TError(told, where=POLICY, next="name a folder of the trainer sb3")
-        if not self.path.is_dir() and not self.trusted:
+        if "layers" in self.settings:
+            layers_of(self.settings["layers"], POLICY)
+        if not self.path.is_dir() and not self.trusted and "layers" not in self.settings:
             raise T2TError(
                 "a zip of Stable-Baselines3 runs the code in it when it is loaded",
                 where=f"{POLICY}:{argument}",
-                next="add trust_code=true where you know who made it; a folder of the trainer sb3 needs no trust",
+                next="name its layers, e.g. layers=64-64, and its weights alone are read; or add trust_code=true where you know "
+                "who made it",
             )
         needs_sb3(POLICY)
         self._policy: StepPolicy | None = None
@@ -206,7 +212,7 @@ class Sb3Policy:
     def _made(self) -> StepPolicy:
         if self._policy is None:
             facts: dict[str, Any] = {"policy": "sb3"}
-            if self.path.is_dir():
+            if self.path.is_dir() or not self.trusted:
                 predict = self._from_weights(facts)
             else:
                 facts |= {"algorithm": self.settings.get("algorithm", "PPO"), "caveat": "runs its own code"}
@@ -215,14 +221,17 @@ class Sb3Policy:
         return self._policy
 
     def _from_weights(self, facts: dict[str, Any]) -> Any:
-        said = folders.read_json(self.path / ARCHITECTURE)
+        whole, weights = self.path.is_dir(), self.path
+        said = {"algorithm": "PPO", **self.settings}
+        if whole:
+            said, weights = folders.read_json(self.path / ARCHITECTURE), self.path / WEIGHTS
         if said.get("algorithm") not in ALGORITHMS or not isinstance(said.get("layers"), str):
             raise T2TError("this is no architecture of sb3", where=str(self.path / ARCHITECTURE))
         facts |= {"algorithm": said["algorithm"], "layers": said["layers"]}
         kind = algorithm_of(said["algorithm"]).policy_aliases["MlpPolicy"]
         policy = kind(*spaces_of_an_agent(), lambda _: 0.0, net_arch=layers_of(said["layers"], POLICY))
         try:
-            policy.load_state_dict(weights_of(self.path / WEIGHTS))
+            policy.load_state_dict(weights_of(weights) if whole else weights_in_zip(weights))
         except RuntimeError as error:
             raise T2TError("the weights don't fit the architecture", where=str(self.path), cause=str(error)[:200]) from None
         return policy.predict
@@ -260,6 +269,19 @@ def weights_of(path: Path) -> Any:
         return load(folders.read_bytes(path))
     except SafetensorError as error:
         raise T2TError("these are no weights", where=str(path), cause=str(error)[:200]) from None
+
+
+def weights_in_zip(path: Path) -> Any:
+    """The policy's weights in a zip of SB3, and nothing else of it: torch reads tensors and refuses whatever would run."""
+    import torch
+
+    data = dict(archives.members(io.BytesIO(folders.read_bytes(path)), path, "policy.pth".__eq__, MAX_WEIGHTS)).get("policy.pth")
+    if data is None:
+        raise T2TError("there is no policy.pth in it", where=str(path), cause="it is no zip that Stable-Baselines3 has saved")
+    try:
+        return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+    except Exception as error:  # whatever a stranger's file makes of it
+        raise T2TError("these are no weights", where=str(path), cause=ascii(error)[:200]) from None
 
 
 def algorithm_of(name: str) -> Any:
