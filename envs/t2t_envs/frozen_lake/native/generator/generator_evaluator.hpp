@@ -288,7 +288,7 @@ private:
             arrival_ = t + 1;
         }
         trace(route, planned, arrival_, true);
-        for (int t = 0; t <= horizon_; ++t) occupied_[t].set(route.path[std::min(t, arrival_)]);
+        occupy(route, arrival_);
         return true;
     }
 
@@ -306,8 +306,15 @@ private:
             if (occupied_[t].test(route.goal)) return false;
         }
         trace(route, planned, length, false);
-        for (int t = 0; t <= horizon_; ++t) occupied_[t].set(route.path[std::min(t, length)]);
+        occupy(route, length);
         return true;
+    }
+
+    // Where a planned agent is at each step; whole words, since they are read so soon after.
+    void occupy(const Route& route, int arrival) {
+        for (int t = 0; t < arrival; ++t) occupied_[t] |= Board<W>::bit(route.path[t]);
+        const Board<W> goal = Board<W>::bit(route.goal);
+        for (int t = arrival; t <= horizon_; ++t) occupied_[t] |= goal;
     }
 
     // Drops from `next` the cell that `other` leaves for a cell of reach_[t], if it can be entered from nowhere else.

@@ -24,6 +24,7 @@ struct Symmetry {
         row = turned ? (right ? -1 : 1) : (down ? -n : n);
         column = turned ? (down ? -n : n) : (right ? -1 : 1);
     }
+    bool turned() const { return row == 1 || row == -1; }
     Spot image(const std::array<std::int32_t, 2>& cell) const { return base + cell[0] * row + cell[1] * column; }
 };
 
@@ -49,22 +50,17 @@ std::uint64_t reversed_bytes(std::uint64_t word) {  // compilers make one instru
     return reversed;
 }
 
-// Writes the n cells of a row `step` apart: one after the other, backwards, or down a column. Rows of 8 to 16 cells, which most
-// lakes have, go as two words that may overlap.
-void place_row(const std::uint8_t* from, int n, std::uint8_t* to, int step) {
-    if (step == 1 || step == -1) {
-        std::uint8_t* least = step == 1 ? to : to - n + 1;
-        if (n < 8 || n > 16) {
-            step == 1 ? std::copy_n(from, n, least) : std::reverse_copy(from, from + n, least);
-            return;
-        }
-        std::uint64_t first, last;
-        std::memcpy(&first, from, 8), std::memcpy(&last, from + n - 8, 8);
-        if (step == -1) first = std::exchange(last, reversed_bytes(first)), first = reversed_bytes(first);
-        std::memcpy(least, &first, 8), std::memcpy(least + n - 8, &last, 8);
+// Writes the n cells of a row one after the other, or backwards. Rows of 8 to 16 cells, which most lakes have, go as two words
+// that may overlap.
+void place_row(const std::uint8_t* from, int n, std::uint8_t* to, bool backwards) {
+    if (n < 8 || n > 16) {
+        backwards ? std::reverse_copy(from, from + n, to) : std::copy(from, from + n, to);
         return;
     }
-    for (const std::uint8_t* end = from + n; from != end; ++from, to += step) *to = *from;
+    std::uint64_t first, last;
+    std::memcpy(&first, from, 8), std::memcpy(&last, from + n - 8, 8);
+    if (backwards) first = std::exchange(last, reversed_bytes(first)), first = reversed_bytes(first);
+    std::memcpy(to, &first, 8), std::memcpy(to + n - 8, &last, 8);
 }
 
 class Writer {
@@ -123,6 +119,7 @@ void Seat::restart() {
         turn_ = base_.turn % variants | 1;
         while (std::gcd(turn_, variants) != 1) turn_ = (turn_ + 2) % variants | 1;
         map_ = base_.map;
+        transposed_.clear();
     } else {
         variant_ += turn_;  // both are below `variants_`
         if (variant_ >= variants_) variant_ -= variants_;
@@ -152,9 +149,11 @@ void Seat::disguise() {
     const int n = base.size;
     std::uint64_t rest = variant_;
     const Symmetry symmetry(take_digit(rest, 8), n);
-    for (int r = 0; r < n; ++r) {
-        place_row(base.hole.data() + r * n, n, map_.hole.data() + symmetry.base + r * symmetry.row, symmetry.column);
-    }
+    const bool turned = symmetry.turned();  // rows become columns: then those of the transpose are rows of the guise
+    const std::uint8_t* hole = turned ? transpose().data() : base.hole.data();
+    const int down = turned ? symmetry.column : symmetry.row, across = turned ? symmetry.row : symmetry.column;
+    std::uint8_t* out = map_.hole.data() + symmetry.base - (across < 0 ? n - 1 : 0);
+    for (int r = 0; r < n; ++r) place_row(hole + r * n, n, out + r * down, across < 0);
     std::uint64_t left = 0xfedcba9876543210;  // the agents that have no place yet, four bits each
     std::array<std::uint8_t, lake_agents> order;
     for (int i = 0; i < agents_; ++i) {
@@ -170,6 +169,16 @@ void Seat::disguise() {
         map_.starts[i] = reversed ? goal : start;
         map_.goals[i] = reversed ? start : goal;
     }
+}
+
+const std::vector<std::uint8_t>& Seat::transpose() {
+    if (!transposed_.empty()) return transposed_;
+    const int n = base_.map.size;
+    transposed_.resize(base_.map.hole.size());
+    for (int r = 0; r < n; ++r) {
+        for (int c = 0; c < n; ++c) transposed_[c * n + r] = base_.map.hole[r * n + c];
+    }
+    return transposed_;
 }
 
 int Seat::optimum(Objective objective, std::uint64_t max_nodes) {
@@ -227,6 +236,7 @@ void Seat::load(const std::string& state) {
     if (variant_ >= variants_ || turn_ > variants_) throw std::invalid_argument("not the state of an environment");
     bool was_loaded = false;
     in.get(base_), in.get(played_), in.get(given_), in.get(was_loaded);
+    transposed_.clear();
     if (was_loaded) {
         map_ = drawn().map;
         if (!given_ && variant_ != 0) disguise();

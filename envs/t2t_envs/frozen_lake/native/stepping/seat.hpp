@@ -66,6 +66,7 @@ public:
 
 private:
     void disguise();
+    const std::vector<std::uint8_t>& transpose();
     void begin();
     void measure();
 
@@ -76,6 +77,7 @@ private:
     std::uint64_t key_ = 0, drawn_ = 0;       // of the stream; how many lakes were drawn of it
     std::uint64_t left_ = 0, guise_ = 0, variant_ = 0, turn_ = 0;  // plays left of the lake; of those so far
     Drawn base_, played_;                     // as drawn of the stream; as given from outside
+    std::vector<std::uint8_t> transposed_;    // the holes of `base_`, rows and columns changed; empty until asked for
     bool given_ = false;
     Map map_;
     std::vector<std::uint16_t> distances_;    // per agent and cell, empty until asked for
