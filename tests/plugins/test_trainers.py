@@ -208,7 +208,7 @@ def test_a_stopped_training_goes_on_from_its_last_saved_update_to_the_same_weigh
 def test_the_kl_term_is_k3_against_the_policy_the_round_started_from(tmp_path, fresh, instances):
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from t2t_plugins.trainers.grpo_rollout import rollout
+    from t2t_plugins.trainers.grpo_one_shot import rollout
 
     figures = []
     settings = {**TINY, "max_updates": 2, "beta": 0.5, "learning_rate": 1e-2}

@@ -169,4 +169,3 @@ class Schedule:
 
     def propose(self, brief: Brief) -> Proposal:
         return Proposal("", self.steps[min(brief.state.rounds[-1].index, len(self.steps) - 1)])
-

@@ -57,9 +57,7 @@ class Manner:
 class LanguageModelDesigner:
     """Asks the policy that `policy` makes from the brief, and reads its reply."""
 
-    def __init__(
-        self, policy: Callable[[Brief], Any], manner: Manner, own: Any = None, asks_own_policy: bool = False
-    ) -> None:
+    def __init__(self, policy: Callable[[Brief], Any], manner: Manner, own: Any = None, asks_own_policy: bool = False) -> None:
         self._policy, self._manner, self.asks_own_policy = policy, manner, asks_own_policy
         if callable(getattr(own, "close", None)):
             self.close = own.close  # it has an engine of its own, which shall not outlive a design

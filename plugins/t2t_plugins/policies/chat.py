@@ -34,9 +34,7 @@ _NEXT = "use a checkpoint with another chat_template"
 Conversation = tuple[Sequence[Message], Sequence[Tool]]
 
 
-def chat_prompt(
-    tokenizer: Any, messages: Sequence[Message], thinking: bool | None = None, tools: Sequence[Tool] = ()
-) -> str:
+def chat_prompt(tokenizer: Any, messages: Sequence[Message], thinking: bool | None = None, tools: Sequence[Tool] = ()) -> str:
     """One conversation as in `chat_prompts`."""
     return chat_prompts(tokenizer, [(messages, tools)], thinking)[0]
 

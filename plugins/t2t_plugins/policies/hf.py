@@ -216,6 +216,8 @@ def model_facts(name: str, where: str) -> tuple[Any, str]:
             cause="it is neither a checkpoint's folder nor in the local cache, and the Hub was not reached",
             next="give the folder of a checkpoint, or download it where there is a network: hf download " + name,
         ) from error
+
+
 _FILES = ("config.json", "generation_config.json", "tokenizer_config.json", "adapter_config.json", "special_tokens_map.json")
 
 

@@ -1,8 +1,10 @@
 """Whole conversations for `trl-grpo`: TRL's `rollout_func`, with an `env_mask`, so that the policy's own tokens alone are learnt.
 
 A conversation is one sequence. Its prompt is the environment's opening; the completion holds the policy's turns as they were
-sampled and, masked, what the environment said in between. (Our choice.) TRL has one sequence for each prompt, so a format in
-which the policy sees the latest message alone cannot be trained this way; the trainer `grpo` can.
+sampled and, masked, what the environment said in between. (Our choice.) TRL has one sequence for each prompt, and computes the
+probability of every token given all before it in that sequence. A format in which the policy sees the latest message alone
+cannot be trained so: its turns would be learnt after a history that it does not see when it plays. The trainer `grpo` has a row
+for each turn, and can.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from letters import Letters  # noqa: E402
 
 from t2t_core.plugins import installed  # noqa: E402
 from t2t_core.seeding import Stream, key  # noqa: E402
-from t2t_plugins.trainers import grpo_rollout, trl_grpo  # noqa: E402
+from t2t_plugins.trainers import grpo_one_shot, trl_grpo  # noqa: E402
 from t2t_plugins.trainers.grpo_process import run  # noqa: E402
 
 TRAINING = "== "
@@ -76,7 +76,7 @@ def main() -> None:
     torch.set_num_threads(1)
     without_compiler()
     rank = os.environ.get("RANK", "0")
-    own_rollout, finish = grpo_rollout.rollout, trl_grpo.finish
+    own_rollout, finish = grpo_one_shot.rollout, trl_grpo.finish
     bed = Letters()
     installed().testbeds.add("letters", lambda argument, settings: bed)
     for argument in sys.argv[1:]:

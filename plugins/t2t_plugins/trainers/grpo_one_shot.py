@@ -1,4 +1,6 @@
-"""How `trl-grpo` samples responses: by our sampler, by transformers' `generate`, or as TRL does it itself."""
+"""How `trl-grpo` samples the responses to one-shot tasks, a prompt in and an answer out: by our sampler, by transformers'
+`generate`, or as TRL does it itself. Tasks in turns are `grpo_conversations`'.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,10 @@ def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:
     fast = settings.engine in ("auto", "fast") and supports_config(AutoConfig.from_pretrained(start)) and not settings.lora
     if not fast and (settings.engine.startswith("vllm") or settings.sharding != "fsdp2"):
         return None
-    return Rollout(job, settings, fast)
+    return OneShot(job, settings, fast)
 
 
-class Rollout:
+class OneShot:
     """Draws the responses of a part of an update; parts of one update draw from streams of their own."""
 
     def __init__(self, job: TrainingJob, settings: Settings, fast: bool) -> None:
