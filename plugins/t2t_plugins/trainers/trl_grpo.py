@@ -34,9 +34,9 @@ from t2t_plugins.trainers.grpo_configuration import OBJECTIVE, check_passed_on, 
 from t2t_plugins.trainers.grpo_conversations import INDEX
 from t2t_plugins.trainers.grpo_conversations import rollout as conversations
 from t2t_plugins.trainers.grpo_launch import launch
+from t2t_plugins.trainers.grpo_one_shot import rollout
 from t2t_plugins.trainers.grpo_plan import plan_text
 from t2t_plugins.trainers.grpo_reward import WEIGHTS_FILE, Reward, read_weights
-from t2t_plugins.trainers.grpo_one_shot import rollout
 from t2t_plugins.trainers.grpo_settings import WHERE, Settings, check, check_fill
 from t2t_plugins.trainers.grpo_sharding import OPTIMIZERS, check_sharded, load_optimizer, save_model, save_whole, settle
 from t2t_plugins.trainers.settings import check_settings
