@@ -21,7 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / room) for room in ("", "envs", "plugins", "baselines", "leaderboard")]
 CORPUS = ROOT / "fuzz" / "corpus"
-NAMES = ("answer", "instance", "configuration", "run", "lines", "manifest", "thoughts", "designer", "endpoint", "spec")
+NAMES = ("answer", "instance", "configuration", "run", "lines", "manifest", "thoughts", "designer", "endpoint", "spec",
+         "board", "move", "secret", "completion", "study")  # fmt: skip
 MAX_LENGTH = 4096  # bytes of one input; `linear` tries longer ones
 LIMITS = ["-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1"]  # seconds and MiB of one input
 KEPT, LATEST = 400, 8  # bytes of an input that may join the corpus, and how many of one run do

@@ -11,15 +11,13 @@ import functools
 import json
 import math
 import re
-import shutil
-import tempfile
-import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+from fuzz import kept, worlds
+from fuzz.common import linear, scratch, text_of, values_of
 from fuzz.values import Values
 from t2t_core import records, registry, settings
 from t2t_core.cells import numbers
@@ -48,30 +46,6 @@ from t2t_plugins.policies.client import HttpReply
 INSTANCE = Instance(3, [(0, 0)], [(2, 0), (1, 0)], [(1, 2), (2, 2)], "makespan", "2agents_3x3_0236", 3, 6, False)
 DOCUMENTED = "<answer>\nAgent 0: (2,0) -> (2,1) -> (2,2) -> (1,2)\nAgent 1: (1,0) -> (1,1) -> (2,1) -> (2,2)\n</answer>"
 SAMPLING = ("temperature", "max_tokens", "top_p", "thinking")
-SECONDS = 3.0  # of processor time for `LONG` characters; linear readers need some 0.1, quadratic ones minutes
-LONG = 1 << 17
-EVERY = 256
-
-
-def text_of(data: bytes) -> str:
-    """Any bytes as text, with lone surrogates where they are no UTF-8."""
-    return data.decode("utf-8", "surrogateescape")
-
-
-def linear(function: Callable[[Any], Any], piece: Any) -> None:
-    """The same text over and over must be read in linear time; one input in `EVERY` (by its bytes) is tried."""
-    if not piece or hash_of(piece) % EVERY:
-        return
-    begin = time.thread_time()
-    with contextlib.suppress(T2TError):
-        function(piece * (LONG // len(piece) + 1))
-    assert time.thread_time() - begin < SECONDS, f"{time.thread_time() - begin:.1f} s for {LONG} characters"
-
-
-def hash_of(piece: Any) -> int:
-    """The same in every process, which Python's own is not."""
-    data = piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else piece
-    return sum(data)
 
 
 def answer(data: bytes) -> None:
@@ -101,22 +75,13 @@ def answer(data: bytes) -> None:
 
 def instance(data: bytes) -> None:
     """One instance as JSON, or as a JSON value made of the bytes."""
-    for value in _values(data, {"size": 4, "holes": [[0, 0]], "starts": [[1, 1]], "goals": [[2, 2]]}):
+    for value in values_of(data, {"size": 4, "holes": [[0, 0]], "starts": [[1, 1]], "goals": [[2, 2]]}):
         with contextlib.suppress(T2TError):
             made = Instance.from_dict(value)
             again = Instance.from_dict(jsonlines.loads(jsonlines.dumps(made.to_dict())))
             assert again == made and again.canonical() == made.canonical()
             turned = replace(made, starts=made.starts[::-1], goals=made.goals[::-1])
             assert turned.canonical() == made.canonical(), "labels play no part"
-
-
-def _values(data: bytes, base: dict[str, Any]) -> Iterator[Any]:
-    """The value that the bytes spell as JSON, and `base` with some fields set by them."""
-    with contextlib.suppress(jsonlines.Unreadable):
-        yield jsonlines.loads(data)
-    source = Values(data)
-    yield source.any()
-    yield {**base, **{source.choice([*base, "objective", "id", "optimal_makespan", "x"]): source.any() for _ in range(3)}}
 
 
 def configuration(data: bytes) -> None:
@@ -151,7 +116,7 @@ _LEAST_RUN = {"testbed": "t", "policy": "p", "generation": {"samples": 1}}
 
 def run(data: bytes) -> None:
     """A run's configuration: the TOML file, and what `--set` adds. What is accepted survives JSON."""
-    path, text = _scratch() / "run.toml", text_of(data)
+    path, text = scratch() / "run.toml", text_of(data)
     overrides = [f"training.x={text}", f"{text}=1", text]
     path.write_bytes(data)
     for file, more in ((path, []), *((None, [one]) for one in overrides)):
@@ -192,19 +157,9 @@ def _previous(source: Values) -> Configuration:
     return _configured((*(shares if sum(shares) else (1.0,) * 8), *ratios))
 
 
-@functools.cache
-def _scratch() -> Path:
-    """One folder per process; in memory where the machine has such a place."""
-    folder = tempfile.mkdtemp(prefix="t2t-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
-    import atexit
-
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
-
-
 def lines(data: bytes) -> None:
     """Every reader of JSON Lines, and going on after a torn line."""
-    path = _scratch() / "lines.jsonl"
+    path = scratch() / "lines.jsonl"
     path.write_bytes(data)
     with contextlib.suppress(T2TError):
         read_instances(path)
@@ -229,7 +184,7 @@ def lines(data: bytes) -> None:
 
 def manifest(data: bytes) -> None:
     """The manifest of a folder, and the settings of a bench or submission in it."""
-    folder = _scratch()
+    folder = scratch()
     (folder / folders.MANIFEST).write_bytes(data)
     for kind in ("bench", "run"):
         with contextlib.suppress(T2TError):
@@ -237,7 +192,7 @@ def manifest(data: bytes) -> None:
             schema.check(found["settings"], BenchSettings, folders.MANIFEST)
     base = {"format": 1, "kind": "bench", "settings": {}, "sessions": [{}], "samples": 1, "seed": 0, "sets": [], "testbed": "x",
             "prompt_format": "", "limit": None, "temperature": 0, "max_tokens": 1, "top_p": 1, "thinking": None}  # fmt: skip
-    for value in _values(data, base):
+    for value in values_of(data, base):
         if isinstance(value, dict):
             for kind in (BenchSettings, SubmissionRecord, Design, Projected, BenchTable):
                 with contextlib.suppress(T2TError):
@@ -348,4 +303,5 @@ def spec(data: bytes) -> None:
 
 
 READERS = (answer, instance, configuration, run, lines, manifest, thoughts, designer, endpoint, spec)
+READERS += (worlds.board, worlds.move, kept.secret, kept.completion, kept.study)
 TARGETS: dict[str, Callable[[bytes], None]] = {one.__name__: one for one in READERS}

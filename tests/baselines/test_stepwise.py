@@ -269,6 +269,20 @@ def test_a_python_object_plays_through_the_library_and_by_name(monkeypatch: pyte
             installed().policies.make(f"step:my_agent:{argument}")
 
 
+def test_an_agent_beside_which_the_command_runs_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The working directory is no part of the path of a console script; what is wrong with somebody's module is said of it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry not in ("", str(tmp_path))])
+    for name, code in (("agent_here", "class Agent:\n    def predict(self, seen): return 0\n"), ("broken_agent", "1 / 0\n")):
+        (tmp_path / f"{name}.py").write_text(code)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    assert installed().policies.make("step:agent_here:Agent,trust_code=true")
+    for name, said in (("broken_agent", "ZeroDivisionError"), ("no_such_agent", "there is no module no_such_agent")):
+        with pytest.raises(T2TError, match=said) as error:
+            installed().policies.make(f"step:{name}:Agent,trust_code=true")
+        assert "plugin" not in str(error.value)
+
+
 # --- round the loop
 
 

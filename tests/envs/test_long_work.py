@@ -116,6 +116,20 @@ def test_an_order_that_would_take_for_ever_is_refused_with_the_rate_that_was_see
 
 
 @native
+def test_one_search_that_takes_all_the_work_ends_the_order() -> None:
+    """The limit holds within a candidate too: with many agents a single one would take minutes."""
+    refusals = []
+    for threads in (1, 3):
+        with pytest.raises(T2TError, match="reasonable time") as refused:
+            generate(CROWDED, 5, 12, objective="sum_of_costs", threads=threads, max_work=10**6)
+        assert "undecided" in refused.value.cause
+        refusals.append(refused.value.cause.split(" in ")[0])
+    assert refusals[0] == refusals[1]
+    with pytest.raises(T2TError, match="reasonable time"):
+        generate(Configuration.uniform(0.2, 0.5), 80, 3, max_work=1)
+
+
+@native
 def test_the_work_limit_changes_nothing_that_it_allows() -> None:
     free = generate(Configuration.uniform(0.2, 0.5), 80, 3, seed=1)
     tight = generate(Configuration.uniform(0.2, 0.5), 80, 3, seed=1, max_work=10**9)

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from fuzz import targets
-from fuzz.targets import LONG, SECONDS, TARGETS, linear
+from fuzz import common
+from fuzz.common import LONG, SECONDS, linear
+from fuzz.targets import TARGETS
 
 CORPUS = Path(__file__).resolve().parents[2] / "fuzz" / "corpus"
 
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_nothing_the_fuzzer_keeps_breaks_a_reader(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(targets, "EVERY", 1)
+    monkeypatch.setattr(common, "EVERY", 1)
     files = sorted((CORPUS / name).iterdir())
     assert files, "a corpus for every target"
     for file in files:
@@ -25,8 +26,8 @@ def test_nothing_the_fuzzer_keeps_breaks_a_reader(name: str, monkeypatch: pytest
 
 
 def test_a_quadratic_reader_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(targets, "EVERY", 1)
-    monkeypatch.setattr(targets, "SECONDS", 0.1)
+    monkeypatch.setattr(common, "EVERY", 1)
+    monkeypatch.setattr(common, "SECONDS", 0.1)
     with pytest.raises(AssertionError, match="characters"):
         linear(lambda text: [text.lower() for _ in range(len(text) // 64)], "a")
     assert SECONDS < 10 and LONG >= 1 << 16

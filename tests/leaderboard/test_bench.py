@@ -346,3 +346,9 @@ def test_a_mean_stands_beside_its_own_n(tmp_path):
     assert gap["n"] < valid["n"]
     page = (tmp_path / "out" / "leaderboard.md").read_text()
     assert f"{gap['value']:.2f} n {gap['n']}" in page.replace("*", "")
+
+
+@pytest.mark.parametrize("command", [("bench", "--out"), ("compare", "--json", ".")])
+def test_a_seed_below_zero_is_refused_before_a_folder_is_made(tmp_path, command):
+    result = CliRunner().invoke(cli, [*command, str(tmp_path / "made"), "--seed", "-1"])
+    assert result.exit_code == 2 and "not in the range" in result.output and not (tmp_path / "made").exists()

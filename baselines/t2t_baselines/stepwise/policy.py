@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 from t2t_core.errors import T2TError
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.settings import integer, one_of, read_settings
+from t2t_core.text import one_line
 
 from . import ppo
 from .playing import MAX_SIZE, StepPolicy, from_predict
@@ -90,7 +93,7 @@ class ImportedPolicy:
             raise T2TError(
                 f"importing {module} runs its code", where="policy step", next="add trust_code=true where you know who wrote it"
             )
-        made: Any = getattr(import_module(module), name, None)
+        made: Any = getattr(_imported(module), name, None)
         made = made() if callable(made) and not callable(getattr(made, "predict", None)) else made
         if isinstance(made, type):
             made = made()
@@ -104,3 +107,20 @@ class ImportedPolicy:
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
         return self._policy.respond(tasks, sampling)
+
+
+def _imported(name: str) -> Any:
+    """The user's module, also from the working directory, where a command of its own (unlike `python -m`) does not look."""
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.append(here)  # behind what is installed
+    try:
+        return import_module(name)
+    except Exception as error:  # noqa: BLE001 - whatever the user's own code raises
+        missing = isinstance(error, ModuleNotFoundError) and error.name in (name, name.partition(".")[0])
+        what = f"importing {name} failed: {type(error).__name__}: {one_line(error, 200)}"
+        raise T2TError(
+            f"there is no module {name}" if missing else what,
+            where="policy step",
+            next=f"run t2t where {name.partition('.')[0]}.py lies, or put its folder into PYTHONPATH" if missing else "",
+        ) from error

@@ -6,6 +6,7 @@ rest are holes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from .instance import MAX_AGENTS, MAX_SIZE, MIN_SIZE, Cell, Instance, _show
 
 FREE, HOLES = ".F ", "#HT@OW"  # in a map without letters for agents; `S` and `G` are a start and a goal
 LETTERED_HOLES = "#@"
+_LENGTH = re.compile(r"[0-9]{1,5}")
 MAX_LINES = 1_000_000  # of a scenario file
 _DESC = 'desc=["S.#.", "..#G"], or with a letter per agent ["a.#.", "B.bA"]: agent a starts on a and goes to A'
 
@@ -139,7 +141,7 @@ def read_map(path: Path) -> Layout:
         key, _, value = line.strip().partition(" ")
         header[key] = value.strip()
     rows = [line for line in lines[begin + 1 :] if line.strip()]
-    said = tuple(int(header[name]) if header.get(name, "").isdecimal() else None for name in ("height", "width"))
+    said = tuple(int(header[name]) if _LENGTH.fullmatch(header.get(name, "")) else None for name in ("height", "width"))
     found = (len(rows), len(rows[0]) if rows else 0)
     if said != found:
         raise T2TError(f"the map has {found[0]} rows of {found[1]} cells, its header says {said[0]} x {said[1]}", where=str(path))

@@ -11,7 +11,7 @@ import click
 @click.command()
 @click.argument("a", type=click.Path(path_type=Path))
 @click.argument("b", type=click.Path(path_type=Path))
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of the bootstrap.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def compare(a: Path, b: Path, seed: int, as_json: bool) -> None:
     """The paired difference A - B on the same instances, with a bootstrap interval and an exact test.

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -148,12 +149,28 @@ private:
                   const ChunkQueue* queue = nullptr) {
         for (std::size_t i = 0; i < chunk.size(); ++i) {
             if (queue != nullptr && queue->is_over()) return;  // nobody will look at them
-            Candidate& candidate = chunk[i];
-            candidate.kind = evaluator.draw(stream_, first + i);
-            candidate.complete = true;
-            const int kind = static_cast<int>(candidate.kind);
-            if (kind < 2 && open[kind]) candidate.complete = evaluator.read(candidate.instance, request_.both);
-            candidate.steps = evaluator.steps();
+            // Nor at those behind one that took too long by itself: the order is given up at that one. The evaluator that it
+            // was thrown out of is of no more use either.
+            if (first + i > too_long_) return;
+            try {
+                evaluate_one(evaluator, first + i, chunk[i], open);
+            } catch (const Effort::Exceeded&) {
+                chunk[i].kind = Kind::undecided;
+                chunk[i].steps = request_.max_steps + 1;
+                give_up_behind(first + i);
+            }
+        }
+    }
+    void evaluate_one(Evaluator& evaluator, std::uint64_t number, Candidate& candidate, const bool open[2]) {
+        const Effort::Bound bound(request_.max_steps);
+        candidate.kind = evaluator.draw(stream_, number);
+        candidate.complete = true;
+        const int kind = static_cast<int>(candidate.kind);
+        if (kind < 2 && open[kind]) candidate.complete = evaluator.read(candidate.instance, request_.both);
+        candidate.steps = evaluator.steps();
+    }
+    void give_up_behind(std::uint64_t number) {
+        for (auto least = too_long_.load(); number < least && !too_long_.compare_exchange_weak(least, number);) {
         }
     }
     void accept(Chunk& chunk) {
@@ -174,7 +191,7 @@ private:
         ++sample_.drawn;
         sample_.steps += candidate.steps;
         if (candidate.kind == Kind::undecided) ++sample_.undecided;
-        if (sample_.steps < next_check_) return;
+        if (sample_.steps < next_check_ && (request_.max_steps == 0 || sample_.steps <= request_.max_steps)) return;
         next_check_ = sample_.steps + between_checks;
         sample_.hopeless = is_hopeless();
     }
@@ -234,6 +251,7 @@ private:
     std::unordered_set<std::string> seen_;
     std::int64_t taken_[2] = {0, 0};
     std::uint64_t last_ = 0, next_check_ = between_checks;
+    std::atomic<std::uint64_t> too_long_ = std::numeric_limits<std::uint64_t>::max();  // the first candidate known to take that long
     Sample sample_;
 };
 

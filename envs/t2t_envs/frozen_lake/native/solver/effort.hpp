@@ -8,8 +8,22 @@ namespace t2t {
 
 class Effort {
 public:
+    // Thrown out of work that takes more steps than are allowed.
+    struct Exceeded {};
+    // While it lives, what begins on this thread is ended after so many steps (0: never).
+    class Bound {
+    public:
+        explicit Bound(std::uint64_t most_steps) : before_(bound_) { bound_ = most_steps; }
+        ~Bound() { bound_ = before_; }
+        Bound(const Bound&) = delete;
+        Bound& operator=(const Bound&) = delete;
+
+    private:
+        std::uint64_t before_;
+    };
+
     Effort() = default;
-    explicit Effort(std::uint64_t most_nodes) : max_nodes(most_nodes) {}
+    explicit Effort(std::uint64_t most_nodes) : max_nodes(most_nodes), most_(bound_) {}
 
     std::uint64_t nodes = 0, max_nodes = 0;  // search nodes stored and expanded, the unit of the limit
     bool spent() const { return nodes >= max_nodes; }
@@ -27,9 +41,11 @@ private:
         done_ += static_cast<std::uint64_t>(stretch - left_);
         left_ = stretch;
         Watch::look();
+        if (most_ != 0 && done_ > most_) throw Exceeded{};
     }
+    static inline thread_local std::uint64_t bound_ = 0;
     std::int64_t left_ = stretch;
-    std::uint64_t done_ = 0;
+    std::uint64_t done_ = 0, most_ = 0;
 };
 
 }  // namespace t2t
