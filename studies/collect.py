@@ -105,7 +105,7 @@ def check(folder: Path) -> int:
 if __name__ == "__main__":
     first, second = sys.argv[1:3]
     if first == "--runs":
-        runs = {run.name: _measured(SafePath(run), "designed") for run in map(Path, sys.argv[3:])}
+        runs = {f"{run.parent.name}/{run.name}": _measured(SafePath(run), "designed") for run in map(Path, sys.argv[3:])}
         folders.write_json(Path(second) / "outcomes.json", runs)
     elif first == "--check":
         print(f"{check(Path(second))} differences, each as computed anew")

@@ -2,7 +2,7 @@
 
     python studies/tictactoe.py run FOLDER [--seeds 11-15] [--arms NAME ...]   a file an arm and seed; goes on where it stopped
     python studies/tictactoe.py table FOLDER                                 FOLDER/table.md from the files
-    python studies/tictactoe.py talk FOLDER                                  FOLDER/talk.md from FOLDER/spread and FOLDER/road
+    python studies/tictactoe.py talk FOLDER                                  FOLDER/talk.md from warm-up.json and road/
 
 Every arm starts from the warm-up `tiny:tictactoe` and plays 15,360 games by the trainer `grpo`. What an arm was given is in its
 file, beside how each game of the evaluation sets ended, so every figure can be computed anew.
@@ -25,7 +25,6 @@ from t2t_core.evaluation.evaluate import evaluate, scored
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.stats import seeded_difference, t_interval
 from t2t_core.hookspecs import TrainingJob
-from t2t_core.loop import sweep
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling
 from t2t_core.seeding import key
@@ -217,31 +216,30 @@ STAGES = (  # its stage, ours, and which of the reported rows it is
     ("after the first stage, p 0.2-0.7", "LFM2-2.6B, RL p 0.2-0.7"),
     ("after the second stage, p 0-0.25 at 1.25", "LFM2-2.6B, second RL p 0-0.25"),
 )
+FIRST = "/p_0.2-0.7"  # how the runs of the first stage are called, which are arms of a sweep
 SHOWN = (("random", "win"), ("optimal", "draw"), ("second", "draw"))
 
 
 def talk(folder: Path) -> str:
-    """The talk's figures after each stage, and ours: means with 95 % t intervals over the seeds of `spread` and `road`."""
-    outcomes, road = (read(folder / name / "outcomes.json") for name in ("spread", "road"))
-    ours: dict[str, list[Mapping[str, float]]] = {stage: [] for stage, _ in STAGES}
-    warm_up, first, second = list(ours)[1:]
-    ours[warm_up] = [_shares(next(iter(outcomes[sweep.BASE].values())))]
-    ours[first] = [_shares(outcome) for outcome in outcomes["p_0.2-0.7"].values()]
-    ours[second] = [_shares(outcome) for outcome in road.values()]
+    """The talk's figures after each stage, and ours: means with 95 % t intervals over seeds."""
+    warm_up, outcomes = read(folder / "warm-up.json")["stages"][0], read(folder / "road" / "outcomes.json")
+    first = [_shares(outcome) for run, outcome in outcomes.items() if run.endswith(FIRST)]
+    second = [_shares(outcome) for run, outcome in outcomes.items() if not run.endswith(FIRST)]
+    ours = [[], [{name: share(warm_up, name, metric[0]) for name, metric in SHOWN}], first, second]
     head = ["", *(f"talk: {name}, {_ENDS[metric[0]]}" for name, metric in SHOWN[:2])]
     head += ["our seeds", *(f"ours: {name}, {_ENDS[metric[0]]}" for name, metric in SHOWN)]
     rows = []
-    for stage, reported in STAGES:
-        cells = [f"{_reported(reported, name, metric):.0f}" for name, metric in SHOWN[:2]]
-        measured = [_interval([one[name] for one in ours[stage]]) if ours[stage] else "-" for name, _ in SHOWN]
-        rows.append([stage, *cells, str(len(ours[stage])) if stage in (first, second) else "-", *measured])
+    for (stage, reported), runs in zip(STAGES, ours, strict=True):
+        theirs = [f"{_reported(reported, name, metric):.0f}" for name, metric in SHOWN[:2]]
+        measured = [_interval([run[name] for run in runs]) if runs else "-" for name, _ in SHOWN]
+        rows.append([stage, *theirs, str(len(runs)) if len(runs) > 1 else "-", *measured])
     note = "Percent of games. The talk: LFM2-2.6B, 100 games each. Ours: `tiny:tictactoe`, 400 games each, greedy; "
     note += "95 % t interval over seeds."
     return "\n\n".join([_markdown(head, rows), note]) + "\n"
 
 
 def _shares(outcome: Mapping[str, Any]) -> dict[str, float]:
-    """Of one arm and seed: the share of each set's games that ended as SHOWN says."""
+    """Of one run: the share of each set's games that ended as SHOWN says."""
     columns = {name: "".join(outcome[name][metric].values()) for name, metric in SHOWN}
     return {name: digits.count("1") / len(digits) for name, digits in columns.items()}
 

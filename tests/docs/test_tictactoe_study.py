@@ -19,6 +19,10 @@ def test_the_table_follows_from_the_games():
     assert study.table(FOLDER) == (FOLDER / "table.md").read_text()
 
 
+def test_the_talks_table_follows_from_the_runs():
+    assert study.talk(FOLDER) == (FOLDER / "talk.md").read_text()
+
+
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("seed_*/*.json")), ids=lambda path: f"{path.parent.name} {path.stem}")
 def test_an_arm_was_given_what_the_plan_says(path):
     made = study.read(path)
