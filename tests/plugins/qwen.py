@@ -13,7 +13,9 @@ TEMPLATE = (
 )
 
 
-def random_model(folder: Path, context: int = 4096, texts: Sequence[str] = (), layers: int = 1, **more: Any) -> None:
+def random_model(
+    folder: Path, context: int = 4096, texts: Sequence[str] = (), layers: int = 1, more_special: Sequence[str] = (), **more: Any
+) -> None:
     """Its byte-level tokenizer learns a few merges from `texts`; `more` goes to the model's configuration."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM, set_seed
@@ -21,7 +23,7 @@ def random_model(folder: Path, context: int = 4096, texts: Sequence[str] = (), l
     set_seed(0)
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"]
+    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>", *more_special]
     trainer = trainers.BpeTrainer(special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
     tokenizer.train_from_iterator(texts, trainer)
     wrapped = PreTrainedTokenizerFast(
