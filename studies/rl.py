@@ -340,7 +340,7 @@ def curves(folder: Path) -> str:
         points: list[Figure | None] = []
         for place in range(len(steps)):
             points.append(over_seeds([solved_share(file["curve"][place]["solved"]) for file in files]))
-        series.append(Series(arm, points, colour))
+        series.append(Series(arm.partition(",")[0], points, colour))
     planners = read(folder / "planners.json")
     for name in ("prioritized", "independent"):
         level = Figure(100 * solved_share(planners[name]["curve"]), digits=1)
