@@ -313,8 +313,9 @@ def _refuse_odd(value: Any, where: str, at: str = "", depth: int = 0) -> None:
         return
     number = isinstance(value, int | float) and -(2.0**128) < value < 2.0**128
     if not (number or value is None or isinstance(value, str)):
-        kind = "nested too deeply" if isinstance(value, Mapping | list) else f"no setting can be ({type(value).__name__})"
-        raise T2TError(f"{ascii(at)[1:-1][:80]} is {kind}", where=where)
+        nested = isinstance(value, Mapping | list)
+        fault = "is nested too deeply" if nested else f"has a value that no setting can have ({type(value).__name__})"
+        raise T2TError(f"{ascii(at)[1:-1][:80]} {fault}", where=where)
 
 
 def _refuse_unknown(data: Mapping[str, Any], known: Sequence[str], where: str) -> None:

@@ -208,6 +208,8 @@ def walk(top: SafePath) -> Iterator[tuple[SafePath, os.stat_result]]:
 def open_plain(path: Path | SafePath, most: int = MAX_STREAM) -> BinaryIO:
     """Open a regular file of at most `most` bytes for reading bytes. A pipe, folder or device is refused, never waited for; below
     a `SafePath`'s root so is a link."""
+    if "\0" in str(path):  # from a stranger's scenario, say; the operating system would not take it
+        raise OSError(errno.EINVAL, "no file's name holds NUL")
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
     if isinstance(path, SafePath):
         with located(path) as (folder, name):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from t2t_core.errors import NotReady, T2TError
 from t2t_core.redaction import Redactor, remember
@@ -71,9 +71,20 @@ def find_key(provider: Provider, variable: str | None, elsewhere: bool) -> Secre
     return Secret(text or "EMPTY")  # servers without keys take any
 
 
+def _parts(text: str) -> SplitResult:
+    """An address taken apart; ValueError where none is like it, which a connection would find out late, question by question."""
+    if not text.isprintable() or " " in text:
+        raise ValueError("it holds a blank or something that is no letter")
+    url = urlsplit(text)
+    labels = (url.hostname or "-").rstrip(".").split(".")
+    if url.port == 0 or not all(0 < len(label) < 64 for label in labels):  # a port above 65535 is a ValueError already
+        raise ValueError("it names no host and port")
+    return url
+
+
 def check_url(text: str) -> str:
     """A base address for `base_url`; ValueError says why another is none."""
-    url = urlsplit(text.strip())
+    url = _parts(text.strip())
     if url.scheme not in ("http", "https") or not url.hostname:
         raise ValueError("it must begin with http:// or https:// and name a host")
     if url.username or url.password or url.query or url.fragment:
@@ -85,7 +96,7 @@ def check_proxy(text: str) -> str:
     """An address for `proxy`, or `none`; ValueError says why another is none."""
     if text == "none":
         return text
-    url = urlsplit(text.strip())
+    url = _parts(text.strip())
     if url.scheme not in _PROXY_SCHEMES or not url.hostname:
         raise ValueError(f"it must be none, or begin with one of {', '.join(_PROXY_SCHEMES)} and :// and name a host")
     if url.username or url.password:
@@ -110,10 +121,18 @@ def find_proxy(given: str | None, base_url: str) -> str | None:
     if not proxy:
         return None
     proxy = proxy if "://" in proxy else f"http://{proxy}"
-    if urlsplit(proxy).scheme not in _PROXY_SCHEMES:
+    if not _is_proxy(proxy):
         raise T2TError(
-            "the environment names a proxy of an unknown kind",  # its address may hold a password: it is not shown
+            "the environment names a proxy of an unknown kind, or where none can be",  # it may hold a password: it is not shown
             where=f"{url.scheme.upper()}_PROXY or ALL_PROXY",
             next="proxy=none for a direct connection",
         )
     return proxy
+
+
+def _is_proxy(address: str) -> bool:
+    try:
+        url = _parts(address)
+    except ValueError:
+        return False
+    return url.scheme in _PROXY_SCHEMES and bool(url.hostname)
