@@ -279,6 +279,8 @@ def test_thinking_where_there_is_no_switch():
         ("endpoint:x,base_url=http://h/v1,timeout=nan", "timeout"),
         ("endpoint:x,base_url=http://h/v1,extra_body=[1]", "JSON object"),
         ('endpoint:x,base_url=http://h/v1,extra_body={"stream": true}', "stream is not for it"),
+        ('endpoint:x,base_url=http://h/v1,extra_body={"temperature": 2}', "extra_body sets temperature"),
+        ('endpoint:x,base_url=http://h/v1,temperature=none,extra_body={"max_completion_tokens": 9}', "max_tokens says"),
         ("endpoint:x,base_url=http://h/v1,prices=/nowhere.json", "no such file"),
     ],
 )

@@ -40,6 +40,8 @@ def _body(text: str) -> dict[str, Any]:
 
 
 _OMITTABLE = ("temperature", "max_tokens", "top_p")
+# What a request says by settings of their own: in extra_body it would be another than the row records and the budget counts on.
+_SAID = {"temperature": "temperature", "top_p": "top_p", "max_tokens": "max_tokens", "max_completion_tokens": "max_tokens"}
 _PRICE = number(0, 1e6)
 _PATIENCE: dict[str, Reader] = {
     "concurrency": integer(1, 1000),
@@ -90,7 +92,8 @@ class Endpoint:
     - reasoning_effort: sent as it is.
     - price_in, price_out: USD per million tokens; prices: a JSON file {"MODEL or PROVIDER:MODEL": {"in": .., "out": ..}}.
       Without them the cost the service reports, if any, is recorded.
-    - extra_body: a JSON object merged into the request; put it last, it may hold commas.
+    - extra_body: a JSON object merged into the request; put it last, it may hold commas. It sets temperature, top_p or a limit
+      on tokens only where the setting is `none`.
 
     Raises:
         T2TError: no model, no key, a setting that is not usable.
@@ -118,6 +121,7 @@ class Endpoint:
             raise T2TError(
                 "an endpoint needs its address", where=where, next=f"write {provider}:MODEL,base_url=http://HOST:PORT/v1"
             )
+        _refuse_said_twice(values, where)
         self._key = find_key(self._provider, values.get("api_key_env"), self._base_url != self._provider.base_url)
         self._proxy = find_proxy(values.get("proxy"), self._base_url)
         self._budget: float | None = None
@@ -221,6 +225,18 @@ class Endpoint:
 
     def __repr__(self) -> str:
         return f"Endpoint({self._provider.name}:{self._model} at {self._base_url})"
+
+
+def _refuse_said_twice(values: Mapping[str, Any], where: str) -> None:
+    for name in values.get("extra_body", {}):
+        setting = _SAID.get(name)
+        if setting and setting not in values:
+            raise T2TError(
+                f"extra_body sets {name}, which the row's own {setting} says",
+                where=where,
+                cause="the board would show one and the server get the other",
+                next=f"write {setting}= in its place, or {setting}=none beside it",
+            )
 
 
 def conversation(task: Task) -> dict[str, Any]:
