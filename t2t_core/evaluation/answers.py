@@ -129,14 +129,14 @@ class AnswerIndex:
 
     def superseded(self, index: int) -> list[Response]:
         """The failed attempts at that question which later ones took the place of."""
-        return [self._read(offset) for offset in self._errors.get(index, ()) if offset != self._offsets[index]]
+        return [self._read(index, offset) for offset in self._errors.get(index, ()) if offset != self._offsets[index]]
 
     def turns(self, index: int) -> list[tuple[Response, tuple[Message, ...]]]:
         """The policy's turns of that conversation so far, each with what the environment replied, read from disk."""
-        return [self._read_turn(offset) for offset in self._turns.get(index, ())]
+        return [self._read_turn(index, offset) for offset in self._turns.get(index, ())]
 
-    def _read_turn(self, offset: int) -> tuple[Response, tuple[Message, ...]]:
-        record = self._line(offset)
+    def _read_turn(self, index: int, offset: int) -> tuple[Response, tuple[Message, ...]]:
+        record = self._line(index, offset)
         return read_response(record, self._where), read_messages(record.get("replies"), self._where)
 
     def response(self, index: int) -> Response | None:
@@ -145,24 +145,36 @@ class AnswerIndex:
         offset = self._offsets[index]
         if offset < 0:
             return None
-        last = self._read(offset)
+        last = self._read(index, offset)
         failed = (r for r in self.superseded(index) if r.completion_tokens is not None or r.cost_usd is not None)
         earlier = [replace(reply, text="", reasoning=None) for reply in failed]
         if self._most > 1:
-            said = [self._read(o) for o in self._turns.get(index, ())]
+            said = [self._read(index, o) for o in self._turns.get(index, ())]
             last = total([*said, last] if self._failed[index] else said)
             if self._open[index] and not self._failed[index]:
                 last = replace(last, error="the conversation is not over", finish_reason="error")
         return replace(last, earlier=tuple(earlier)) if earlier else last
 
-    def _read(self, offset: int) -> Response:
-        return read_response(self._line(offset), self._where)
+    def _read(self, index: int, offset: int) -> Response:
+        return read_response(self._line(index, offset), self._where)
 
-    def _line(self, offset: int) -> dict[str, Any]:
+    def _line(self, index: int, offset: int) -> dict[str, Any]:
+        """The line of a question; T2TError where another one has come into its place, since the log was changed meanwhile."""
         if self._reader is None:
             self._reader = paths.open_plain(self.path)
         self._reader.seek(offset)
-        line: dict[str, Any] = jsonlines.loads(self._reader.readline())
+        try:
+            line = jsonlines.loads(self._reader.readline())
+        except jsonlines.Unreadable:
+            line = None
+        position, sample = divmod(index, self._samples)
+        if not isinstance(line, dict) or (str(line.get("instance")), line.get("sample")) != (self._ids[position], sample):
+            raise T2TError(
+                "the log was changed while this process worked with it",
+                where=self._where,
+                cause=f"the answer to {self._ids[position]}, sample {sample}, is no longer where it was",
+                next="the same command reads it anew, and says which line is damaged",
+            )
         return line
 
     def close(self) -> None:

@@ -167,6 +167,26 @@ def test_torn_last_line_is_reported_and_asked_again(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "change",
+    [lambda whole: whole[:10], lambda whole: b"", lambda whole: b"".join(whole.splitlines(keepends=True)[::-1])],
+    ids=["cut", "emptied", "in another order"],
+)
+def test_a_log_that_is_changed_under_the_evaluation_gives_no_answer_to_another_question(tmp_path, change):
+    log = tmp_path / "log.jsonl"
+
+    class Meddler(Adder):
+        def respond(self, tasks, sampling):
+            yield from super().respond(tasks, sampling)
+            log.write_bytes(change(log.read_bytes()))
+
+    with pytest.raises(T2TError, match="changed while this process") as error:
+        evaluate(evaluation(), Meddler(), tmp_path)
+    assert str(log) in error.value.where
+    if change(b"ab\ncd\n") == b"cd\nab\n":
+        assert not evaluate(evaluation(), Adder(), tmp_path).progress.errors, "read anew, every answer is its own"
+
+
+@pytest.mark.parametrize(
     "damage",
     [
         "not json",
