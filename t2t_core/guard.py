@@ -85,7 +85,7 @@ def run(plugin: Plugin, method: str, function: Callable[..., Any], *arguments: A
     except T2TError as error:
         error.where = error.where or str(plugin)
         raise
-    except (KeyboardInterrupt, GeneratorExit):
+    except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - also SystemExit: a stranger's code may raise anything
         if function in _STEPS and isinstance(error, StopIteration):

@@ -3,6 +3,7 @@ mended the same run goes on to the bytes of one that nothing happened to."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import threading
@@ -17,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 import lake
-from t2t_core import guard
+from t2t_core import guard, guarded
 from t2t_core.cli import cli, main
 from t2t_core.contract import METHODS
 from t2t_core.errors import T2TError
@@ -402,3 +403,19 @@ def test_every_kind_that_makes_objects_has_a_contract() -> None:
     assert hooks == {*PARTS, "commands", "presets"}
     for kind in PARTS:
         assert installed().registries[kind].kind in METHODS
+
+
+@pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, asyncio.CancelledError, MemoryError, StopIteration])
+def test_whatever_is_raised_is_a_plugin_s_fault(kind: type[BaseException]) -> None:
+    def falls() -> Any:
+        raise kind("boo")
+
+    def answers() -> Iterator[Any]:
+        yield 1
+        raise kind("boo")
+
+    plugin = guard.Plugin("policy", "mine", "mine 1.0")
+    with pytest.raises(guard.PluginFault, match="the policy mine failed in respond"):
+        guard.run(plugin, "respond()", falls)
+    with pytest.raises(guard.PluginFault, match="the policy mine failed in respond"):
+        list(guarded._steps(plugin, "respond()", answers()))
