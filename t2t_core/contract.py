@@ -118,6 +118,7 @@ METHODS: Mapping[str, Mapping[str, Check]] = {
     "designer": {"propose": _a(Proposal)},
     "context module": {"render": _a(str, type(None))},
     "trainer": {"train": _result},
+    "tracker": {"begin": _a(str, type(None)), "figures": _anything, "event": _anything, "end": _anything},
     "testbed": {
         "options": _many(Option),
         "knobs": _many(Knob),

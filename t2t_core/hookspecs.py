@@ -1,6 +1,6 @@
 """Every door of the suite, on one page.
 
-A plugin is a module named by an entry point of the group `t2t`. It implements any of the seven hooks below, each of which
+A plugin is a module named by an entry point of the group `t2t`. It implements any of the eight hooks below, each of which
 gets a registry and adds names to it:
 
     # setup.cfg of your distribution                     # my_plugin.py
@@ -38,6 +38,8 @@ __all__ = [
     "Policy",
     "RoundState",
     "Testbed",
+    "TrackedRun",
+    "Tracker",
     "Trainer",
     "TrainingJob",
     "TrainingOrder",
@@ -114,7 +116,7 @@ class TrainingJob:
     """What a trainer gets: the checkpoint it starts from, instances, the testbed (prompt, verifier, reward), its settings,
     the folder for its new checkpoint and a seed. What an interrupted training goes on from belongs into `updates` in that
     folder: it is removed once the round is whole, unless the result says to keep it. `resume_from` is the folder of the round
-    before, where there is one.
+    before, where there is one. `stop` tells whether the run was asked to stop (SIGTERM).
     `reward` holds the weights of the testbed's reward terms that the run changes; the others keep their defaults."""
 
     checkpoint: Path | None
@@ -127,6 +129,7 @@ class TrainingJob:
     resume_from: Path | None = None
     progress: Callable[[Mapping[str, Json]], None] | None = None
     reward: Mapping[str, float] = field(default_factory=dict)
+    stop: Callable[[], bool] = lambda: False
 
 
 class Policy(Protocol):
@@ -210,6 +213,8 @@ class Trainer(Protocol):
     dry run too); `ready(order)`, which raises T2TError where something it needs is not at hand on this machine; and
     `plan(order, gpus)`, the text of what it takes of each GPU (`t2t_core.run.gpus.Gpus`, None where there are none), T2TError
     where that does not fit; the dry run and the start of a run print it. All three get a `TrainingOrder` before a run begins.
+    One with the attribute `stops_when_asked = True` looks at `job.stop()` now and then: where that is true it saves what an
+    interrupted training goes on from and raises KeyboardInterrupt. Any other is interrupted wherever it stands.
 
     registry.add("none", lambda argument, settings: NoTrainer(), "evaluate and design only")
     class NoTrainer:
@@ -220,8 +225,49 @@ class Trainer(Protocol):
     def train(self, job: TrainingJob) -> TrainingResult: ...
 
 
+@dataclass(frozen=True)
+class TrackedRun:
+    """The run whose figures a tracker gets: an `id` that stays the same when the run is stopped and goes on, its name (as its
+    folder is called, "runs/paper-0"), its folder, and every setting it goes by, as nested tables."""
+
+    id: str
+    name: str
+    folder: Path
+    settings: Mapping[str, Any]
+
+
+class Tracker(Protocol):
+    """Shows a run's figures to whoever watches it, as `report_to` asks (TensorBoard, W&B, ...). Nothing is read back from it.
+
+    Figures have an axis: "update" (steps count the updates of all rounds so far; an interrupted training tells some again) or
+    "round" (from 0). `begin` comes first, in every session of the run, and may return a line that says where to look; a T2TError
+    from it ends the run, while any later fault is noted and the run goes on without the tracker.
+
+    registry.add("lines", lambda argument, settings: Lines(), "prints them", needs=["module_it_imports"])
+    class Lines:
+        def begin(self, run): self.name = run.name
+        def figures(self, axis, step, figures): print(self.name, axis, step, figures)
+        def event(self, step, title, text): print(self.name, "round", step, title, text)
+        def end(self): pass
+    """
+
+    def begin(self, run: TrackedRun) -> str | None: ...
+
+    def figures(self, axis: str, step: int, figures: Mapping[str, float]) -> None:
+        """Finite numbers by name; a name may have parts ("valid/GROUP"), and none is the beginning of another."""
+        ...
+
+    def event(self, step: int, title: str, text: str) -> None:
+        """What happened after that round, as Markdown: a design, say, with what it changed."""
+        ...
+
+    def end(self) -> None:
+        """The session is over, by its end or by a stop: nothing more comes, and what came is kept."""
+        ...
+
+
 class Hooks:
-    """The seven hooks. Implement any of them; each gets the registry of its kind."""
+    """The eight hooks. Implement any of them; each gets the registry of its kind."""
 
     @hookspec
     def register_testbeds(self, registry: Registry) -> None:
@@ -242,6 +288,10 @@ class Hooks:
     @hookspec
     def register_trainers(self, registry: Registry) -> None:
         """registry.add(name, factory, summary); the factory returns a `Trainer`."""
+
+    @hookspec
+    def register_trackers(self, registry: Registry) -> None:
+        """registry.add(name, factory, summary, needs); the factory returns a `Tracker`."""
 
     @hookspec
     def register_commands(self, registry: Registry) -> None:

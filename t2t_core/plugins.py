@@ -35,6 +35,7 @@ class Plugins:
     designers: Registry = _registry("designer")
     contexts: Registry = _registry("context module")
     trainers: Registry = _registry("trainer")
+    trackers: Registry = _registry("tracker")
     commands: Registry = _registry("command")
     presets: Registry = _registry("preset")
     loaded: dict[str, str] = field(default_factory=dict)

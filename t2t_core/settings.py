@@ -140,6 +140,14 @@ def _table(name: str, value: Any, where: str) -> dict[str, Any]:
 _KINDS: Mapping[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
+def flat(data: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
+    """Nested tables as dotted keys, in order."""
+    rows: list[tuple[str, Any]] = []
+    for key, value in data.items():
+        rows += flat(value, f"{before}{key}.") if isinstance(value, Mapping) else [(before + key, value)]
+    return rows
+
+
 def assignment(text: str, where: str) -> tuple[str, Any]:
     """`key=value` as a pair, the value as TOML reads it, or the text itself where TOML cannot (`mode=easy` needs no quotes)."""
     import tomllib  # not needed for `t2t --help`

@@ -39,7 +39,7 @@ def question(registry: Registry, text: str) -> str:
 def asked(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a run, a sweep or a file of answers without the transport of the policies and designers they name."""
     plugins = installed()
-    found = dict(settings)
+    found = {name: value for name, value in settings.items() if name != "report_to"}  # who watches changes nothing
     for name, registry in (("policy", plugins.policies), ("designer", plugins.designers)):
         if isinstance(found.get(name), str):
             found[name] = question(registry, found[name])

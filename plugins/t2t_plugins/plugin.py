@@ -54,6 +54,16 @@ def register_trainers(registry: Registry) -> None:
 
 
 @hookimpl
+def register_trackers(registry: Registry) -> None:
+    room = "t2t_plugins.trackers"
+    board = "event files for TensorBoard in the run's folder, or tensorboard:FOLDER"
+    registry.add("tensorboard", f"{room}.tensorboard:TensorBoard", board, ("tensorboard",))
+    registry.add("wandb", f"{room}.wandb:Wandb", "Weights & Biases, wandb:PROJECT (WANDB_MODE=offline keeps it here)", ("wandb",))
+    registry.add("mlflow", f"{room}.mlflow:Mlflow", "MLflow, mlflow:EXPERIMENT (where MLFLOW_TRACKING_URI says)", ("mlflow",))
+    registry.add("trackio", f"{room}.trackio:Trackio", "trackio on this machine, trackio:PROJECT", ("trackio",))
+
+
+@hookimpl
 def register_presets(registry: Registry) -> None:
     registry.add("tiny", "t2t_plugins.presets:tiny", "the loop in minutes on two CPU cores, with the embedded toy policy")
     registry.add("short-rounds", "t2t_plugins.presets:short_rounds", "eight rounds of nine updates, for studies of designers")

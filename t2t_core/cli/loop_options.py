@@ -17,10 +17,12 @@ from t2t_core.run.experiment import Experiment, read_published, resolve, resolve
 from t2t_core.run.forks import Fork
 from t2t_core.run.gpus import Gpus, gpus_here
 from t2t_core.run.round_files import open_run
+from t2t_core.run.tracking import AUTO
+from t2t_core.settings import flat
 from t2t_core.text import plain_lines
 
 NOT_GIVEN = "not given in the paper"
-_OVERRIDES = ("testbed", "policy", "checkpoint", "designer", "context", "trainer", "rounds", "seed")
+_OVERRIDES = ("testbed", "policy", "checkpoint", "designer", "context", "trainer", "rounds", "seed", "report_to")
 _OPTIONS = (
     click.option("--testbed", metavar="NAME", help="The task (default: the configuration's)."),
     click.option("--preset", help="A configuration by name (default: the testbed's own, unless --config or --fork is given)."),
@@ -33,6 +35,7 @@ _OPTIONS = (
     click.option("--trainer", help="trl-grpo, trl-sft, none, ..."),
     click.option("--rounds", type=click.IntRange(1, 10_000), help="Rounds (design runs after every one but the last)."),
     click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of everything random."),
+    click.option("--report-to", metavar="NAMES", help="Trackers: tensorboard wandb mlflow trackio, none (default: auto)."),
 )
 
 
@@ -47,12 +50,13 @@ def gather(given: Mapping[str, Any], fork: Fork | None = None) -> tuple[Experime
     """The experiment that options describe, and the published values its preset names for comparison."""
     preset = given["preset"] or ("" if given["config"] or fork else preset_of(given["testbed"] or installed().testbeds.default))
     below = open_run(fork.source)[1].to_dict() if fork and not preset else {}
-    options = {name: given[name] for name in _OVERRIDES}
+    options = {name: given.get(name) for name in _OVERRIDES}
     if given["policy"] and given["checkpoint"] is None and "{checkpoint}" not in given["policy"]:
         options["checkpoint"] = ""  # a policy that takes none has none to train
     experiment = resolve(preset, given["config"], given["overrides"], options, below)
     evaluation = {**experiment.evaluation, **testbed_options(experiment.testbed, given["testbed_options"])}
-    experiment = Experiment.from_dict({**experiment.to_dict(), "evaluation": evaluation})
+    watched = {"report_to": experiment.report_to or AUTO}
+    experiment = Experiment.from_dict({**experiment.to_dict(), "evaluation": evaluation, **watched})
     compared = preset or installed().testbeds.make(experiment.testbed).preset
     return experiment, read_published(compared) if compared else {}
 
@@ -101,11 +105,3 @@ def print_dry_run(experiment: Experiment, published: Mapping[str, Any], gpus: Gp
     text = plan(parts.order, gpus or gpus_here()) if plan else ""
     if text:
         click.echo("\n" + plain_lines(text))
-
-
-def flat(data: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
-    """Nested tables as dotted keys, in order."""
-    rows: list[tuple[str, Any]] = []
-    for key, value in data.items():
-        rows += flat(value, f"{before}{key}.") if isinstance(value, Mapping) else [(before + key, value)]
-    return rows

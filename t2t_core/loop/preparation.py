@@ -12,7 +12,7 @@ from t2t_core.hookspecs import TrainingOrder
 from t2t_core.loop import context
 from t2t_core.plugins import installed
 from t2t_core.reward import check_weights
-from t2t_core.run import questions
+from t2t_core.run import questions, tracking
 from t2t_core.run.closing_bench import evaluation_sets
 from t2t_core.run.experiment import Experiment
 
@@ -58,6 +58,7 @@ def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
     if check is not None:
         check(order)
     check_weights(testbed, experiment.reward, "[reward]")
+    tracking.check(experiment.report_to)
     wanted = questions.request(experiment, testbed)
     designer = validation = None
     try:

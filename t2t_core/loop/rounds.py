@@ -18,11 +18,11 @@ from t2t_core.closing import close
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, Progress
 from t2t_core.evaluation.evaluate import evaluate, scored
-from t2t_core.hookspecs import Brief, TrainingJob
+from t2t_core.hookspecs import Brief, Trainer, TrainingJob
 from t2t_core.loop import design_step
 from t2t_core.loop.design_step import make_brief, projection_record, propose, round_state, settled, step_record
 from t2t_core.loop.preparation import prepare
-from t2t_core.records import Round
+from t2t_core.records import Round, TrainingResult
 from t2t_core.run import declaration
 from t2t_core.run.engines import Engines
 from t2t_core.run.experiment import Experiment, resolved
@@ -32,6 +32,7 @@ from t2t_core.run.progress import Reporter
 from t2t_core.run.questions import failed, own_set
 from t2t_core.run.round_files import KIND, READ, RoundFiles, round_facts
 from t2t_core.run.schemas import Generation, Training
+from t2t_core.run.tracking import Tracking
 from t2t_core.seeding import key
 from t2t_core.store import folders, jsonlines
 from t2t_core.store.paths import SafePath
@@ -49,6 +50,7 @@ class Loop:
         fork: where the rounds up to some round are taken over from, if anywhere.
         gpus: what the training is planned for; None asks the machine.
         engines: where its policies come from; whoever passes them closes them.
+        tracking: what shows its figures; whoever passes it closes it.
 
     Raises:
         T2TError: an unknown plugin, option or set, before anything is written.
@@ -62,6 +64,7 @@ class Loop:
         fork: Fork | None = None,
         gpus: Gpus | None = None,
         engines: Engines | None = None,
+        tracking: Tracking | None = None,
     ) -> None:
         self.experiment, self.folder, self.reporter, self.fork = experiment, SafePath.absolute(folder), reporter, fork
         self._gpus = gpus
@@ -69,7 +72,7 @@ class Loop:
         self.testbed, self.trainer, self.designer, self.context = parts.testbed, parts.trainer, parts.designer, parts.context
         self.request, self.order, self.first = parts.request, parts.order, parts.first
         self.validation: Any = parts.validation
-        self.engines = engines or Engines(experiment)
+        self.engines, self.tracking = engines or Engines(experiment), tracking or Tracking()
         self._facts: dict[int, Round] = {}  # of finished rounds, so that a long run does not read its past again each round
 
     def run(self) -> None:
@@ -78,20 +81,28 @@ class Loop:
         if self.fork:
             self.fork.check(self.experiment)
         self._ready()
-        with folders.Interrupts():
+        with folders.Interrupts() as self._interrupts:
             reader = {"reader": self.testbed.reader}
             folders.open_manifest(self.folder, KIND, settings, asked=transport.asked, session=reader)
+            found = design_step.plain_json(resolved(self.experiment, self.testbed, self.trainer, self.designer, self.context))
             if not (everything := self.folder / "resolved.json").exists():
-                found = resolved(self.experiment, self.testbed, self.trainer, self.designer, self.context)
-                folders.write_json(everything, design_step.plain_json(found))
+                folders.write_json(everything, found)
+            self.tracking.follow(self.folder, found)
             if not (self.folder / declaration.FILE).exists():
                 folders.write_json(self.folder / declaration.FILE, declaration.Declaration.of(self.testbed, self.request))
             if self.fork:
-                self.fork.take_over(self.folder)
+                self._take_over(self.fork)
             log = self.folder / "log.jsonl"
             with closing(jsonlines.Appender(log, _torn(log))) as self._log:
                 for index in range(self.experiment.rounds):
                     self._round(RoundFiles(self.folder, index))
+
+    def _take_over(self, fork: Fork) -> None:
+        rounds = [RoundFiles(self.folder, index) for index in range(fork.index + 1)]
+        new = [files for files in rounds if not files.folder.exists()]
+        fork.take_over(self.folder)
+        for files in new:
+            self.tracking.whole_round(files, self._updates(files.index))
 
     def _ready(self) -> None:
         """T2TError where there is something to train and the trainer lacks what it needs, before anything is begun. Where there
@@ -112,6 +123,7 @@ class Loop:
         if not files.configuration.exists():
             folders.write_json(files.configuration, self._configuration(files).to_dict())
         if not files.instances.exists():
+            self.tracking.configuration(files)
             with self._stage(files, "generate"):
                 self._generate(files)
         if not files.training.exists():
@@ -170,7 +182,7 @@ class Loop:
     def _train(self, files: RoundFiles) -> None:
         before = RoundFiles(self.folder, files.index - 1)
         folders.make_folder(files.metrics.parent)
-        path = files.metrics
+        path, earlier = files.metrics, self._updates(files.index)
         warned: dict[str, int] = {}
         with closing(jsonlines.Appender(path, _torn(path))) as metrics:
 
@@ -178,6 +190,7 @@ class Loop:
                 guard.alive()
                 kept = design_step.plain_json(figures)
                 metrics.append(kept)
+                self.tracking.update(earlier, kept)
                 for text in kept.get("warnings", ()):
                     if text not in warned:
                         self.reporter.note(f"update {kept.get('update')}: {text}")
@@ -197,7 +210,7 @@ class Loop:
                 reward=self.experiment.reward,
             )
             self.engines.close()  # and whatever a training takes is free
-            result = self.trainer.train(job)
+            result = self._trained(job)
         if result.checkpoint not in (None, job.checkpoint) and not result.checkpoint.exists():
             raise T2TError(
                 f"the trainer says that its checkpoint is in {result.checkpoint}, and it is not",
@@ -214,10 +227,31 @@ class Loop:
         )
         folders.sync_folder(files.checkpoint)  # before the file that says it is there
         folders.write_json(files.training, record)
+        self._interrupts.check()
         for text, count in warned.items():
             self.reporter.note(f"{count} of {result.updates} updates: {text}")
         counts = {"samples": result.samples, "updates": result.updates, "tokens": result.tokens}
         self.reporter.figures(**{**counts, **record.metrics})
+
+    def _trained(self, job: TrainingJob) -> TrainingResult:
+        """The trainer's result. One that stops when asked has the time that is left to save what it has."""
+        trainer: Trainer = self.trainer
+        if not getattr(trainer, "stops_when_asked", False):
+            return trainer.train(job)
+        told: list[bool] = []
+        with self._interrupts.asking() as asked:
+
+            def stop() -> bool:
+                if asked() and not told:
+                    told.append(True)
+                    self.reporter.note("asked to stop: the training saves its state first; a second SIGTERM stops it at once")
+                return asked()
+
+            return trainer.train(replace(job, stop=stop))
+
+    def _updates(self, index: int) -> int:
+        """Of all rounds before that one."""
+        return sum(RoundFiles(self.folder, before).read_training().updates for before in range(index))
 
     def _clear(self, files: RoundFiles) -> None:
         """What an interrupted training goes on from is several times a checkpoint, and of no use once the round is trained."""
@@ -233,6 +267,7 @@ class Loop:
         answers = list(scored(self.validation, files.validation))
         breakdown = dict(self.testbed.breakdown(answers))
         folders.write_json(files.breakdown, {**breakdown, "reader": self.testbed.reader})
+        self.tracking.validation(files)
         total = breakdown.get("total", {})
         self.reporter.figures(valid=total.get("valid"), optimal=total.get("optimal"), answers=total.get("answers"))
 
@@ -273,6 +308,7 @@ class Loop:
         if record.outcome not in READ:
             note = f"designer {record.outcome}: {note}"
         folders.write_json(files.projection, projection_record(projection, note))
+        self.tracking.design(files)
         for change in projection.changes:
             self.reporter.note(f"corrected {change.knob}: {change.reason}"[:200])
 

@@ -19,6 +19,7 @@ from t2t_core.run.forks import Fork
 from t2t_core.run.gpus import Gpus
 from t2t_core.run.progress import Reporter
 from t2t_core.run.round_files import RoundFiles
+from t2t_core.run.tracking import Tracking
 from t2t_core.store import folders, locks
 from t2t_core.store.paths import SafePath
 
@@ -49,7 +50,9 @@ def run_experiment(
     with ExitStack() as held:
         held.enter_context(guard.watching(reporter.note))
         engines = held.enter_context(Engines(experiment))
-        loop = Loop(experiment, folder, reporter, fork, gpus, engines)  # a mistake in the configuration leaves no folder behind
+        tracking = held.enter_context(Tracking.of(experiment, reporter.note))
+        # a mistake in the configuration leaves no folder behind
+        loop = Loop(experiment, folder, reporter, fork, gpus, engines, tracking)
         note = held.enter_context(locks.locked(folder))
         if note:
             reporter.note(note)
@@ -61,10 +64,14 @@ def run_experiment(
         if with_control:
             place = folder / "control"
             reporter.say("control: the configuration of round 0 for good")
-            Loop(replace(experiment, designer=CONTROL), place, reporter, Fork(folder, 0, "..@0"), gpus, engines).run()
+            fixed, first = replace(experiment, designer=CONTROL), Fork(folder, 0, "..@0")
+            with Tracking.of(experiment, reporter.note) as own:
+                Loop(fixed, place, reporter, first, gpus, engines, own).run()
             arms.append(Arm("control", _last(experiment, place)))
             closing.ask(arms)
-        closing.table(arms)
+        before, table = closing.earlier_table(), closing.table(arms)
+        if table != before:
+            tracking.bench(experiment.rounds - 1, table)
         engines.close()
         summary = summarize(folder)
         folders.write_json(folder / "summary.json", summary)

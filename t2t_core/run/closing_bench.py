@@ -79,6 +79,11 @@ class ClosingBench:
         outcome.require_answers(f"{name} to {arm.name}")
         self._reporter.done(f"bench {name} {arm.name}", time.monotonic() - started)
 
+    def earlier_table(self) -> BenchTable | None:
+        """The result of an earlier session, where there is one."""
+        path = self._folder / "table.json"
+        return read_table(path) if path.exists() else None
+
     def table(self, arms: Sequence[Arm]) -> BenchTable | None:
         """The result, also in `bench/table.json`: a pure function of the answers. None where no set is selected."""
         if not self._sets:

@@ -8,6 +8,7 @@ designer = "checkpoint"
 context = "V6"
 rounds = 3
 seed = 0
+report_to = "auto"                # trackers of its figures, "wandb:MY-PROJECT tensorboard"; "auto": TensorBoard where installed
 replica = 0                       # another number: the same round 0, other instances and other chance in training afterwards
 configuration = "first.json"      # of round 0: a file beside this one, or a table [configuration.GROUP]; without it, random
 [generation]                      # samples: instances a round; the rest goes to the testbed's request
@@ -39,7 +40,7 @@ from t2t_core.store import folders, schema
 from t2t_core.store.schema import Count
 
 _MAX_FILE = 1 << 20
-_LATER = ("configuration", "reward", "replica")
+_LATER = ("configuration", "reward", "replica", "report_to")
 _MAX_DEPTH = 6  # of a configuration's tables
 MAX_SEED = 2**63 - 1
 _AtLeast1 = Annotated[int, Meta(ge=1)]
@@ -90,6 +91,7 @@ class Experiment:
     seed: Annotated[int, Meta(ge=0, le=MAX_SEED)] = 0
     replica: Annotated[int, Meta(ge=0, le=10_000)] = 0
     design_seconds: Annotated[float, Meta(gt=0)] = 3600.0
+    report_to: str = ""
     configuration: Mapping[str, Any] = field(default_factory=dict)
     generation: Mapping[str, Any] = field(default_factory=dict)
     training: Mapping[str, Any] = field(default_factory=dict)

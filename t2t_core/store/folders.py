@@ -370,7 +370,7 @@ class Interrupts:
 
     def __init__(self) -> None:
         self._holding = 0
-        self._pending = False
+        self._pending = self._asking = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
@@ -385,9 +385,27 @@ class Interrupts:
         self._before.clear()
 
     def _handle(self, number: int, frame: object) -> None:
-        if self._holding:
+        first = number == signal.SIGTERM and not self._pending
+        if self._holding or (self._asking and first):
             self._pending = True
         else:
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def asking(self) -> Iterator[Callable[[], bool]]:
+        """In this block a first SIGTERM only asks: what is handed out tells whether it came, and whoever works there saves what
+        it has and raises KeyboardInterrupt. Ctrl-C, and a second SIGTERM, stop it at once. Where the work ended meanwhile,
+        `check` stops what comes after it."""
+        self._asking = True
+        try:
+            yield lambda: self._pending
+        finally:
+            self._asking = False
+
+    def check(self) -> None:
+        """KeyboardInterrupt where a stop was asked for."""
+        if self._pending:
+            self._pending = False
             raise KeyboardInterrupt
 
     @contextlib.contextmanager

@@ -1,14 +1,14 @@
-"""check_designer, check_context, check_trainer"""
+"""check_designer, check_context, check_trainer, check_tracker"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from t2t_core.hookspecs import AnyTestbed, Brief, RoundState, TrainingJob
+from t2t_core.hookspecs import AnyTestbed, Brief, RoundState, TrackedRun, TrainingJob
 from t2t_core.records import Proposal, Response, Round, TrainingResult
 from t2t_core.testing.base import (
     CheckFailed,
@@ -105,6 +105,30 @@ def check_context(module: Any, testbed: AnyTestbed) -> None:
                 cause="it draws or reads a clock",
             )
             require(facts_of(state) == before, f"render(compact={compact}) on {name} changed the state")
+
+
+def check_tracker(make: Callable[[], Any], folder: Path) -> None:
+    """The contract of `hookspecs.Tracker`: it takes figures of both axes and an event, ends, and goes on in a second session.
+
+    Args:
+        make: what makes your tracker; called once a session.
+        folder: of a run, e.g. pytest's tmp_path; made where it is not there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    run = TrackedRun("0123456789abcdef", "runs/checked", folder, {"seed": 1, "training": {"group": 8}})
+    for session in (0, 1):
+        tracker = make()
+        with calling(f"begin() of session {session}"):
+            where = tracker.begin(run)
+        require(where is None or isinstance(where, str), f"begin() returned {type(where).__name__}, not a line of text or None")
+        with calling("figures()"):
+            for update in (1 + session, 2 + session):
+                tracker.figures("update", update, {"reward": 0.5 * update, "kl": -1e-9})
+            tracker.figures("round", session, {"valid/all": 0.25, "valid/3 × 3": 1.0, "configuration/knob/3 × 3": 2.0})
+        with calling("event()"):
+            tracker.event(session, "design after a round", "mine: proposed\n\n- knob of 3: 0.2 → 0.3 <b>\n")
+        with calling("end()"):
+            tracker.end()
 
 
 def check_trainer(

@@ -12,7 +12,7 @@ from t2t_core.conversation import judge, play
 from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
 from t2t_core.records import Message, ToolCall
-from t2t_core.testing import check_context, check_designer, check_policy, check_testbed, check_trainer
+from t2t_core.testing import check_context, check_designer, check_policy, check_testbed, check_tracker, check_trainer
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +62,12 @@ def test_the_designer_and_the_context_module_on_any_testbed(name):
     world = installed().testbeds.make(name)
     check_designer(installed().designers.make("focus:strength=0.3"), world)
     check_context(installed().contexts.make("W"), world)
+
+
+def test_the_tracker(tmp_path):
+    check_tracker(lambda: installed().trackers.make("lines"), tmp_path)
+    lines = (tmp_path / "figures.tsv").read_text().splitlines()
+    assert lines[0] == "update\t1\treward\t0.5" and sum(line.startswith("#") for line in lines) == 2
 
 
 def test_the_trainer(testbed, tmp_path):

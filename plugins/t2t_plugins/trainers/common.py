@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +15,8 @@ from t2t_core.evaluation.demonstrations import refuse_protected
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.seeding import Stream
 from t2t_core.store import folders
+from t2t_core.store.paths import SafePath
+from t2t_core.text import one_line
 
 UPDATES = "updates"  # in a job's folder: the states an interrupted training goes on from (t2t_core.records.TrainingJob)
 
@@ -62,6 +66,37 @@ def last_saved(folder: Path) -> Path | None:
     found = [(int(m[1]), path) for path in folder.glob("checkpoint-*") if (m := re.fullmatch(r"checkpoint-(\d+)", path.name))]
     complete = [(step, path) for step, path in found if _is_json(path / "trainer_state.json")]
     return max(complete)[1] if complete else None
+
+
+def remove_torn(folder: Path) -> None:
+    """Remove the states in `folder` that were not written to their end."""
+    for path in folder.glob("checkpoint-*"):
+        if not _is_json(path / "trainer_state.json"):
+            folders.remove_folder(SafePath.of(folder) / path.name)
+
+
+@contextmanager
+def saving(folder: Path) -> Iterator[None]:
+    """A training that saves its states in `folder`: where the disk has no room for one, that is told, and the one before is what
+    it goes on from."""
+    try:
+        yield
+    except Exception as error:
+        if not _is_full(error):
+            raise
+        remove_torn(folder)
+        raise T2TError(
+            "there is no room to save the state of the training",
+            where=str(folder),
+            cause=one_line(error, 300),
+            next="free some of the disk (--dry-run says what a round takes); the same command goes on from the state before",
+        ) from error
+
+
+def _is_full(error: BaseException) -> bool:
+    """safetensors and torch have exceptions of their own for it, with the system's words in them."""
+    words = [os.strerror(number).lower() for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)]
+    return any(word in str(error).lower() for word in words)
 
 
 def holds(saved: Path, pattern: str) -> bool:

@@ -29,7 +29,7 @@ from t2t_core.store.paths import SafePath
 from t2t_plugins.policies.chat import chat_prompts
 from t2t_plugins.policies.hf import end_tokens, model_facts, own_formats, quiet
 from t2t_plugins.sampler import Sampler, supports_config
-from t2t_plugins.trainers.common import UPDATES, refuse_overlap, stratified, threads
+from t2t_plugins.trainers.common import UPDATES, refuse_overlap, saving, stratified, threads
 from t2t_plugins.trainers.extra import require
 from t2t_plugins.trainers.facts import CellFacts
 from t2t_plugins.trainers.grpo_callbacks import warnings
@@ -121,6 +121,7 @@ class Grpo:
         "algorithm": "GRPO with AdamW and a constant learning rate, on whole conversations",
         "reward": "the testbed's, of the whole conversation",
     }
+    stops_when_asked = True
     constants: ClassVar[Mapping[str, Any]] = {
         "optimizer": "AdamW",
         "schedule": "constant",
@@ -150,7 +151,7 @@ class Grpo:
         check(settings, TrainingOrder(job.checkpoint, job.testbed, job.settings, len(job.instances)))
         refuse_overlap(job)
         quiet()
-        with threads(settings.threads):
+        with threads(settings.threads), saving(job.folder / UPDATES):
             return Training(job, settings).run()
 
 
@@ -216,7 +217,8 @@ class Training:
         while self.done < total:
             self.last = self.update(schedule[self.done])
             self.done += 1
-            if self.done % self.settings.save_every == 0 or self.done == total:
+            stop = self.job.stop()
+            if stop or self.done % self.settings.save_every == 0 or self.done == total:
                 self._save()
             seconds = time.monotonic() - began
             rate = seconds / (self.done - first)
@@ -224,6 +226,8 @@ class Training:
                 left = {"eta_seconds": round(rate * (total - self.done), 1)}
                 told = {"warnings": faults} if (faults := warnings(self.last)) else {}
                 self.job.progress({"update": self.done, "updates": total, **self.last, **told, **left})
+            if stop and self.done < total:
+                raise KeyboardInterrupt
         self._export()
         games = self.settings.prompts * self.settings.group
         metrics = {**self.last, "cells": self.facts.to_dict()}

@@ -47,14 +47,18 @@ def watch(job: TrainingJob, settings: Settings, reward: Reward) -> Any:
             """Before the update is saved: once its trainer state is there it counts as saved, and the one before is deleted."""
             reward.settle()
             if control.should_save and state.is_world_process_zero:
-                folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-                folders.write_json(folder / WEIGHTS_FILE, reward.weights.to_dict())
+                write_weights(reward, Path(args.output_dir) / f"checkpoint-{state.global_step}")
 
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
             if state.is_world_process_zero and job.progress and logs and "loss" in logs:
                 job.progress(figures(logs, state, settings, time.monotonic() - self.started, self.first))
 
     return Callback()
+
+
+def write_weights(reward: Reward, folder: Path) -> None:
+    """The state of the reward's weights, beside a saved update."""
+    folders.write_json(folder / WEIGHTS_FILE, reward.weights.to_dict())
 
 
 def figures(logs: Mapping[str, Any], state: Any, settings: Settings, seconds: float, first: int) -> dict[str, Any]:

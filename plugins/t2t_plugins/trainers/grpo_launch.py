@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -29,7 +32,11 @@ CONFIGURATIONS = Path(__file__).resolve().parent / "accelerate"
 JOB = "job.json"
 MARK = "t2t-figures "
 RESULT, MISTAKE = "result.json", "error.json"
-TAIL = 40  # lines of a crashed process that are shown
+STOP = "stop"  # a file that asks the processes to save what they have and end
+LOOK_EVERY = 0.5  # seconds between two looks whether the run was asked to stop
+TAIL, SHOWN = 200, 25  # lines of crashed processes that are kept, and that are shown
+_OF_LAUNCHER = re.compile(r"[WEI]\d{4} .*torch/distributed/elastic")  # how torch's launcher begins to tell of an end
+_END = re.compile(r"^\s*(rank|exitcode|traceback)\s*:")
 
 
 def launch(job: TrainingJob, settings: Settings) -> TrainingResult:
@@ -37,34 +44,87 @@ def launch(job: TrainingJob, settings: Settings) -> TrainingResult:
 
     Raises:
         T2TError: what a process found wrong with the job, word for word; the last lines of the output where one crashed.
+        KeyboardInterrupt: the run was asked to stop, and the processes have saved what they had.
     """
     folder = job.folder / "launch"
     folders.make_folder(folder)
     write_job(job, settings, folder)
-    for name in (RESULT, MISTAKE):  # of an earlier attempt
+    for name in (RESULT, MISTAKE, STOP):  # of an earlier attempt
         folders.remove(folder / name)
     command = [*launcher(settings), "-m", PROCESS, str(folder)]
     tail: list[str] = []
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     with subprocess.Popen(command, text=True, errors="replace", env=environment(settings), **pipes) as process:
         try:
-            for line in process.stdout or ():
-                if line.startswith(MARK) and job.progress:
-                    job.progress(json.loads(line[len(MARK) :]))
-                tail = [*tail[1 - TAIL :], line.rstrip()]
+            with passing_on(job, folder):
+                tail = read_output(job, process)
         except BaseException:
             process.terminate()
             raise
     if (folder / MISTAKE).exists():
         raise T2TError(**folders.read_json(folder / MISTAKE))
-    if not (folder / RESULT).exists():  # a process may abort after all work is done: what counts is what it wrote
-        raise T2TError(
-            f"training in {settings.processes} processes failed with status {process.returncode}",
-            cause=plain_lines("\n".join(tail))[-3000:],
-            next="the same command goes on from the last saved update",
-        )
-    result = folders.read_json(folder / RESULT)
-    return TrainingResult(**{**result, "checkpoint": Path(result["checkpoint"])})
+    if (folder / RESULT).exists():  # a process may abort after all work is done: what counts is what it wrote
+        result = folders.read_json(folder / RESULT)
+        return TrainingResult(**{**result, "checkpoint": Path(result["checkpoint"])})
+    if (folder / STOP).exists():
+        raise KeyboardInterrupt
+    raise crashed(settings, process.returncode, tail)
+
+
+@contextmanager
+def passing_on(job: TrainingJob, folder: Path) -> Iterator[None]:
+    """While the block runs, the processes are told where the run is asked to stop."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(LOOK_EVERY):
+            if job.stop():
+                folders.write_json(folder / STOP, {})
+                return
+
+    watcher = threading.Thread(target=watch, name="stop of a training", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
+def read_output(job: TrainingJob, process: Any) -> list[str]:
+    """Hand the figures on; the last lines of everything else."""
+    tail: list[str] = []
+    for line in process.stdout or ():
+        if line.startswith(MARK):
+            if job.progress:
+                job.progress(json.loads(line[len(MARK) :]))
+        else:
+            tail = [*tail[1 - TAIL :], line.rstrip()]
+    return tail
+
+
+def crashed(settings: Settings, status: int, tail: Sequence[str]) -> T2TError:
+    """What to say of processes that ended without a result: their last words, and what to do."""
+    words = last_words(tail)
+    text = " ".join(words).lower()
+    goes_on = "the same command goes on from the last saved update"
+    cures = {
+        "out of memory": f"lower training.micro_batch or training.vllm_memory, or set training.recompute=true; {goes_on}",
+        "no space left": f"free some of the disk; {goes_on}",
+        "sigkill": f"see whether the system was out of memory (dmesg), which kills the largest process; {goes_on}",
+    }
+    return T2TError(
+        f"training in {settings.processes} processes failed with status {status}",
+        cause=plain_lines("\n".join(words))[-3000:],
+        next=next((cure for sign, cure in cures.items() if sign in text), goes_on),
+    )
+
+
+def last_words(tail: Sequence[str]) -> list[str]:
+    """What the processes said last, and what the launcher says of their end; not its own traceback, which would push that out."""
+    lines = [line for line in tail if line.strip()]
+    begins = next((at for at, line in enumerate(lines) if _OF_LAUNCHER.match(line)), len(lines))
+    return lines[:begins][-SHOWN:] + [line.strip() for line in lines[begins:] if _END.search(line)]
 
 
 def write_job(job: TrainingJob, settings: Settings, folder: Path) -> None:

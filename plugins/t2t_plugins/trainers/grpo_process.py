@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.plugins import installed
 from t2t_core.store import folders, jsonlines, paths
-from t2t_plugins.trainers.grpo_launch import JOB, MARK, MISTAKE, RESULT
+from t2t_plugins.trainers.grpo_launch import JOB, MARK, MISTAKE, RESULT, STOP
 from t2t_plugins.trainers.grpo_settings import WHERE, Settings
 from t2t_plugins.trainers.settings import check_settings
 from t2t_plugins.trainers.trl_grpo import train
@@ -28,6 +30,14 @@ def end_with_launcher() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def asked_to_stop(sign: Path) -> Callable[[], bool]:
+    """Whether the launcher wants this process to stop, or a SIGTERM that went to all processes."""
+    told: list[int] = []
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda number, frame: told.append(number))
+    return lambda: bool(told) or sign.exists()
 
 
 def run(folder: Path) -> None:
@@ -46,6 +56,7 @@ def run(folder: Path) -> None:
         resume_from=path["resume_from"],
         progress=lambda figures: print(MARK + json.dumps(dict(figures)), flush=True),
         reward=facts["reward"],
+        stop=asked_to_stop(folder / STOP),
     )
     settings = check_settings(Settings, job.settings, WHERE)
     try:
@@ -56,6 +67,8 @@ def run(folder: Path) -> None:
         mistake = {"what": error.what, "where": error.where, "cause": error.cause, "next": error.next}
         folders.write_json(folder / MISTAKE, mistake)
         raise
+    except KeyboardInterrupt:  # as it was asked to: what it had is saved
+        return
     if os.environ.get("RANK", "0") == "0":
         folders.write_json(folder / RESULT, {**asdict(result), "checkpoint": str(result.checkpoint)})
 

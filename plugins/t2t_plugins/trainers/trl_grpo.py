@@ -12,6 +12,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,7 +30,7 @@ from t2t_plugins.sampler import supports_config
 from t2t_plugins.trainers import common
 from t2t_plugins.trainers.common import last_saved, prompts_of, stratified
 from t2t_plugins.trainers.extra import require
-from t2t_plugins.trainers.grpo_callbacks import FIGURES, watch
+from t2t_plugins.trainers.grpo_callbacks import FIGURES, watch, write_weights
 from t2t_plugins.trainers.grpo_configuration import OBJECTIVE, check_passed_on, configuration
 from t2t_plugins.trainers.grpo_conversations import INDEX
 from t2t_plugins.trainers.grpo_conversations import rollout as conversations
@@ -40,6 +41,7 @@ from t2t_plugins.trainers.grpo_reward import WEIGHTS_FILE, Reward, read_weights
 from t2t_plugins.trainers.grpo_settings import WHERE, Settings, check, check_fill
 from t2t_plugins.trainers.grpo_sharding import OPTIMIZERS, check_sharded, load_optimizer, save_model, save_whole, settle
 from t2t_plugins.trainers.settings import check_settings
+from t2t_plugins.trainers.stopping import Stopping
 
 
 class Grpo:
@@ -50,6 +52,7 @@ class Grpo:
         "reward": "the testbed's; where it has a length term, w_acc * accuracy + w_len * length penalty: (w_acc, w_len) moves "
         "from (0.5, 0.5) to (0.8, 0.2) as answers get short",
     }
+    stops_when_asked = True
 
     constants: ClassVar[Mapping[str, Any]] = {
         "kl_estimator": "k3",
@@ -147,8 +150,9 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
         reward.weights = read_weights(saved)
     before = kept_state(job.resume_from, settings) if settings.optimizer == "keep" and job.resume_from and not saved else None
     trainer.add_callback(begin(trainer, settings, before))
-    with common.threads(settings.threads):
-        trainer.train(resume_from_checkpoint=str(saved) if saved else None)
+    beside = partial(write_weights, reward)
+    with common.threads(settings.threads), common.saving(updates):
+        Stopping(trainer, job.stop, beside, every=settings.iterations).train(saved)
     return finish(trainer, job, settings, reward)
 
 

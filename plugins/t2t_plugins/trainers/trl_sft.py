@@ -30,7 +30,7 @@ from t2t_core.registry import Spec
 from t2t_core.seeding import key
 from t2t_core.settings import no_argument
 from t2t_plugins.policies.hf import model_facts, own_formats, quiet
-from t2t_plugins.trainers.common import UPDATES, last_saved, stratified, threads
+from t2t_plugins.trainers.common import UPDATES, last_saved, saving, stratified, threads
 from t2t_plugins.trainers.extra import require
 from t2t_plugins.trainers.settings import (
     AT_LEAST_ONE,
@@ -41,6 +41,7 @@ from t2t_plugins.trainers.settings import (
     check_settings,
     check_start,
 )
+from t2t_plugins.trainers.stopping import Stopping
 
 WHERE = "trainer trl-sft"
 ANSWERS = "answers.jsonl"
@@ -99,6 +100,8 @@ class Settings:
 class Sft:
     """The trainer behind the name; a run's settings stand in its configuration under [training]."""
 
+    stops_when_asked = True
+
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         no_argument(argument, WHERE)
         self._settings = dict(settings or {})
@@ -151,8 +154,8 @@ class Sft:
         )
         trainer.remove_callback(PrinterCallback)
         saved = last_saved(updates)
-        with threads(settings.threads):
-            trainer.train(resume_from_checkpoint=str(saved) if saved else None)
+        with threads(settings.threads), saving(updates):
+            Stopping(trainer, job.stop).train(saved)
         if trainer.is_world_process_zero():
             trainer.accelerator.unwrap_model(trainer.model).save_pretrained(job.folder)
             trainer.processing_class.save_pretrained(job.folder)
@@ -246,6 +249,8 @@ def _told(job: TrainingJob) -> Callable[[Progress], None]:
     last = [time.monotonic()]
 
     def tell(progress: Progress) -> None:
+        if job.stop():  # every answer that came is kept
+            raise KeyboardInterrupt
         if job.progress and time.monotonic() - last[0] > TOLD_EVERY:
             last[0] = time.monotonic()
             job.progress({"answers": progress.done, "questions": progress.total, "errors": progress.errors})

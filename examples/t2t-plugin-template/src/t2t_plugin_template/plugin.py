@@ -32,5 +32,10 @@ def register_trainers(registry: Registry) -> None:
 
 
 @hookimpl
+def register_trackers(registry: Registry) -> None:
+    registry.add("lines", "t2t_plugin_template.tracker:Lines", "figures as lines of a file in the run's folder, lines:NAME")
+
+
+@hookimpl
 def register_presets(registry: Registry) -> None:
     registry.add("change", "t2t_plugin_template.presets:change", "the loop in seconds, on the testbed change")

@@ -1,0 +1,67 @@
+"""`tensorboard`: a run's figures as event files, in the folder `tensorboard` of the run, or `tensorboard:FOLDER`.
+
+Written by TensorBoard's own library, which needs no torch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from t2t_core.hookspecs import TrackedRun
+from t2t_core.settings import flat, read_settings
+
+FLUSH_SECONDS = 10  # what came is in the file at the latest then
+
+
+class TensorBoard:
+    """Scalars by axis, and the events as texts."""
+
+    def __init__(self, argument: str, settings: Mapping[str, str]) -> None:
+        read_settings(settings, "tracker tensorboard", {})
+        self._folder = argument
+
+    def begin(self, run: TrackedRun) -> str:
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        folder = Path(self._folder).expanduser() / run.name if self._folder else run.folder / "tensorboard"
+        first = not folder.exists()
+        self._writer, self._trains = EventFileWriter(str(folder), flush_secs=FLUSH_SECONDS), False
+        if first:
+            rows = [f"|{name}|{value}|" for name, value in flat(run.settings)]
+            self._text(0, "settings", "\n".join(["|setting|value|", "|---|---|", *rows]))
+        return f"tensorboard --logdir {self._folder or run.folder}"
+
+    def figures(self, axis: str, step: int, figures: Mapping[str, float]) -> None:
+        from tensorboard.plugins.scalar.summary_v2 import scalar_pb
+
+        if axis == "update" and not self._trains:
+            self._mark(step)
+        for name, value in figures.items():
+            self._add(step, summary=scalar_pb(f"{axis}/{name}", value))
+
+    def event(self, step: int, title: str, text: str) -> None:
+        self._text(step, "round/events", f"### {title}\n\n{text}")
+
+    def end(self) -> None:
+        self._writer.close()
+
+    def _mark(self, step: int) -> None:
+        """A session's training begins here. Where it goes on from a saved update, TensorBoard drops what the session before told
+        of later ones. Figures of rounds stay: a round has an update at least, so its number is below the step."""
+        from tensorboard.compat.proto.event_pb2 import SessionLog
+
+        self._trains = True
+        self._add(step, session_log=SessionLog(status=SessionLog.START))
+
+    def _text(self, step: int, tag: str, text: str) -> None:
+        from tensorboard.plugins.text.summary_v2 import text_pb
+
+        self._add(step, summary=text_pb(tag, text))
+
+    def _add(self, step: int, **what: Any) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event
+
+        self._writer.add_event(Event(wall_time=time.time(), step=step, **what))

@@ -1,0 +1,150 @@
+"""The trackers with their own libraries, without any network: what they were given is read back, also after a stop."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from t2t_core.errors import T2TError
+from t2t_core.hookspecs import TrackedRun
+from t2t_core.plugins import installed
+from t2t_core.testing import check_tracker
+
+
+def run_of(folder: Path) -> TrackedRun:
+    folder.mkdir(exist_ok=True)
+    settings = {"seed": 3, "training": {"group": 8, "trl": {"optim": "adamw_torch"}}, "text": "a|b\nc" * 150}
+    return TrackedRun("0123456789abcdef", "runs/mine", folder, settings)
+
+
+def stopped_and_gone_on(tracker: str, run: TrackedRun) -> None:
+    """Two sessions: the first tells updates 1 to 4, the second begins again after the one that was saved."""
+    for updates, final in (((1, 2, 3, 4), False), ((3, 4, 5), True)):
+        made = installed().trackers.make(tracker)
+        made.begin(run)
+        if not final:
+            made.figures("round", 0, {"configuration/holes/3 × 3": 0.2})
+        for update in updates:
+            made.figures("update", update, {"reward": update + 10.0 * final, "kl": 0.5})
+        if final:
+            made.figures("round", 0, {"valid/all": 0.75})
+            made.event(0, "design after round 0", "- holes of 3: 0.2 → 0.3")
+        made.end()
+
+
+@pytest.mark.parametrize("name", ["tensorboard", "wandb", "mlflow", "trackio"])
+def test_every_tracker_keeps_its_contract(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(name)
+    without_network(monkeypatch, tmp_path)
+    check_tracker(lambda: installed().trackers.make(name), tmp_path / "run")
+
+
+def without_network(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    places = {"MLFLOW_TRACKING_URI": (folder / "mlruns").as_uri(), "TRACKIO_DIR": str(folder / "trackio")}
+    off = {"WANDB_MODE": "offline", "MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_ALLOW_FILE_STORE": "true"}
+    for variable, value in {**places, **off, "WANDB_SILENT": "true", "HF_HUB_OFFLINE": "1"}.items():
+        monkeypatch.setenv(variable, value)
+
+
+def test_tensorboard_shows_what_counts_after_a_stop(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
+
+    run = run_of(tmp_path / "run")
+    stopped_and_gone_on("tensorboard", run)
+    read = EventAccumulator(str(run.folder / "tensorboard"))
+    read.Reload()
+    rewards = [(event.step, event.tensor_proto.float_val[0]) for event in read.Tensors("update/reward")]
+    assert rewards == [(1, 1.0), (2, 2.0), (3, 13.0), (4, 14.0), (5, 15.0)], "what was told of updates that were lost is gone"
+    assert [event.step for event in read.Tensors("round/configuration/holes/3 × 3")] == [0]
+    assert read.Tensors("round/valid/all")[0].tensor_proto.float_val[0] == 0.75
+    (design,) = read.Tensors("round/events")
+    assert design.step == 0 and "holes of 3: 0.2 → 0.3" in design.tensor_proto.string_val[0].decode()
+    (settings,) = read.Tensors("settings")
+    assert "|training.trl.optim|adamw_torch|" in settings.tensor_proto.string_val[0].decode()
+
+
+def test_tensorboard_in_a_folder_of_ones_own(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    made = installed().trackers.make(f"tensorboard:{tmp_path / 'all'}")
+    assert made.begin(run_of(tmp_path / "run")) == f"tensorboard --logdir {tmp_path / 'all'}"
+    made.end()
+    assert list((tmp_path / "all" / "runs" / "mine").glob("events.out.*")) and not list((tmp_path / "run").iterdir())
+
+
+def test_mlflow_goes_on_with_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mlflow = pytest.importorskip("mlflow")
+    without_network(monkeypatch, tmp_path)
+    stopped_and_gone_on(f"mlflow:lakes,uri={(tmp_path / 'mlruns').as_uri()}", run_of(tmp_path / "run"))
+    client = mlflow.MlflowClient((tmp_path / "mlruns").as_uri())
+    (found,) = client.search_runs([client.get_experiment_by_name("lakes").experiment_id])
+    assert found.info.run_name == "runs/mine" and found.info.status == "FINISHED"
+    assert found.data.params["training.trl.optim"] == "adamw_torch" and found.data.metrics["round/valid/all"] == 0.75
+    rewards = client.get_metric_history(found.info.run_id, "update/reward")
+    assert sorted((one.step, one.value) for one in rewards)[-1] == (5, 15.0)
+    assert [one.path for one in client.list_artifacts(found.info.run_id, "events")] == ["events/round_0.md"]
+
+
+def test_wandb_offline_keeps_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("wandb")
+    without_network(monkeypatch, tmp_path)
+    run = run_of(tmp_path / "run")
+    stopped_and_gone_on("wandb:lakes", run)
+    sessions = sorted((run.folder / "wandb").glob("offline-run-*"))
+    assert len(sessions) == 2 and all(next(session.glob("run-*.wandb")).stem == f"run-{run.id}" for session in sessions)
+    records = list(read_wandb(sessions[-1]))
+    told = [{".".join(item.nested_key) or item.key: json.loads(item.value_json) for item in one.history.item} for one in records]
+    rewards = [(line["update"], line["update/reward"]) for line in told if "update/reward" in line]
+    assert rewards[-1] == (5, 15.0) and any(line.get("round/valid/all") == 0.75 for line in told)
+    assert [line["round"] for line in told if line.get("round/events._type") == "html-file"] == [0]
+    assert "holes of 3" in next((sessions[-1] / "files").rglob("*.html")).read_text()
+
+
+def read_wandb(session: Path) -> Iterator[Any]:
+    """The figures of an offline session. Its file is a log of records as LevelDB writes them: blocks of 32 kB with pieces in
+    them, each with 7 bytes before it (a checksum, its length, and whether it is whole, a first, a middle or a last one)."""
+    from wandb.proto import wandb_internal_pb2
+
+    data, at, begun = next(session.glob("run-*.wandb")).read_bytes(), 7, b""
+    while at + 7 <= len(data):
+        room = 32768 - at % 32768
+        length, kind = int.from_bytes(data[at + 4 : at + 6], "little"), data[at + 6]
+        if room < 7 or kind == 0:
+            at += room
+            continue
+        begun, at = begun * (kind > 2) + data[at + 7 : at + 7 + length], at + 7 + length
+        if kind in (1, 4):
+            record = wandb_internal_pb2.Record()
+            record.ParseFromString(begun)
+            if record.WhichOneof("record_type") == "history":
+                yield record
+
+
+def test_wandb_without_a_login_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wandb = pytest.importorskip("wandb")
+
+    def refuses(**settings: Any) -> None:
+        raise wandb.errors.UsageError("No API key configured. Use `wandb login` to log in.")
+
+    monkeypatch.setattr(wandb, "init", refuses)
+    with pytest.raises(T2TError, match="W&B cannot be used") as error:
+        installed().trackers.make("wandb").begin(run_of(tmp_path / "run"))
+    assert "No API key" in str(error.value.cause) and "WANDB_MODE=offline" in str(error.value.next)
+
+
+def test_trackio_goes_on_with_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trackio = pytest.importorskip("trackio")
+    without_network(monkeypatch, tmp_path)
+    stopped_and_gone_on("trackio:lakes", run_of(tmp_path / "run"))
+    (found,) = trackio.Api().runs("lakes")
+    assert found.name == "runs/mine 012345"
+
+
+@pytest.mark.parametrize("spec", ["tensorboard:x,project=y", "wandb:a,entitty=b", "mlflow:a,url=b", "trackio:a,spaces=b"])
+def test_an_unknown_setting_is_named(spec: str) -> None:
+    with pytest.raises(T2TError, match="there is no setting"):
+        installed().trackers.make(spec)
