@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,26 +19,38 @@ from t2t_core.hookspecs import TrackedRun
 from t2t_core.plugins import installed
 from t2t_core.testing import check_tracker
 
+os.environ["TRACKIO_DIR"] = tempfile.mkdtemp(prefix="t2t-trackio-")  # which trackio reads once, when it is imported
+
 
 def run_of(folder: Path) -> TrackedRun:
     folder.mkdir(exist_ok=True)
     settings = {"seed": 3, "training": {"group": 8, "trl": {"optim": "adamw_torch"}}, "text": "a|b\nc" * 150}
-    return TrackedRun("0123456789abcdef", "runs/mine", folder, settings)
+    return TrackedRun(hashlib.sha256(str(folder).encode()).hexdigest()[:16], "runs/mine", folder, settings)
+
+
+def first_session(tracker: str, run: TrackedRun) -> None:
+    made = installed().trackers.make(tracker)
+    made.begin(run)
+    made.figures("round", 0, {"configuration/holes/3 × 3": 0.2})
+    for update in (1, 2, 3, 4):
+        made.figures("update", update, {"reward": float(update), "kl": 0.5})
+    made.end()
+
+
+def second_session(tracker: str, run: TrackedRun) -> None:
+    """It begins again after the update that was saved."""
+    made = installed().trackers.make(tracker)
+    made.begin(run)
+    for update in (3, 4, 5):
+        made.figures("update", update, {"reward": update + 10.0, "kl": 0.5})
+    made.figures("round", 0, {"valid/all": 0.75})
+    made.event(0, "design after round 0", "- holes of 3: 0.2 → 0.3")
+    made.end()
 
 
 def stopped_and_gone_on(tracker: str, run: TrackedRun) -> None:
-    """Two sessions: the first tells updates 1 to 4, the second begins again after the one that was saved."""
-    for updates, final in (((1, 2, 3, 4), False), ((3, 4, 5), True)):
-        made = installed().trackers.make(tracker)
-        made.begin(run)
-        if not final:
-            made.figures("round", 0, {"configuration/holes/3 × 3": 0.2})
-        for update in updates:
-            made.figures("update", update, {"reward": update + 10.0 * final, "kl": 0.5})
-        if final:
-            made.figures("round", 0, {"valid/all": 0.75})
-            made.event(0, "design after round 0", "- holes of 3: 0.2 → 0.3")
-        made.end()
+    first_session(tracker, run)
+    second_session(tracker, run)
 
 
 @pytest.mark.parametrize("name", ["tensorboard", "wandb", "mlflow", "trackio"])
@@ -44,9 +61,9 @@ def test_every_tracker_keeps_its_contract(name: str, tmp_path: Path, monkeypatch
 
 
 def without_network(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    places = {"MLFLOW_TRACKING_URI": (folder / "mlruns").as_uri(), "TRACKIO_DIR": str(folder / "trackio")}
-    off = {"WANDB_MODE": "offline", "MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_ALLOW_FILE_STORE": "true"}
-    for variable, value in {**places, **off, "WANDB_SILENT": "true", "HF_HUB_OFFLINE": "1"}.items():
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", (folder / "mlruns").as_uri())
+    off = {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "HF_HUB_OFFLINE": "1"}
+    for variable, value in {**off, "MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_ALLOW_FILE_STORE": "true"}.items():
         monkeypatch.setenv(variable, value)
 
 
@@ -93,7 +110,12 @@ def test_wandb_offline_keeps_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     pytest.importorskip("wandb")
     without_network(monkeypatch, tmp_path)
     run = run_of(tmp_path / "run")
-    stopped_and_gone_on("wandb:lakes", run)
+    # Each session in a process of its own, as it is: W&B's service keeps a run's id for as long as its process lives.
+    rooms = [str(Path(__file__).parent), *filter(None, sys.path)]
+    for session in ("first", "second"):
+        code = f"import sys; sys.path[:0] = {rooms!r}; from pathlib import Path; import test_trackers as t; "
+        code += f"t.{session}_session('wandb:lakes', t.run_of(Path({str(run.folder)!r})))"
+        subprocess.run([sys.executable, "-c", code], check=True)
     sessions = sorted((run.folder / "wandb").glob("offline-run-*"))
     assert len(sessions) == 2 and all(next(session.glob("run-*.wandb")).stem == f"run-{run.id}" for session in sessions)
     records = list(read_wandb(sessions[-1]))
@@ -139,9 +161,10 @@ def test_wandb_without_a_login_says_so(tmp_path: Path, monkeypatch: pytest.Monke
 def test_trackio_goes_on_with_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trackio = pytest.importorskip("trackio")
     without_network(monkeypatch, tmp_path)
-    stopped_and_gone_on("trackio:lakes", run_of(tmp_path / "run"))
+    run = run_of(tmp_path / "run")
+    stopped_and_gone_on("trackio:lakes", run)
     (found,) = trackio.Api().runs("lakes")
-    assert found.name == "runs/mine 012345"
+    assert found.name == f"runs/mine {run.id[:6]}"
 
 
 @pytest.mark.parametrize("spec", ["tensorboard:x,project=y", "wandb:a,entitty=b", "mlflow:a,url=b", "trackio:a,spaces=b"])
