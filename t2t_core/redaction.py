@@ -100,7 +100,7 @@ def forms(secret: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Every way in which a secret is written: legible, that is as it is, in an address, in HTML or JSON; and as base64, also from
     within a longer text (`Authorization: Basic` holds a name before the password)."""
     legible = (secret, quote(secret), quote(secret, safe=""), html.escape(secret), json.dumps(secret)[1:-1])
-    encoded = (form for form in _base64(secret.encode("utf-8", "replace")) if len(form) >= LEAST)
+    encoded = (form for form in _base64(secret.encode("utf-8", "replace")) if len(form) >= _LEAST_KEY)
     return tuple(dict.fromkeys(legible)), tuple(dict.fromkeys(encoded))
 
 

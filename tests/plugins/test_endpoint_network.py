@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from fake_server import FakeServer
@@ -141,6 +141,20 @@ def test_a_proxy_that_wants_a_password_is_named_without_it(monkeypatch):
         with pytest.raises(T2TError, match="unknown kind") as error:
             ask("http://model.example/v1")
         assert "hunter22secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("password", ["hunter2", "swordfish", "sword%40fish", "a-long-password-of-many"])
+def test_what_a_proxy_repeats_of_its_password_is_not_shown(password, monkeypatch):
+    def repeat(connection):
+        sent = next(line for line in connection.recv(65536).splitlines() if line.lower().startswith(b"proxy-authorization"))
+        body = b'{"error": {"message": "you sent %s, or %s"}}' % (sent, unquote(password).encode())
+        connection.sendall(b"HTTP/1.1 400 Bad\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+    with raw_server(repeat) as (address, _):
+        monkeypatch.setenv("HTTP_PROXY", f"http://somebody:{password}@{address}")
+        said = ask("http://model.example/v1").error
+    assert "you sent Proxy-Authorization: Basic [the proxy's password]" in said
+    assert len(password) < 8 or unquote(password) not in said, "what is shorter may stand in any text"
 
 
 @pytest.mark.parametrize("proxy", ["nowhere", "ftp://h", "http://user:pass@h:1", "socks5://"])

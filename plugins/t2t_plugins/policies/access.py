@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from t2t_core.errors import NotReady, T2TError
 from t2t_core.redaction import Redactor, remember
@@ -127,7 +127,16 @@ def find_proxy(given: str | None, base_url: str) -> str | None:
             where=f"{url.scheme.upper()}_PROXY or ALL_PROXY",
             next="proxy=none for a direct connection",
         )
+    _remember_password(proxy)
     return proxy
+
+
+def _remember_password(proxy: str) -> None:
+    """So that it is nowhere shown either where a proxy's error repeats what it was sent, which is base64 of name and password."""
+    user, password = (unquote(part or "") for part in (urlsplit(proxy).username, urlsplit(proxy).password))
+    if password:
+        remember("the proxy's password", password)
+        remember("the proxy's password", f"{user}:{password}")
 
 
 def _is_proxy(address: str) -> bool:
