@@ -19,7 +19,7 @@ import worlds
 from t2t_core.cli import cli
 from t2t_leaderboard import rescoring
 
-DATED = ("run.json", "log.jsonl", ".lock")  # they hold times
+DATED = ("run.json", "log.jsonl", ".lock", "tracking.json")  # they hold times, and what trackers know a run by
 MUST_BE_MORE = {"bench": 40, "generate": 3, "run": 60, "sweep": 100}  # writes at which the process dies
 
 
@@ -152,7 +152,8 @@ def assert_the_same_bytes(work: Callable[[Path], None], tmp_path: Path, kills_at
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    files = (p for p in folder.rglob("*") if p.is_file() and p.name not in DATED and not p.name.endswith(".tmp"))
+    found = (p for p in folder.rglob("*") if p.is_file() and "tensorboard" not in p.parts and not p.name.endswith(".tmp"))
+    files = (p for p in found if p.name not in DATED)
     return {str(p.relative_to(folder)): p.read_bytes() for p in files}
 
 

@@ -67,7 +67,7 @@ def test_a_signal_stops_a_run_and_the_same_command_goes_on_to_the_same_bytes(tmp
     config.write_text(CONFIGURATION)
 
     def work(folder: Path) -> None:
-        main(["run", "--config", str(config), "--with-control", "--seed", "5", "--out", str(folder)])
+        main(["run", "--config", str(config), "--with-control", "--seed", "5", "--report-to", "none", "--out", str(folder)])
 
     def whole(folder: Path) -> float:
         started = time.monotonic()

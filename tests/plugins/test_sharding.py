@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from qwen import random_model
 
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob
+from t2t_core.plugins import installed
 from t2t_plugins.trainers import trl_grpo
 from t2t_plugins.trainers.grpo_launch import MARK, environment, launcher, write_job
 from t2t_plugins.trainers.grpo_settings import Settings
@@ -40,7 +41,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("trl")
     torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("qwen3")
+    bed = installed().testbeds.make("tictactoe")
     texts = [q.text for q in questions(8)] + ["Please write letters.", "system user assistant"]
+    texts += [bed.prompt(game, "think") for game in openings(bed, 8)]
     random_model(folder, texts=texts, layers=2, tie_word_embeddings=True)
     return folder
 
@@ -54,11 +57,15 @@ class Trainings:
 
     def job(self, name: str, where: str) -> tuple[TrainingJob, Settings]:
         given = dict(self.jobs[name])
-        given.pop("script", None)
+        games = given.pop("games", False)
+        for word in ("script", "stop_at"):
+            given.pop(word, None)
         before = self.job(given.pop("before"), where)[0].folder if "before" in given else None
         folder = self.root / where / given.pop("into", name) / "checkpoint"
         settings = check_settings(Settings, {**COMMON, **given}, "x")
-        return TrainingJob(self.model, questions(8), Letters(), {}, folder, 5, resume_from=before), settings
+        bed = installed().testbeds.make("tictactoe") if games else Letters()
+        instances = openings(bed, 8) if games else questions(8)
+        return TrainingJob(self.model, instances, bed, {}, folder, 5, resume_from=before), settings
 
     def launch(self) -> None:
         folders: list[str] = []
@@ -72,13 +79,16 @@ class Trainings:
             write_job(job, settings, folder)
             if given.get("script", True):
                 (folder / "script").touch()
+            if "stop_at" in given:
+                (folder / "stop_at").write_text(str(given["stop_at"]))
             folders.append(str(folder))
         command = [*launcher(first), str(SHARDED / "processes.py"), *folders]
         rooms = [str(SHARDED), *filter(None, sys.path)]
         variables = {**environment(first), "PYTHONPATH": os.pathsep.join(rooms), "HF_HUB_OFFLINE": "1"}
         done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=500)
         (self.root / "output.txt").write_text(done.stdout + done.stderr)
-        missing = [name for name in self.jobs if not (self.folder(name) / "result.json").exists()]
+        ends = [name for name, given in self.jobs.items() if "stop_at" not in given]
+        missing = [name for name in ends if not (self.folder(name) / "result.json").exists()]
         assert not missing, f"{missing} did not end: see {self.root / 'output.txt'}\n{done.stderr[-3000:]}"
         for line in done.stdout.splitlines():
             if line.startswith("== "):
@@ -116,6 +126,13 @@ class Trainings:
         return figures, self.weights(name, "one")
 
 
+def openings(bed: Any, count: int) -> list[Any]:
+    """Games that begin differently: a scripted move is drawn from what was said before it."""
+    request = bed.request(8 * count)
+    games = bed.generate(bed.random_configuration(request, 1), request, 1)
+    return list({bed.prompt(game, bed.prompt_formats[0]): game for game in games}.values())[:count]
+
+
 def distance(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
     assert one.keys() == other.keys()
     return max(float((one[name].float() - other[name].float()).abs().max()) for name in one)
@@ -123,11 +140,18 @@ def distance(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
 
 EQUAL = {"sgd": SGD, "micro": {**SGD, "micro_batch": 2},
          "recompute": {**SGD, "recompute": True}, "lora": {**SGD, "lora": 2, "learning_rate": 20.0}}
+GAMES = {**SGD, "games": True, "prompt_format": "think"}
 JOBS: dict[str, dict[str, Any]] = {
     **EQUAL,
     "whole": {**ADAMW, "epochs": 2, "save_every": 2},
     "begun": {**ADAMW, "epochs": 2, "save_every": 2, "max_updates": 2, "into": "parts"},
     "resumed": {**ADAMW, "epochs": 2, "save_every": 2, "into": "parts"},
+    "stopped": {**ADAMW, "epochs": 2, "micro_batch": 2, "stop_at": 6, "into": "taken away"},
+    "went on": {**ADAMW, "epochs": 2, "micro_batch": 2, "into": "taken away"},
+    "undisturbed": {**ADAMW, "epochs": 2, "micro_batch": 2},
+    "games": GAMES,
+    "games played": {**GAMES, "script": False, "temperature": 1e-4, "engine": "fast", "max_updates": 1},
+    "games by generate": {**GAMES, "script": False, "engine": "plain", "max_updates": 1},
     "kept": {**ADAMW, "optimizer": "keep", "before": "whole"},
     "greedy": {**SGD, "script": False, "temperature": 1e-4, "engine": "fast", "max_updates": 1},
     "plain": {**SGD, "script": False, "engine": "plain", "max_updates": 1},
@@ -144,7 +168,7 @@ def fsdp2(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Trainings:
 
 
 def test_the_model_is_in_shards_half_of_it_on_each_process(fsdp2: Trainings) -> None:
-    for name in JOBS:
+    for name in [name for name, given in JOBS.items() if "stop_at" not in given]:
         for facts in fsdp2.facts(name):
             assert facts["kinds"] == ["DTensor"], name
             assert facts["here"] < 0.55 * facts["whole"], name
@@ -159,13 +183,39 @@ def test_two_processes_do_what_one_does(fsdp2: Trainings, monkeypatch: pytest.Mo
     assert distance(weights, fsdp2.weights(name)) < 1e-6
 
 
-def compare(one: list[dict[str, Any]], two: list[dict[str, Any]], kl: float = 1e-4) -> None:
+def test_games_in_turns_go_the_same_way(fsdp2: Trainings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tic-tac-toe: a whole game is one sequence, in which the policy's own tokens are learnt."""
+    figures, weights = fsdp2.alone("games", monkeypatch)
+    same = ("loss", "grad_norm", "kl", "reward", "valid", "zero_variance", "response_tokens")
+    compare(figures, fsdp2.figures["games"], equal=same)
+    assert figures[0]["zero_variance"] < 1
+    assert distance(weights, fsdp2.weights("games")) < 1e-6
+
+
+def test_games_are_played_in_shards_each_as_long_as_it_lasts(fsdp2: Trainings) -> None:
+    for name in ("games played", "games by generate"):
+        assert fsdp2.figures[name][0]["response_tokens"] > 1, name
+
+
+def test_processes_stop_together_within_an_update_and_go_on_to_the_same_bytes(fsdp2: Trainings) -> None:
+    """One of them is asked, after the first update and a backward pass of the second; no update was due to be saved."""
+    assert [told["update"] for told in fsdp2.figures["stopped"]] == [1]
+    assert not (fsdp2.folder("stopped") / "result.json").exists()
+    assert [told["update"] for told in fsdp2.figures["went on"]] == [2, 3, 4]
+    assert distance(fsdp2.weights("undisturbed"), fsdp2.weights("went on")) == 0
+
+
+FIGURES = ("loss", "grad_norm", "kl", "reward", "zero_variance", "truncated", "response_tokens", "share_short")
+
+
+def compare(one: list[dict[str, Any]], two: list[dict[str, Any]], kl: float = 1e-4, equal: Sequence[str] = FIGURES) -> None:
     assert [told["update"] for told in one] == [told["update"] for told in two] == [1, 2]
     for alone, shared in zip(one, two, strict=True):
-        for figure in ("loss", "grad_norm", "kl", "reward", "zero_variance", "truncated", "response_tokens", "share_short"):
+        for figure in equal:
             relative = kl if figure == "kl" else 1e-4
             assert alone[figure] == pytest.approx(shared[figure], rel=relative, abs=1e-6), figure
-    assert one[1]["kl"] > 1e-6 and 0 < one[0]["truncated"] < 1 and one[0]["grad_norm"] > 0.01
+    assert one[1]["kl"] > 1e-6 and one[0]["grad_norm"] > 0.01
+    assert "truncated" not in equal or 0 < one[0]["truncated"] < 1
 
 
 def test_a_stopped_training_ends_in_the_same_bytes(fsdp2: Trainings) -> None:

@@ -7,10 +7,12 @@ says how the model was spread.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from letters import Letters  # noqa: E402
 
 from t2t_core.plugins import installed  # noqa: E402
 from t2t_core.seeding import Stream, key  # noqa: E402
-from t2t_plugins.trainers import grpo_one_shot, trl_grpo  # noqa: E402
+from t2t_plugins.trainers import grpo_conversations, grpo_one_shot, grpo_process, trl_grpo  # noqa: E402
 from t2t_plugins.trainers.grpo_process import run  # noqa: E402
 
 TRAINING = "== "
@@ -51,6 +53,21 @@ class Scripted:
 def scripted(patch: Any) -> None:
     """TRL gets scripted responses, whatever the engine."""
     patch(trl_grpo, "rollout", lambda job, settings, start: Scripted(job, settings, True))
+    patch(grpo_conversations.Talk, "_answers", scripted_turns)
+
+
+def scripted_turns(talk: Any, prompts: list[list[int]], seed: int) -> list[tuple[list[int], list[float], bool]]:
+    """A move for each game, drawn from what was said in it and its place among those alike; some thoughts are cut off."""
+    places: Counter[tuple[int, ...]] = Counter()
+    turns = []
+    for prompt in prompts:
+        stream = Stream.of(key(*prompt, places[tuple(prompt)]), "scripted")
+        places[tuple(prompt)] += 1
+        ends = stream.below(8) > 0
+        text = f"<think>{'so ' * stream.below(4)}</think><move>{stream.below(9)}</move>" if ends else "<think>so so so"
+        tokens = talk.tokenizer(text, add_special_tokens=False)["input_ids"]
+        turns.append((tokens + [talk.tokenizer.eos_token_id] * ends, [0.0] * (len(tokens) + ends), ends))
+    return turns
 
 
 def spread(trainer: Any) -> dict[str, Any]:
@@ -62,6 +79,13 @@ def spread(trainer: Any) -> dict[str, Any]:
     sizes = [p.to_local().numel() if isinstance(p, DTensor) else getattr(p, "ds_tensor", p).numel() for p in parameters]
     whole = [getattr(p, "ds_numel", p.numel()) for p in parameters]
     return {"kinds": sorted(kinds), "here": sum(sizes), "whole": sum(whole), "dtypes": sorted({str(p.dtype) for p in parameters})}
+
+
+def stops(folder: Path, rank: str) -> Callable[[], bool]:
+    """Where the folder holds `stop_at`, the last process is asked to stop from the look on whose number stands there; the first
+    one hears of it from the other."""
+    path, looks = folder / "stop_at", itertools.count()
+    return lambda: path.exists() and rank == "1" and next(looks) >= int(path.read_text())
 
 
 def without_compiler() -> None:
@@ -76,13 +100,14 @@ def main() -> None:
     torch.set_num_threads(1)
     without_compiler()
     rank = os.environ.get("RANK", "0")
-    own_rollout, finish = grpo_one_shot.rollout, trl_grpo.finish
+    own_rollout, own_turns, finish = grpo_one_shot.rollout, grpo_conversations.Talk._answers, trl_grpo.finish
     bed = Letters()
     installed().testbeds.add("letters", lambda argument, settings: bed)
     for argument in sys.argv[1:]:
-        from accelerate.state import AcceleratorState
+        from accelerate.state import AcceleratorState, GradientState
 
         AcceleratorState._reset_state()
+        GradientState._reset_state()  # a training that stopped within an update leaves it there, as no process does that ends
         folder, bed = Path(argument), Letters()
         facts: dict[str, Any] = {}
 
@@ -91,7 +116,8 @@ def main() -> None:
             return finish(trainer, *more)
 
         trl_grpo.finish = finished
-        trl_grpo.rollout = own_rollout
+        trl_grpo.rollout, grpo_conversations.Talk._answers = own_rollout, own_turns
+        grpo_process.asked_to_stop = lambda sign, folder=folder: stops(folder, rank)
         if (folder / "script").exists():
             scripted(setattr)
         print(f"{TRAINING}{folder}", flush=True)
