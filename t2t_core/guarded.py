@@ -38,6 +38,7 @@ class Guarded:
         if seen is None or seen != value:
             if callable(value) and not isinstance(value, type):
                 wrapped = partial(_checked, self._plugin, name, f"{name}()", value)
+                wrapped.__wrapped__ = value  # type: ignore[attr-defined]  # its signature is the plugin's
             else:
                 wrapped = _with_guarded_parts(self._plugin, value)
             self._wrapped[name] = (value, wrapped)

@@ -73,11 +73,16 @@ class Entry:
         try:
             return getattr(import_module(module), attribute)
         except (ImportError, AttributeError) as error:
+            missing = isinstance(error, ModuleNotFoundError) and error.name != module
             raise T2TError(
                 f"{self.name!r} could not be loaded: {one_line(str(error))}",
                 where=f"{self.target} of {self.distribution}",
-                cause="an optional dependency is missing, or the plugin is broken",
-                next="pip install 't2t-core[train]' for local models and trainers; t2t plugins lists what is loaded",
+                cause="an optional dependency is missing" if missing else "the plugin names what is not there",
+                next=(
+                    "pip install 't2t-core[train]' for local models and trainers; t2t plugins lists what is loaded"
+                    if missing
+                    else f"mend the plugin; python -c 'import {module}' shows where its import fails, if it does"
+                ),
             ) from error
 
 

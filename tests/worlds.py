@@ -1,5 +1,5 @@
 """The testbeds that go round the loop, and what each needs for it: the two that ship, the plugin template's `change`, and
-`necklaces`, which was written from the documentation alone."""
+`decanting`, which was written from the documentation alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import necklaces
+import jugs
 from t2t_core.plugins import installed
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -81,21 +81,21 @@ CHANGE = World(
     answer="I pay [4, 4]",
     words=("coin system", "cents", "kinds"),
 )  # fmt: skip
-NECKLACES = World(
-    testbed="necklaces",
-    policies=("turns", "turns:first"),
-    options=(),
-    set_name="shop",
+DECANTING = World(
+    testbed="decanting",
+    policies=("decanter:depth=9", "decanter"),
+    options=("--sources", "tank,spring"),
+    set_name="cellar",
     run={
-        "testbed": "necklaces", "policy": "turns", "designer": "rule", "context": "F,G,H", "rounds": 2,
-        "generation": {"samples": 15}, "validation": {"set": "shop", "limit": 3}, "evaluation": {"limit": 2},
+        "testbed": "decanting", "policy": "decanter", "designer": "rule", "context": "F,G,H", "rounds": 2,
+        "generation": {"samples": 15}, "validation": {"set": "cellar", "limit": 1}, "evaluation": {"limit": 2},
     },
     configurations={
-        name: {colours: {"part": 1 / 3, "beads": beads, "odds": 2.5} for colours in necklaces.COLOURS}
-        for name, beads in (("short", 8), ("long", 24))
+        name: {source: {"part": 1 / 3, "litres": 9, "jugs": 2, "steps": steps} for source in jugs.SOURCES}
+        for name, steps in (("short", 3), ("long", 7))
     },
-    answer="bw",
-    words=("set of colours", "beads", "to 1"),
+    answer="Steps: pour A B",
+    words=("source of water", "9 l", "jugs", "steps"),
 )  # fmt: skip
 TICTACTOE = World(
     testbed="tictactoe",
@@ -117,7 +117,7 @@ TICTACTOE = World(
     answer="no move",
     words=("opponent band", "p low"),
 )  # fmt: skip
-WORLDS = {world.testbed: world for world in (LAKE, TICTACTOE, CHANGE, NECKLACES)}
+WORLDS = {world.testbed: world for world in (LAKE, TICTACTOE, CHANGE, DECANTING)}
 
 
 class RandomCoins:
@@ -140,7 +140,7 @@ class RandomCoins:
 def register() -> None:
     """The testbeds that are not installed, with all that the plugin template brings, in this process."""
     plugins = installed()
-    necklaces.register()
+    jugs.register()
     if "change" in plugins.testbeds:
         return
     if str(TEMPLATE) not in sys.path:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from t2t_core.evaluation.answers import ANSWERS
 from t2t_core.evaluation.evaluate import scored
-from t2t_core.evaluation.tables import natural, tabulate
+from t2t_core.evaluation.tables import arranged, tabulate
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
@@ -40,7 +41,8 @@ def measured(bench: Bench, row: Row) -> dict[str, Any]:
 def build(bench: Bench, with_reported: bool = True) -> dict[str, Any]:
     """The whole leaderboard of a folder: every finished row, and the reported ones of its frozen sets."""
     finished = [measured(bench, row) for row in bench.rows() if row.finished]
-    tables = [_table(bench, title, columns, finished) for title, columns in _columns(bench).items()]
+    order = arranged(bench.testbed, chain.from_iterable(bench.stored))
+    tables = [_table(bench, title, columns, finished) for title, columns in order.items()]
     if with_reported:
         for one, stored in zip(bench.sets, bench.stored, strict=True):
             if one["kind"] == "evaluation":
@@ -62,17 +64,6 @@ def empty(bench: Bench) -> dict[str, Any]:
         "notes": [],
         "tables": [],
     }
-
-
-def _columns(bench: Bench) -> dict[str, list[str]]:
-    """The columns of each table, in the order of the testbed's groups."""
-    rank = {group: number for number, group in enumerate(bench.testbed.groups)}
-    columns: dict[str, dict[str, int]] = {}
-    for instances in bench.stored:
-        for instance in instances:
-            place = bench.testbed.place(instance)
-            columns.setdefault(place.table, {})[place.column] = rank.get(place.group, len(rank))
-    return {table: sorted(natural(columns[table]), key=columns[table].__getitem__) for table in natural(columns)}
 
 
 def _table(bench: Bench, title: str, columns: list[str], finished: list[dict[str, Any]]) -> dict[str, Any]:

@@ -129,7 +129,8 @@ def _means(board: Json, table: Json, measured: Sequence[Json], colours: Mapping[
         counts: list[Cell] = [f"{c[rate]['n']:,}" if rate in c else DASH for c in cells]
         rows.append(Row([_name(row, colours), "instances", *counts]))
         for metric in means:
-            rows.append(Row([_name(row, colours), metric["title"], *(_mean(c.get(metric["name"], {})) for c in cells)]))
+            title = f"{metric['title']}, {metric['unit']}" if metric["unit"] else metric["title"]
+            rows.append(Row([_name(row, colours), title, *(_mean(c.get(metric["name"], {})) for c in cells)]))
     columns = [Column("policy", words=True), Column("mean", words=True), *map(Column, table["columns"])]
     return Table([*columns, Column("total", total=True)], rows, "Means of the measured rows")
 

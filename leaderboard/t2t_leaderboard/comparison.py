@@ -12,7 +12,7 @@ from t2t_core.evaluation.answers import ANSWERS, NOT_ASKED, read_response
 from t2t_core.evaluation.evaluate import scored
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.stats import Difference, holm, paired_difference
-from t2t_core.evaluation.tables import natural, value
+from t2t_core.evaluation.tables import arranged, natural, value
 from t2t_core.records import Metric, Scored
 from t2t_core.store import jsonlines
 from t2t_core.store.paths import SafePath
@@ -85,7 +85,7 @@ def compare(a: Side, b: Side, seed: int = 0) -> list[Comparison]:
             if x is not None and y is not None:
                 pairs.setdefault((place.table, metric.name), {}).setdefault(place.column, []).append((x, y))
     found = []
-    for table in natural({table for table, _ in pairs}):
+    for table in arranged(a.evaluation.testbed, a.evaluation.instances):
         for metric in metrics:
             strata = pairs.get((table, metric.name))
             if strata:

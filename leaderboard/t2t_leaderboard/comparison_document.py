@@ -18,9 +18,8 @@ def comparison_document(a: str, b: str, found: Sequence[Comparison], in_common: 
         low, high = one.interval or (None, None)
         difference = Figure(d.value, low, high, interval_digits=2, signed=True)
         counts = [f"{d.instances:,}", f"{d.higher} / {d.lower}"]
-        rows.append(
-            Row([one.table, one.metric, Figure(one.a), Figure(one.b), difference, *counts, _p(d.p), _p(one.holm)])
-        )
+        metric = f"{one.metric}, {one.unit}" if one.unit else one.metric
+        rows.append(Row([one.table, metric, Figure(one.a), Figure(one.b), difference, *counts, _p(d.p), _p(one.holm)]))
     columns = [Column("table", words=True), Column("metric", words=True), Column("A"), Column("B"), Column("A - B", total=True)]
     columns += [Column(name) for name in ("n", "A higher / lower", "p", "p (Holm)")]
     tests = ", ".join(sorted({one.difference.test for one in found}))

@@ -18,7 +18,7 @@ PAGES: Mapping[str, Callable[[Json, Json | None], str]] = {
     "leaderboard.md": lambda board, verification: markdown.render(board_document(board, verification)),
     "leaderboard.html": lambda board, verification: html.render(board_document(board, verification)),
 }
-LAYOUT = 2  # raised whenever the pages of the same figures change; 1 were those without a number
+LAYOUT = 3  # raised whenever the pages of the same figures change; 1 were those without a number
 VERIFICATION = "verification.json"
 _AROUND = 20  # characters shown before the first that differs
 _SHOWN = 80

@@ -20,7 +20,7 @@ class _Default(click.Option):
         return installed().testbeds.default
 
 
-_SHOWN: dict[str, Any] = {"metavar": "NAME", "show_default": True, "help": "Which task (see t2t plugins)."}
+_SHOWN: dict[str, Any] = {"metavar": "NAME", "help": "Which task (see t2t plugins; default: the first of them registered)."}
 
 
 def testbed_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ from t2t_core.cli.by_testbed import WithForms, testbed_option
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
-from t2t_core.run.questions import protected
+from t2t_core.run.questions import protected, requested
 from t2t_core.settings import assignment
 from t2t_core.store import folders, instance_files, jsonlines
 
@@ -52,13 +52,13 @@ def generate(
     """
     world, asking = installed().testbeds.make(testbed), answers["answers_from"] is not None
     given = answer_options.read_instances(world, answers)
-    out = checked(configuration, out, given is not None, asking)
+    out = checked(configuration, out, given is not None, asking, testbed)
     if given is None:
         options = dict(assignment(text, "--set") for text in settings)
         if exclude:
             own = [i for path in exclude for i in instance_files.read_instances(world, path)]
             options["exclude"] = protected(world, own)
-        request = world.request(count, **options)
+        request = requested(world, count, options, "--set")
         given = world.generate(configured(world, str(configuration), request, seed), request, seed)
         if not asking:
             write_instances(given, out)
@@ -67,16 +67,17 @@ def generate(
         answer_options.ask(world, given, answers, seed, out)
 
 
-def checked(configuration: str | None, out: Path | None, given: bool, asking: bool) -> Path:
+def checked(configuration: str | None, out: Path | None, given: bool, asking: bool, testbed: str = "") -> Path:
     """The file to write; T2TError where an option is missing, or one too many."""
     if given and configuration is not None:
         raise T2TError("--configuration and --instances exclude each other", cause="instances are drawn, or read from a file")
     wanted = (("--configuration", configuration or given), ("--out", out))
     missing = [name for name, value in wanted if not value]
     if missing or out is None:
+        named = "" if testbed in ("", installed().testbeds.default) else f"--testbed {testbed} "
         raise T2TError(
             f"{' and '.join(missing)} must be given",
-            next="t2t generate --configuration random --count 1000 --out instances.jsonl",
+            next=f"t2t generate {named}--configuration random --count 1000 --out instances.jsonl",
         )
     if asking and str(out) == "-":
         raise T2TError("answers go to a file: what was asked is kept beside it", next="--out answers.jsonl")

@@ -48,7 +48,7 @@ def experiment_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def gather(given: Mapping[str, Any], fork: Fork | None = None) -> tuple[Experiment, dict[str, Any]]:
     """The experiment that options describe, and the published values its preset names for comparison."""
-    preset = given["preset"] or ("" if given["config"] or fork else preset_of(given["testbed"] or installed().testbeds.default))
+    preset = preset_of(given, fork)
     below = open_run(fork.source)[1].to_dict() if fork and not preset else {}
     options = {name: given.get(name) for name in _OVERRIDES}
     if given["policy"] and given["checkpoint"] is None and "{checkpoint}" not in given["policy"]:
@@ -61,8 +61,12 @@ def gather(given: Mapping[str, Any], fork: Fork | None = None) -> tuple[Experime
     return experiment, read_published(compared) if compared else {}
 
 
-def preset_of(testbed: str) -> str:
-    """The preset that a testbed brings; T2TError where it brings none."""
+def preset_of(given: Mapping[str, Any], fork: Fork | None = None) -> str:
+    """The preset that options begin with: the one named, else the testbed's own, "" where a file or a fork stands for it;
+    T2TError where the testbed brings none."""
+    if given["preset"] or given["config"] or fork:
+        return str(given["preset"] or "")
+    testbed = given["testbed"] or installed().testbeds.default
     preset: str = installed().testbeds.make(testbed).preset
     if not preset:
         raise T2TError(
@@ -94,12 +98,13 @@ def print_dry_run(experiment: Experiment, published: Mapping[str, Any], gpus: Gp
     """Every hyperparameter, the trainer's defaults and constants and how the designer is asked included, beside the published
     value, then the trainer's plan; T2TError for what no run would accept, and for what the GPUs could not hold."""
     parts, theirs = prepare(experiment, dry=True), dict(flat(published))
+    columns = ("setting", "this run", "paper") if theirs else ("setting", "this run")  # few testbeds have a paper
     ours = resolved(experiment, parts.testbed, parts.trainer, parts.designer, parts.context)
     rows = []
     for key, value in flat(ours):
-        rows.append(Row([key, str(value), str(theirs.pop(key, NOT_GIVEN))]))
+        rows.append(Row([key, str(value), str(theirs.pop(key, NOT_GIVEN))][: len(columns)]))
     rows += [Row([key, "(no such setting here)", str(value)]) for key, value in theirs.items()]
-    table = Table([Column(name, words=True) for name in ("setting", "this run", "paper")], rows)
+    table = Table([Column(name, words=True) for name in columns], rows)
     terminal.print_table(table, terminal.console())
     plan = getattr(parts.trainer, "plan", None)
     text = plan(parts.order, gpus or gpus_here()) if plan else ""

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from t2t_core.cli.loop_options import experiment_options, gather, print_dry_run
+from t2t_core.cli.loop_options import experiment_options, gather, preset_of, print_dry_run
 from t2t_core.errors import T2TError
 from t2t_core.loop.whole_run import run_experiment
 from t2t_core.report import terminal
@@ -41,7 +41,7 @@ def run(fork_text: str | None, with_control: bool, out: Path | None, dry_run: bo
         return
     if fork and not out:
         raise T2TError("a fork needs a folder of its own", next="add --out DIR")
-    folder = out or Path("runs") / f"{given.get('preset') or 'run'}-{experiment.seed}"
+    folder = out or Path("runs") / f"{preset_of(given, fork) or 'run'}-{experiment.seed}"
     if fork and folder.resolve() == fork.source.path.resolve():
         raise T2TError("a fork cannot go into the run it starts from", where=str(folder), next="give another --out")
     click.echo(f"run folder {folder} ({'resumed' if (SafePath(folder) / folders.MANIFEST).exists() else 'new'})")

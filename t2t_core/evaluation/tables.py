@@ -174,6 +174,25 @@ def value(metric: Metric, group: Sequence[Scored]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
+def arranged(testbed: AnyTestbed, instances: Iterable[Any]) -> dict[str, list[str]]:
+    """The columns of each table that these instances stand in, both in the order of the testbed's groups: a name stands where
+    the first group that it holds does. Of one group, numbers rise (9x9 before 10x10), and words keep the order they come in."""
+    rank = {group: number for number, group in enumerate(testbed.groups)}
+    tables: dict[str, int] = {}
+    columns: dict[str, dict[str, int]] = {}
+    for instance in instances:
+        place = testbed.place(instance)
+        group = rank.get(place.group, len(rank))
+        tables[place.table] = min(group, tables.get(place.table, group))
+        ranks = columns.setdefault(place.table, {})
+        ranks[place.column] = min(group, ranks.get(place.column, group))
+    return {table: _by_rank(columns[table]) for table in _by_rank(tables)}
+
+
+def _by_rank(ranks: Mapping[str, int]) -> list[str]:
+    return sorted(ranks, key=lambda name: (ranks[name], [int(number) for number in re.findall("[0-9]{1,9}", name)]))
+
+
 def natural(names: Iterable[str]) -> list[str]:
     """Names in the order people expect: 9x9 before 10x10."""
 

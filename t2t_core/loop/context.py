@@ -14,6 +14,7 @@ from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed, ContextModule, RoundState
+from t2t_core.records import Knob
 from t2t_core.registry import Registry, Spec
 
 _SETTING = re.compile(r"[a-z][a-z0-9_]*=.*", re.DOTALL)
@@ -97,7 +98,7 @@ def compact(named: Sequence[NamedModule], state: RoundState) -> tuple[str, ...]:
 
 
 def _statement(testbed: AnyTestbed, previous: Any, request: Any) -> str:
-    knobs = [f"- {k.name}: {k.description} ({k.low:g} to {k.high:g})" for k in testbed.knobs(request)]
+    knobs = [f"- {knob.name}: {knob.description} ({_bounds(knob)})" for knob in testbed.knobs(request)]
     return "\n".join(
         [
             f"You design the training environment of a policy for this task: {testbed.title}.",
@@ -112,6 +113,12 @@ def _statement(testbed: AnyTestbed, previous: Any, request: Any) -> str:
             readable(previous.to_dict()),
         ]
     )
+
+
+def _bounds(knob: Knob) -> str:
+    """What a value may be, as it stands in a configuration: a percentage is a number from 0 to 1 there."""
+    unit = f" {knob.unit}" if knob.unit and knob.form != "percent" else ""
+    return f"{knob.low:g} to {knob.high:g}{unit}{', whole numbers' if knob.form == 'whole' else ''}"
 
 
 def _answer_format(previous: Any, active: Sequence[ContextModule]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from inspect import Parameter, signature
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,24 @@ def request(experiment: Experiment, testbed: AnyTestbed) -> Any:
     own = own_set(experiment, testbed)
     if own:
         options["exclude"] = protected(testbed, own.instances)
-    return testbed.request(experiment.samples, **options)
+    return requested(testbed, experiment.samples, options, "[generation]")
+
+
+def requested(testbed: AnyTestbed, count: int, options: Mapping[str, Any], where: str) -> Any:
+    """The testbed's request with these options; T2TError for one that it does not know, such as another testbed's."""
+    parameters = signature(testbed.request).parameters.values()
+    known = [p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY or p.default is not Parameter.empty]
+    takes_any = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
+    strange = [] if takes_any else [name for name in options if name not in known]
+    if strange:
+        own = ", ".join(name for name in known if name != "exclude")
+        raise T2TError(
+            f"the generator of {testbed.name} has no setting {ascii(strange[0])[:60]}",
+            where=where,
+            cause=f"its settings are {own}" if own else "it has no settings but the number of instances",
+            next="leave it out, or name the testbed that it belongs to",
+        )
+    return testbed.request(count, **options)
 
 
 def protected(testbed: AnyTestbed, others: Iterable[Any] = ()) -> frozenset[bytes]:

@@ -77,6 +77,11 @@ def _check_proposal(proposal: Any) -> None:
 def check_context(module: Any, testbed: AnyTestbed) -> None:
     """The contract of `hookspecs.ContextModule`: a title; in both forms text or None; the same state gives the same text and
     is left as it was; it copes with a first round, with many, and with a state that lacks everything optional."""
+    require(
+        not isinstance(module, str),
+        f"{short(module)} is text, the names of other modules, and no module",
+        next="check each of the modules that it names",
+    )
     title = getattr(module, "title", None)
     require(isinstance(title, str) and title.strip(), f"the module's title is {short(title)}", next='title = "My section"')
     request = getattr(module, "request", None)

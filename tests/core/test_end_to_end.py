@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-import necklaces
+import jugs
 import worlds
 from t2t_core.cli import cli
 from t2t_core.errors import T2TError
@@ -195,6 +195,49 @@ def test_numbers_about_an_order_are_left_out_where_groups_have_none(place: tuple
 
 
 def test_the_testbed_written_from_the_documentation_keeps_the_contract() -> None:
-    check_testbed(necklaces.Necklaces(), solve=lambda necklace: necklaces.least(necklace.beads))
-    turned = [necklaces.Necklace("x", "black and white", beads) for beads in ("bbwbw", "wbbwb", "bwbbw", "wbwbb")]
-    assert len({necklaces.Necklaces().identity(necklace) for necklace in turned}) == 1
+    check_testbed(jugs.Decanting(), solve=lambda it: jugs.written(jugs.ways(it.source, it.jugs)[it.wanted]))
+    renamed = [jugs.Measuring("x", "tank", litres, wanted) for litres, wanted in (((8, 5, 3), 4), ((3, 8, 5), 4))]
+    in_another_unit = [jugs.Measuring("x", "spring", litres, wanted) for litres, wanted in (((5, 3), 4), ((10, 6), 8))]
+    for pair in (renamed, in_another_unit):
+        assert len({jugs.Decanting().identity(measuring) for measuring in pair}) == 1
+    assert jugs.identity(renamed[0]) != jugs.identity(jugs.Measuring("x", "barrel", (8, 5, 3), 4))
+
+
+def test_tables_and_columns_stand_in_the_order_of_the_groups_and_means_have_their_unit(tmp_path: Path) -> None:
+    """Names without a digit: nothing is sorted by the alphabet, on the board or in a comparison."""
+    worlds.register()
+    out = tmp_path / "bench"
+    for policy in ("decanter", "decanter:depth=9"):
+        t2t("bench", "--testbed", "decanting", "--sources", "tank,barrel,spring", "--policy", policy, "--limit", 1, "--out", out)
+    tables = read(out / "leaderboard.json")["tables"]
+    assert [table["title"] for table in tables] == ["spring", "barrel", "tank"]
+    assert all(table["columns"] == ["two jugs", "three jugs"] for table in tables)
+    assert "water emptied out, l" in (out / "leaderboard.md").read_text()
+    compared = json.loads(t2t("compare", *sorted((out / "rows").iterdir()), "--json"))["comparisons"]
+    assert list(dict.fromkeys(one["table"] for one in compared)) == ["spring", "barrel", "tank"]
+
+
+def test_a_brief_says_units_and_whole_numbers(place: tuple[World, Path]) -> None:
+    world, folder = place
+    if not (folder / "run" / "summary.json").exists():
+        t2t("run", "--config", folder / "run.toml", *world.options, "--out", folder / "run")
+    seen = t2t("design", "--run", folder / "run", "--show-context")
+    testbed = installed().testbeds.make(world.testbed)
+    for knob in testbed.knobs(testbed.request(1)):
+        unit = f" {knob.unit}" if knob.unit and knob.form != "percent" else ""
+        assert f"({knob.low:g} to {knob.high:g}{unit}{', whole numbers' if knob.form == 'whole' else ''})" in seen
+
+
+@pytest.mark.parametrize("words", [("run", "--preset", "tiny", "--dry-run"), ("generate", "--set", "agents=3")])
+def test_what_another_testbeds_generator_knows_is_a_mistake_and_no_fault_of_the_plugin(words: tuple[str, ...]) -> None:
+    worlds.register()
+    rest = ("--configuration", "random", "--out", "-") if words[0] == "generate" else ()
+    with pytest.raises(T2TError, match="the generator of decanting has no setting 'agents'"):
+        t2t(words[0], "--testbed", "decanting", *words[1:], *rest)
+
+
+def test_a_next_command_names_the_testbed() -> None:
+    worlds.register()
+    with pytest.raises(T2TError) as refusal:
+        t2t("generate", "--testbed", "decanting", "--count", 3)
+    assert "--testbed decanting --configuration" in refusal.value.next
