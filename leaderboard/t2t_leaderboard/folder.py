@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS
 from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.tables import first
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import InstanceSet, Sampling
@@ -69,20 +69,6 @@ def lines(instances: Sequence[Any]) -> bytes:
 def choose(testbed: AnyTestbed, source: InstanceSet, limit: int | None, base: str = "", twin_seed: int | None = None) -> Chosen:
     """The first `limit` instances of each column; all of them without a limit."""
     return Chosen(base or source.name, source, first(testbed, source.instances, limit), twin_seed)
-
-
-def first(testbed: AnyTestbed, instances: Sequence[Any], limit: int | None) -> Sequence[Any]:
-    """The first `limit` of each column, in their order; all of them without a limit."""
-    if limit is None:
-        return instances
-    taken: Counter[tuple[str, str]] = Counter()
-    chosen = []
-    for instance in instances:
-        place = testbed.place(instance)
-        taken[place.table, place.column] += 1
-        if taken[place.table, place.column] <= limit:
-            chosen.append(instance)
-    return chosen
 
 
 @dataclass(frozen=True)

@@ -61,13 +61,3 @@ def register_trackers(registry: Registry) -> None:
     registry.add("wandb", f"{room}.wandb:Wandb", "Weights & Biases, wandb:PROJECT (WANDB_MODE=offline keeps it here)", ("wandb",))
     registry.add("mlflow", f"{room}.mlflow:Mlflow", "MLflow, mlflow:EXPERIMENT (where MLFLOW_TRACKING_URI says)", ("mlflow",))
     registry.add("trackio", f"{room}.trackio:Trackio", "trackio on this machine, trackio:PROJECT", ("trackio",))
-
-
-@hookimpl
-def register_presets(registry: Registry) -> None:
-    registry.add("tiny", "t2t_plugins.presets:tiny", "the loop in minutes on two CPU cores, with the embedded toy policy")
-    registry.add("short-rounds", "t2t_plugins.presets:short_rounds", "eight rounds of nine updates, for studies of designers")
-    registry.add("paper", "t2t_plugins.presets:paper", "the paper's setting: Qwen3-4B on four GPUs of 80 GB")
-    registry.add("paper-lora", "t2t_plugins.presets:paper_lora", "the paper's setting with adapters, on one GPU of 80 GB")
-    registry.add("single-gpu", "t2t_plugins.presets:single_gpu", "Qwen3-0.6B with adapters on one GPU of 24 GB")
-    registry.add("api-designer", "t2t_plugins.presets:api_designer", "Qwen3-1.7B trained here, designed by a model behind an API")

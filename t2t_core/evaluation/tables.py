@@ -193,6 +193,20 @@ def _by_rank(ranks: Mapping[str, int]) -> list[str]:
     return sorted(ranks, key=lambda name: (ranks[name], [int(number) for number in re.findall("[0-9]{1,9}", name)]))
 
 
+def first(testbed: AnyTestbed, instances: Sequence[Any], limit: int | None) -> Sequence[Any]:
+    """The first `limit` instances of each column, in their order; all of them without a limit."""
+    if limit is None:
+        return instances
+    taken: Counter[tuple[str, str]] = Counter()
+    chosen = []
+    for instance in instances:
+        place = testbed.place(instance)
+        taken[place.table, place.column] += 1
+        if taken[place.table, place.column] <= limit:
+            chosen.append(instance)
+    return chosen
+
+
 def natural(names: Iterable[str]) -> list[str]:
     """Names in the order people expect: 9x9 before 10x10."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from t2t_core.errors import NotReady, T2TError
 from t2t_core.evaluation.questions import Evaluation
-from t2t_core.hookspecs import TrainingOrder
+from t2t_core.hookspecs import AnyTestbed, TrainingOrder
 from t2t_core.loop import context
 from t2t_core.plugins import installed
 from t2t_core.reward import check_weights
@@ -28,7 +28,7 @@ class Preparation:
     """
 
     experiment: Experiment
-    testbed: Any
+    testbed: AnyTestbed
     trainer: Any
     order: TrainingOrder
     designer: Any
@@ -50,7 +50,7 @@ def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
         NotReady: something is not at hand.
     """
     plugins = installed()
-    testbed = plugins.testbeds.make(experiment.testbed)
+    testbed: AnyTestbed = plugins.testbeds.make(experiment.testbed)
     trainer = plugins.trainers.make(experiment.trainer)
     named = context.modules(experiment.context, plugins.contexts)
     order = TrainingOrder(experiment.start(), testbed, experiment.training, experiment.samples, experiment.rounds)
@@ -73,7 +73,7 @@ def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
     return Preparation(experiment, testbed, trainer, order, designer, named, wanted, first, validation)
 
 
-def first_configuration(experiment: Experiment, testbed: Any, request: Any) -> Any:
+def first_configuration(experiment: Experiment, testbed: AnyTestbed, request: Any) -> Any:
     """The prepared configuration of round 0, exactly as it stands; T2TError where the generator could not draw from it."""
     if not experiment.configuration:
         return None

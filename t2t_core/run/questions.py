@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from inspect import Parameter, signature
 from itertools import chain
@@ -12,6 +11,7 @@ from typing import Any
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.evaluate import scored
 from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.tables import first
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import InstanceSet, Scored
 from t2t_core.run.experiment import Experiment
@@ -78,14 +78,7 @@ def limited(testbed: AnyTestbed, instances: Any, limit: int) -> list[Any]:
     """The first `limit` instances of every column of the tables; all of them where limit is 0."""
     if limit < 0:
         raise T2TError(f"a limit must not be negative, not {limit}")
-    taken: dict[tuple[str, str], int] = {}
-    kept = []
-    for instance in instances:
-        place = testbed.place(instance)
-        taken[place.table, place.column] = taken.get((place.table, place.column), 0) + 1
-        if taken[place.table, place.column] <= (limit or math.inf):
-            kept.append(instance)
-    return kept
+    return list(first(testbed, instances, limit or None))
 
 
 def failed(evaluation: Evaluation, path: SafePath) -> list[Scored]:

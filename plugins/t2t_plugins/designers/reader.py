@@ -38,8 +38,8 @@ _AND_SO_ON = re.compile(
 )
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"))
 
-Ratios = dict[str, Any]
-Groups = dict[str, Ratios]
+Values = dict[str, Any]
+Groups = dict[str, Values]
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def _by_group(data: Mapping[str, Any], reader: _Reader) -> Groups:
         if group is not None:
             if key != group:
                 reader.note(f"the key {_short(key)} was read as {group}")
-            _set(groups, group, _ratios(group, value, reader))
+            _set(groups, group, _values(group, value, reader))
         elif _sets_knobs(value, reader.form):
             raise _Unreadable(f"{_short(key)} is set and names no group")
         elif key != "summary":
@@ -213,8 +213,8 @@ def _sets_knobs(value: Any, form: Form) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(x, (int, float)) for x in value)
 
 
-def _set(groups: Groups, group: str, ratios: Ratios) -> None:
-    if groups.setdefault(group, ratios) != ratios:
+def _set(groups: Groups, group: str, values: Values) -> None:
+    if groups.setdefault(group, values) != values:
         raise _Unreadable(f"the group {_short(group)} stands twice, with two values")
 
 
@@ -247,41 +247,41 @@ def _rows(data: Sequence[Any], reader: _Reader) -> Groups:
         if len(names) != 1:
             return {}
         group = names.pop()
-        _set(groups, group, _ratios(group, {k: v for k, v in item.items() if _knob(k, reader.form)}, reader))
+        _set(groups, group, _values(group, {k: v for k, v in item.items() if _knob(k, reader.form)}, reader))
     if groups:
         reader.note("a group that is named in a field was read")
     return groups
 
 
-def _ratios(group: str, value: Any, reader: _Reader) -> Ratios:
+def _values(group: str, value: Any, reader: _Reader) -> Values:
     """What is proposed for one group."""
     knobs = reader.form.knobs
     if isinstance(value, list):
         if reader.form.of_list is None:
-            raise _Unreadable(f"the group {group} has a list: ratios or percents? The form asked for is an object")
+            raise _Unreadable(f"the group {group} has a list: of which knobs, and in which unit? The form asked for is an object")
         if len(value) != len(knobs):
             raise _Unreadable(f"the group {group} has {len(value)} values, not {len(knobs)}")
         return dict(reader.form.of_list(value))
     if not isinstance(value, dict):
         raise _Unreadable(f"the group {group} has {_short(str(value))} instead of its {len(knobs)} knobs")
-    ratios: Ratios = {}
+    values: Values = {}
     for key, number in value.items():
         knob = _knob(key, reader.form)
         name = knob or key
         if knob:
             number = _value(f"{group}.{knob}", _percent(key, number, reader), reader)
-        if ratios.get(name, number) != number:
+        if values.get(name, number) != number:
             raise _Unreadable(f"{group}.{name} stands twice, with two values")
         if knob not in (None, key):
             reader.note(f"the key {_short(key)} was read as {knob}")
-        ratios[name] = number
-    for key, number in ratios.items():
+        values[name] = number
+    for key, number in values.items():
         meant = _near(key, reader.form)
-        if key not in knobs and meant not in (None, *ratios) and isinstance(_number(number, reader), (int, float)):
+        if key not in knobs and meant not in (None, *values) and isinstance(_number(number, reader), (int, float)):
             raise _Unreadable(f"{group}.{_short(key)} may mean {meant}")
-    if not any(name in ratios for name in (*knobs, *reader.form.parts)):
+    if not any(name in values for name in (*knobs, *reader.form.parts)):
         raise _Unreadable(f"the group {group} names none of {', '.join(knobs)}")
-    return ratios
+    return values
 
 
 def _knob(key: str, form: Form) -> str | None:
@@ -355,10 +355,10 @@ def _together(candidates: Sequence[_Candidate], reader: _Reader) -> Groups:
     counted = new or candidates
     groups: Groups = {}
     for name in dict.fromkeys(name for candidate in counted for name in candidate.groups):
-        proposed: list[Ratios] = []
-        for ratios in sorted((c.groups[name] for c in counted if name in c.groups), key=len, reverse=True):
-            if not any(ratios.items() <= fuller.items() for fuller in proposed):
-                proposed.append(ratios)
+        proposed: list[Values] = []
+        for values in sorted((c.groups[name] for c in counted if name in c.groups), key=len, reverse=True):
+            if not any(values.items() <= fuller.items() for fuller in proposed):
+                proposed.append(values)
         if len(proposed) > 1:
             proposed = [p for p in proposed if not any(_repeats({name: p}, k) for k in form.known)]
             if len(proposed) != 1:
@@ -377,16 +377,16 @@ def _repeats(groups: Groups, known: tuple[Mapping[str, Any], Mapping[str, Any]])
         numbers = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in (value, shown))
         return bool(value == exact or (value == shown and not numbers) or (numbers and abs(value - shown) < 1e-9))
 
-    return all(same(value, group, knob) for group, ratios in groups.items() for knob, value in ratios.items())
+    return all(same(value, group, knob) for group, values in groups.items() for knob, value in values.items())
 
 
 def _as_in_force(groups: Groups, reader: _Reader) -> None:
     """A reply that repeats the configuration in force, as it was shown, means that one and not its rounding."""
     if not reader.form.known or not _repeats(groups, reader.form.known[-1]):
         return
-    for group, ratios in groups.items():
-        for knob in ratios:
-            ratios[knob] = reader.form.known[-1][0][group][knob]
+    for group, values in groups.items():
+        for knob in values:
+            values[knob] = reader.form.known[-1][0][group][knob]
     reader.note("the reply repeats the configuration in force")
 
 
@@ -415,14 +415,14 @@ def _table(text: str, reader: _Reader) -> list[_Candidate]:
     return [_Candidate(table, None) for table in filled]
 
 
-def _row(group: str, header: Sequence[tuple[str | None, str]], cells: Sequence[str], reader: _Reader) -> Ratios:
+def _row(group: str, header: Sequence[tuple[str | None, str]], cells: Sequence[str], reader: _Reader) -> Values:
     if len(cells) != len(header):
         raise _Unreadable(f"the table's row for {_short(group)} has {len(cells)} cells, its header {len(header)}")
     named = [(knob, title, cell) for (knob, title), cell in zip(header, cells, strict=True) if knob]
-    ratios: Ratios = {knob: _number(_percent(title, cell, reader), reader) for knob, title, cell in named}
-    if not all(isinstance(value, float) for value in ratios.values()):
+    values: Values = {knob: _number(_percent(title, cell, reader), reader) for knob, title, cell in named}
+    if not all(isinstance(value, float) for value in values.values()):
         raise _Unreadable(f"the table's row for {_short(group)} has something that is no number")
-    return ratios
+    return values
 
 
 def _short(text: str) -> str:

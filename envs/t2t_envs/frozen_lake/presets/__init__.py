@@ -1,4 +1,4 @@
-"""The configurations of `t2t run` that ship with the suite, as files to read."""
+"""The configurations of `t2t run` that the lake brings, as files to read; `published.toml` is what the paper gives."""
 
 from __future__ import annotations
 
