@@ -20,7 +20,9 @@ def read_instances(testbed: AnyTestbed, path: Path | SafePath) -> list[Any]:
         try:
             instances.append(testbed.read_instance(line.value))
         except T2TError as error:
-            raise T2TError(error.what, where=f"{path}, line {line.number}", cause=error.cause, next=error.next) from None
+            another = f"it was read as an instance of {testbed.name}: --testbed NAME, where it is another task's"
+            place = f"{path}, line {line.number}"
+            raise T2TError(error.what, where=place, cause=error.cause, next=error.next or another) from None
     if not instances:
         raise T2TError("the file holds no instances", where=str(path))
     return instances

@@ -241,3 +241,15 @@ def test_a_next_command_names_the_testbed() -> None:
     with pytest.raises(T2TError) as refusal:
         t2t("generate", "--testbed", "decanting", "--count", 3)
     assert "--testbed decanting --configuration" in refusal.value.next
+
+
+def test_a_file_of_another_task_is_told_from_a_broken_one(tmp_path: Path) -> None:
+    worlds.register()
+    path = tmp_path / "measurings.jsonl"
+    t2t("generate", "--testbed", "decanting", "--configuration", "random", "--count", 3, "--out", path)
+    for command in ("show", "solve"):
+        with pytest.raises(T2TError) as refusal:
+            t2t(command, path)
+        assert "read as an instance of mapf-frozenlake: --testbed NAME" in refusal.value.next
+    with pytest.raises(T2TError, match="the testbed decanting has no solver"):
+        t2t("solve", path, "--testbed", "decanting")

@@ -291,6 +291,7 @@ def test_the_built_in_context_modules_pass(name):
     ("module", "match"),
     [
         (Module(lambda state, compact: 3), "returned int"),
+        ("F,G", "names of other modules"),
         (Module(lambda state, compact: "", title=""), "title"),
         (Module(lambda state, compact: "", request=1), "request"),
         (Module(lambda state, compact: str(time.perf_counter_ns())), "another text each time"),
