@@ -78,7 +78,7 @@ def limited(testbed: AnyTestbed, instances: Any, limit: int) -> list[Any]:
     """The first `limit` instances of every column of the tables; all of them where limit is 0."""
     if limit < 0:
         raise T2TError(f"a limit must not be negative, not {limit}")
-    return list(first(testbed, instances, limit or None))
+    return list(first(testbed, instances, limit or len(instances)))
 
 
 def failed(evaluation: Evaluation, path: SafePath) -> list[Scored]:

@@ -20,12 +20,16 @@ def read_instances(testbed: AnyTestbed, path: Path | SafePath) -> list[Any]:
         try:
             instances.append(testbed.read_instance(line.value))
         except T2TError as error:
-            another = f"it was read as an instance of {testbed.name}: --testbed NAME, where it is another task's"
-            place = f"{path}, line {line.number}"
-            raise T2TError(error.what, where=place, cause=error.cause, next=error.next or another) from None
+            place, hint = f"{path}, line {line.number}", error.next or another_tasks(testbed.name)
+            raise T2TError(error.what, where=place, cause=error.cause, next=hint) from None
     if not instances:
         raise T2TError("the file holds no instances", where=str(path))
     return instances
+
+
+def another_tasks(testbed: str) -> str:
+    """What to do where a line that is no instance of this testbed may be one of another."""
+    return f"it was read as an instance of {testbed}: --testbed NAME, where it is another task's"
 
 
 def file_set(testbed: AnyTestbed, path: Path) -> InstanceSet:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from t2t_core.errors import T2TError
 from t2t_core.store import folders, jsonlines
+from t2t_core.store.instance_files import another_tasks
 
 from .instance import Instance
 
@@ -31,7 +32,8 @@ def iterate_instances(path: str | os.PathLike[str]) -> Iterator[Instance]:
         try:
             instance = Instance.from_dict(line.value)
         except T2TError as error:
-            raise T2TError(error.what, where=where, cause=error.cause, next=error.next) from None
+            hint = error.next or another_tasks("mapf-frozenlake")
+            raise T2TError(error.what, where=where, cause=error.cause, next=hint) from None
         if instance.id and instance.id in lines:
             what = f"the id {instance.id} is on line {lines[instance.id]} too"
             raise T2TError(what, where=where, next="give each instance its own")
