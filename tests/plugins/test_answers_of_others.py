@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +114,24 @@ def test_logs_of_inspect_are_read_in_both_of_their_formats(tmp_path: Path) -> No
         first, second, third = ask(path, ("a", 0), ("b", 0), ("c", 0))
         assert (first.text, second.text, first.model, first.completion_tokens) == ("text 0", "text 1", "m", 4)
         assert third.error == "the sample failed: out of memory"
+
+
+def written_in_order(asked: Sequence[tuple[str, int]]) -> list[Any]:
+    """The traces of those rollouts as verifiers wrote them; rollouts of one lake in the order of the file."""
+    rows = [json.loads(line) for line in (FILES / "traces.jsonl").read_text().splitlines()]
+    return [[row for row in rows if row["task"]["data"]["id"] == name][number] for name, number in asked]
+
+
+def test_traces_of_verifiers_are_read_and_their_rollouts_numbered() -> None:
+    """Two rollouts each of two lakes, written by `vf-eval` of verifiers 0.4.0."""
+    bed = installed().testbeds.make("mapf-frozenlake")
+    lakes = {i.id: i for i in bed.load_set("3agents").instances[:4]}
+    asked = [(name, n) for name in ("3agents_3x3_0000", "3agents_3x3_0003") for n in (0, 1)]
+    answers = ask(FILES / "traces.jsonl", *asked)
+    assert not any(r.error for r in answers) and {r.model for r in answers} == {"fake"}
+    assert [r.completion_tokens for r in answers] == [r["traces"][0]["num_output_tokens"] for r in written_in_order(asked)]
+    for (name, _), answer, row in zip(asked, answers, written_in_order(asked), strict=True):
+        assert bed.verify(lakes[name], answer.text).valid == bool(row["traces"][0]["metrics"]["valid"])
 
 
 @pytest.mark.parametrize("data", [b"PK\x03\x04 and nothing more", b"[", b"[1, 2", b"{\n", b'{\n"samples": 3}'])

@@ -77,6 +77,8 @@ class StoredAnswers:
     def _take(self, record: Stored, where: str) -> Iterator[Bad]:
         """Keep one answer; the second one to a question makes both of no use, since nobody knows which counts."""
         name, sample = str(record.id), record.sample or 0
+        while record.repeated and record.sample is None and (name, sample) in self._lines:
+            sample += 1
         self._numbered = self._numbered and type(record.id) is int
         if (name, sample) in self._bad:
             return

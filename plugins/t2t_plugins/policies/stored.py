@@ -36,11 +36,12 @@ class Unfit(ValueError):
 @dataclass(frozen=True)
 class Stored:
     """What a record says. id: of the instance; a number where the file has numbers. sample: None where it says none. turns: what
-    was said, turn by turn."""
+    was said, turn by turn. repeated: further records of the same id are further samples, in the order of the file."""
 
     id: str | int
     sample: int | None
     turns: Sequence[Response]
+    repeated: bool = False
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ def _answers(record: Any, where: str) -> Iterator[tuple[str, Stored | Bad]]:
             if not turns:
                 raise Unfit("it holds no answer")
             at = sample if number == 0 else (sample or 0) + number
-            yield where, Stored(id, at, turns)
+            yield where, Stored(id, at, turns, reader in (_traces, _results))
     except Unfit as error:
         yield where, Bad(where, str(error), id, sample)
     except T2TError as error:
@@ -194,13 +195,13 @@ def _answers(record: Any, where: str) -> Iterator[tuple[str, Stored | Bad]]:
 
 def _asked(record: Mapping[str, Any]) -> tuple[str | int, int | None]:
     """Which question a record answers."""
-    doc, info = record.get("doc"), record.get("info")
+    doc, info, task = record.get("doc"), record.get("info"), record.get("task")
     if isinstance(info, str):  # verifiers writes it as JSON in some of its outputs
         try:
             info = jsonlines.loads(info)
         except jsonlines.Unreadable:
             info = None
-    places = [doc, info, record.get("task_data"), record]
+    places = [doc, info, task.get("data") if isinstance(task, Mapping) else None, record]
     names = [*_ID, "custom_id", "doc_id", "example_id"]
     known = [place[name] for place in places if isinstance(place, Mapping) for name in names if _is_id(place.get(name))]
     if isinstance(record.get("custom_id"), str):  # `id` is the request's there
@@ -280,7 +281,36 @@ def _inspect(record: Mapping[str, Any], where: str) -> Iterator[Sequence[Respons
 
 
 def _traces(record: Mapping[str, Any], where: str) -> Iterator[Sequence[Response]]:
-    """verifiers: `completion` is the list of messages that followed the prompt."""
+    """verifiers 0.4: a rollout is a graph of messages, of which the model sampled some, and the calls that it took."""
+    trace = record["traces"][0] if record["traces"] else {}
+    errors = trace.get("errors") or record.get("errors")
+    if errors:
+        yield [_error(f"the rollout failed: {json.dumps(errors)[:300]}")]
+        return
+    nodes = [node for node in _list(trace.get("nodes")) if isinstance(node, Mapping)]
+    said = _spoken([node.get("message") for node in nodes if node.get("sampled") is True])
+    if not said:
+        raise Unfit("nobody answers in its trace")
+    calls = [call for call in _list(trace.get("calls")) if isinstance(call, Mapping)]
+    if len(calls) == len(said):
+        said = [_called(response, call) for response, call in zip(said, calls, strict=True)]
+    yield said
+
+
+def _called(response: Response, call: Mapping[str, Any]) -> Response:
+    """A response with what its call says of tokens, model and ending."""
+    usage, model = call.get("usage"), call.get("model")
+    counts = {n: usage.get(n) for n in ("prompt_tokens", "completion_tokens")} if isinstance(usage, Mapping) else {}
+    facts: dict[str, Any] = {**_known(counts), "finish_reason": _ENDINGS.get(str(call.get("finish_reason")), "stop")}
+    return replace(response, **facts, model=model if isinstance(model, str) else None)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _results(record: Mapping[str, Any], where: str) -> Iterator[Sequence[Response]]:
+    """verifiers before 0.4: `completion` is the list of messages that followed the prompt."""
     if error := record.get("error"):
         yield [_error(f"the rollout failed: {error if isinstance(error, str) else json.dumps(error)[:300]}")]
         return
@@ -325,13 +355,18 @@ SHAPES: Sequence[tuple[str, Callable[[Mapping[str, Any]], bool], Reader]] = (
     ("lighteval details", lambda r: isinstance(r.get("model_response"), Mapping), _lighteval),
     ("lm-eval samples", lambda r: "resps" in r, _lm_eval),
     ("Inspect AI sample", lambda r: isinstance(r.get("output"), Mapping) and "choices" in r["output"], _inspect),
-    ("verifiers results", lambda r: _messages(r.get("completion")), _traces),
+    ("verifiers traces", lambda r: _messages_of(r.get("traces")), _traces),
+    ("verifiers results", lambda r: _messages(r.get("completion")), _results),
     ("chat transcript", lambda r: _messages(r.get("messages")), _transcript),
     ("several answers", lambda r: any(isinstance(r.get(n), list) for n in _TEXT + _PLURALS), _several),
     ("one answer", lambda r: True, _plain),
 )
 _ENDINGS = {"max_tokens": "length", "model_length": "length", "content_filter": "refusal", "length": "length"}
 _COUNTS = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens", "reasoning_tokens": "reasoning_tokens"}
+
+
+def _messages_of(traces: Any) -> bool:
+    return isinstance(traces, list) and all(isinstance(trace, Mapping) for trace in traces)
 
 
 def _messages(value: Any) -> bool:
