@@ -21,6 +21,14 @@ def test_the_differences_follow_from_the_outcomes():
     assert collect.check(FIVE_SEEDS) == 12
 
 
+def test_the_spread_of_tictactoe_follows_from_its_games():
+    spread = STUDIES / "tictactoe" / "spread"
+    result = json.loads((spread / "sweep.json").read_text())
+    assert collect.check(spread) == len(result["differences"]) > 0
+    assert [arm["arm"] for arm in result["arms"]] == ["base", "p_0.2-0.7", "p_0-1", "p_0-0.25", "p_0", "p_0.7-1", "p_1"]
+    assert all(arm["seeds"] == [21, 22, 23, 24, 25] for arm in result["arms"]) and result["unequal"] == []
+
+
 def test_a_changed_outcome_is_found(tmp_path):
     for name in ("sweep.json", "outcomes.json"):
         text = (RESULTS / name).read_text()
