@@ -110,7 +110,7 @@ def summarize(path: Path | SafePath) -> Summary:
     budgets = {name: budget(place) for name, place in arms.items()}
     bench = folder / "bench" / "table.json"
     return Summary(
-        experiment=experiment.to_dict(),
+        experiment={name: value for name, value in experiment.to_dict().items() if name != "report_to"},  # who watches
         rounds=[round_summary(files) for files in finished_rounds(folder)],
         training={name: list(training_summary(list(finished_rounds(place)))) for name, place in arms.items()},
         designs=list(designs(folder)),
