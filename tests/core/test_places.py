@@ -202,7 +202,7 @@ def test_a_run_on_a_full_disk_goes_on_to_the_same_bytes(tmp_path: Path, size: st
     (tmp_path / "lake.toml").write_text(LAKE.replace("rounds = 1", "rounds = 2") + "[evaluation]\nlimit = 2\n")
 
     def run(out: Path) -> None:
-        t2t("run", "--config", tmp_path / "lake.toml", "--with-control", "--out", out)
+        t2t("run", "--config", tmp_path / "lake.toml", "--with-control", "--report-to", "none", "--out", out)
 
     run(tmp_path / "calm")
     with small_disk(tmp_path / "disk", size) as grow:
