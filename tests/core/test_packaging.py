@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = configparser.ConfigParser(delimiters=("=",))
@@ -111,3 +112,10 @@ def test_the_version_is_the_one_installed():
     from t2t_core import __version__
 
     assert metadata.version("t2t-core") == __version__
+
+
+def test_a_python_whose_regular_expressions_misread_is_refused():
+    """The readers of answers and designs stand on possessive quantifiers, which Python 3.11.0 to 3.11.4 match wrongly."""
+    asked = SpecifierSet(CONFIG["options"]["python_requires"])
+    assert "3.11.4" not in asked and "3.11.5" in asked and "3.14.0" in asked
+    assert re.fullmatch("(?:ab?c)*+", "a") is None and re.match("(?:(?!C).)++", "ABC").span() == (0, 2)
