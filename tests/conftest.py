@@ -23,6 +23,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 terminalreporter.write_line(text)
 
 
+@pytest.fixture(autouse=True)
+def registries_as_they_were() -> Iterator[None]:
+    """What a test registers is gone after it, so that another one may use the same name."""
+    before = [(registry, dict(registry.entries), list(registry.refused)) for registry in installed().registries.values()]
+    yield
+    for registry, entries, refused in before:
+        registry.entries.clear()
+        registry.entries.update(entries)
+        registry.refused[:] = refused
+
+
 @pytest.fixture
 def lake_plugins() -> Iterator[None]:
     """The testbed `lake` and the policy `repeater` are registered while the test runs."""
