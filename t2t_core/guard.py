@@ -98,7 +98,7 @@ def run(plugin: Plugin, method: str, function: Callable[..., Any], *arguments: A
             router.settle(plugin)
         if router is not stream and sys.stdout is router and not _calls:
             sys.stdout = stream  # a call that hangs in a thread of its own keeps the router where it is
-        if _working_directory() != place and place:
+        if _working_directory() != place and place and not isinstance(threading.current_thread(), _Abandoned):
             os.chdir(place)
             note(f"{plugin} changed the working directory in {method}; it was put back")
 
@@ -225,6 +225,10 @@ def watching(tell: Callable[[str], None]) -> Iterator[None]:
         _notes.remove(tell)
 
 
+class _Abandoned(threading.Thread):
+    """A thread that nobody waits for any more: where this process works by now is no business of its plugin's call."""
+
+
 def within(seconds: float, function: Callable[[], Any]) -> Any:
     """What `function` returns or raises, if it does in so many seconds; the thread that runs it dies with the process.
 
@@ -243,6 +247,7 @@ def within(seconds: float, function: Callable[[], Any]) -> Any:
     thread.start()
     thread.join(seconds)
     if not outcome:
+        thread.__class__ = _Abandoned
         at_work = [call for call in list(_calls) if call.thread == thread.ident]
         who, method = (at_work[-1].plugin, at_work[-1].method) if at_work else (Plugin("plugin", "at work"), "its code")
         raise TimedOut(f"the {who} did not answer within {seconds:g} s", where=f"{who}, {method}", cause="it hangs, or is slow")

@@ -419,3 +419,18 @@ def test_whatever_is_raised_is_a_plugin_s_fault(kind: type[BaseException]) -> No
         guard.run(plugin, "respond()", falls)
     with pytest.raises(guard.PluginFault, match="the policy mine failed in respond"):
         list(guarded._steps(plugin, "respond()", answers()))
+
+
+def test_a_call_that_nobody_waits_for_any_more_moves_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It began in another working directory than the one in which the process goes on meanwhile."""
+    go_on, ended = threading.Event(), threading.Event()
+
+    def late() -> None:
+        guard.run(guard.Plugin("designer", "late"), "propose()", go_on.wait)
+        ended.set()
+
+    with pytest.raises(guard.TimedOut, match="designer late"):
+        guard.within(0.2, late)
+    monkeypatch.chdir(tmp_path)
+    go_on.set()
+    assert ended.wait(20) and Path.cwd() == tmp_path
