@@ -170,9 +170,11 @@ def test_generate_killed_at_random_moments_leaves_the_file_or_nothing(tmp_path: 
         t2t("generate", "--configuration", "uniform", "--count", 2000, "--out", out)
 
     work(tmp_path / "calm.jsonl")
-    started = time.monotonic()
-    work(tmp_path / "calm.jsonl")
-    longest, undisturbed = time.monotonic() - started, (tmp_path / "calm.jsonl").read_bytes()
+    undisturbed, longest = (tmp_path / "calm.jsonl").read_bytes(), 60.0
+    for _ in range(3):  # the shortest: one that other work held up would let most children come to their end
+        started = time.monotonic()
+        work(tmp_path / "calm.jsonl")
+        longest = min(longest, time.monotonic() - started)
     moments, kills, out = random.Random(6), 0, tmp_path / "out.jsonl"
     for _ in range(starts):
         child = os.fork()
