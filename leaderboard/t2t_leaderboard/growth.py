@@ -12,7 +12,7 @@ from contextlib import closing
 from typing import Any
 
 from t2t_core.evaluation.answers import ANSWERS, LOG, AnswerIndex
-from t2t_core.evaluation.evaluate import export
+from t2t_core.evaluation.export import export
 from t2t_core.store import folders, jsonlines, schema
 from t2t_core.store.paths import SafePath
 from t2t_leaderboard.folder import KIND, Bench, Chosen, read_bench

@@ -119,8 +119,12 @@ class AnswerIndex:
         """The questions wanted that have no answer, errors included: in order, but those that failed least often first, so that
         an evaluation that some questions end does not end at the same ones again."""
         wanted = (i for i, wanted in enumerate(self._wanted) if wanted)
-        missing = [i for i in wanted if self._offsets[i] < 0 or self._failed[i] or self._open[i]]
+        missing = [i for i in wanted if not self.answered(i)]
         return array("q", sorted(missing, key=self._tries.__getitem__))
+
+    def answered(self, index: int) -> bool:
+        """Whether that question has an answer without an error, and its conversation is over."""
+        return self._offsets[index] >= 0 and not (self._failed[index] or self._open[index])
 
     @property
     def empty(self) -> bool:
@@ -215,6 +219,10 @@ class AnswerLog(AnswerIndex):
         self.progress.asked += 1
         self.progress.errors += reply.error is not None
         self.progress.last_error = reply.error or self.progress.last_error
+
+    def undisturbed(self) -> bool:
+        """Whether nobody else has changed the file since it was opened."""
+        return self._appender.undisturbed()
 
     def without_secrets(self, response: Response) -> Response:
         """An endpoint may echo a key in whatever it sends; a key is never written, and no environment answers to one."""

@@ -20,17 +20,15 @@ from t2t_core.errors import BudgetSpent, T2TError
 from t2t_core.evaluation.answers import (
     ANSWERS,
     LOG,
-    NOT_ASKED,
-    AnswerIndex,
     AnswerLog,
     Progress,
     read_response,
     read_turns,
     read_verdict,
     response_fault,
-    response_record,
     verdict_record,
 )
+from t2t_core.evaluation.export import Drafts, export
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.turns import Questions, Tasks, broken
 from t2t_core.hookspecs import Policy
@@ -115,15 +113,15 @@ def evaluate(
     folder = SafePath.of(folder)
     ids = [instance.id for instance in evaluation.instances]
     log = AnswerLog(folder / LOG, ids, evaluation.samples, evaluation.testbed.turns, wanted)
-    with closing(log), folders.Interrupts() as interrupts:
+    with closing(log), closing(Drafts(evaluation, log)) as drafts, folders.Interrupts() as interrupts:
         try:
-            stopped = _ask_all(evaluation, policy, log, interrupts, max_usd, progress)
+            stopped = _ask_all(evaluation, policy, log, drafts, interrupts, max_usd, progress)
         except (KeyboardInterrupt, T2TError):
             if not log.empty:
                 with suppress(T2TError):  # a full disk, say: what is told is why it ended
-                    export(evaluation, log, folder / ANSWERS)
+                    export(evaluation, log, folder / ANSWERS, drafts)
             raise
-        export(evaluation, log, folder / ANSWERS)
+        export(evaluation, log, folder / ANSWERS, drafts)
         return Outcome(log.progress, stopped, log.notes)
 
 
@@ -131,6 +129,7 @@ def _ask_all(
     evaluation: Evaluation,
     policy: Policy,
     log: AnswerLog,
+    drafts: Drafts,
     interrupts: folders.Interrupts,
     max_usd: float | None,
     progress: Callable[[Progress], None] | None,
@@ -151,6 +150,7 @@ def _ask_all(
                 questions.record(tasks, position, checked)
             if progress:
                 progress(log.progress)
+            drafts.add(tasks.questions[position])
             return checked
 
         try:
@@ -235,26 +235,6 @@ def refuse_unpriced(response: Response, spends: bool = True) -> None:
             cause="its replies have no usage, or one of zeros",
             next="leave --max-usd out, and bound the cost with --limit and --max-tokens",
         )
-
-
-def export(evaluation: Evaluation, log: AnswerIndex, path: Path | SafePath) -> None:
-    """Write every answer in instance order, with its verdict; a question never asked is there as an error (NOT_ASKED)."""
-    with folders.replacing(path) as file:
-        for index in range(len(evaluation)):
-            line = _exported(evaluation, log, index)
-            file.write(jsonlines.dumps(line).encode() + b"\n")
-
-
-def _exported(evaluation: Evaluation, log: AnswerIndex, index: int) -> dict[str, Any]:
-    asked = {"instance": evaluation.instance(index).id, "sample": index % evaluation.samples}
-    response = log.response(index) or NOT_ASKED
-    if evaluation.testbed.turns == 1:
-        return {**asked, **response_record(response), "verdict": verdict_record(evaluation.verdict(index, (said(response),)))}
-    turns = log.turns(index)
-    messages = evaluation.said_so_far(index, turns, str(log.path))
-    held = [{**response_record(turn), "replies": [m.to_dict() for m in answer]} for turn, answer in turns]
-    verdict = verdict_record(evaluation.verdict(index, messages))
-    return {**asked, **response_record(response), "turns": held, "verdict": verdict}
 
 
 def scored(evaluation: Evaluation, path: Path | SafePath, as_recorded: bool = False) -> Iterator[Scored]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import time
@@ -196,7 +197,8 @@ class Appender:
         if torn:
             os.ftruncate(self._descriptor, torn.offset)
             size = torn.offset
-        self.size = size
+        self.size = self._began = size
+        self._written = hashlib.sha256()
         if not size:
             paths.sync(self.path.parent)
         if size and os.pread(self._descriptor, 1, size - 1) != b"\n":  # whole, but its newline was cut off
@@ -225,6 +227,19 @@ class Appender:
             os.ftruncate(self._descriptor, self.size)
             raise
         self.size += len(data)
+        self._written.update(data)
+
+    def undisturbed(self) -> bool:
+        """Whether the file still ends in what was written here, and in nothing else."""
+        try:
+            with paths.open_plain(self.path) as file:
+                file.seek(self._began)
+                on_disk = hashlib.sha256()
+                while piece := file.read(1 << 16):
+                    on_disk.update(piece)
+        except OSError as error:
+            raise paths.unreadable(self.path, error) from None
+        return on_disk.digest() == self._written.digest()
 
     def _error(self, error: OSError) -> T2TError:
         return paths.unwritable(self.path, error)

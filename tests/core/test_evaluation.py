@@ -12,11 +12,14 @@ import pytest
 
 from addition import Adder, Addition, Sum
 from t2t_core.errors import T2TError
+from t2t_core.evaluation.answers import AnswerIndex
 from t2t_core.evaluation.evaluate import evaluate, read_sampling, scored
+from t2t_core.evaluation.export import export
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.records import Response, Sampling
 from t2t_core.registry import Spec
 from t2t_core.store import jsonlines
+from t2t_core.store.paths import SafePath
 
 SUMS = [Sum(f"s{i:03d}", i, 2 * i, 3 * i) for i in range(20)]
 
@@ -86,6 +89,40 @@ def test_hostile_text_is_kept_word_for_word(tmp_path):
     evaluate(evaluation(SUMS[:1]), Scripted(lambda tasks: [(0, Response(text))]), tmp_path)
     assert lines(tmp_path / "answers.jsonl")[0]["text"] == text
     assert (tmp_path / "log.jsonl").read_bytes().isascii()
+
+
+WEIRD = ["", "\ud800 \u2028\r\n\x00", "3", "1e400", '{"a": NaN}', "ß" * 500, "\\u0041"]
+
+
+def test_an_export_made_while_answers_come_is_what_the_log_gives(tmp_path):
+    """Of odd texts, of failed attempts that cost something, of errors, and in whatever order they came."""
+
+    def script(tasks):
+        for position in reversed(range(len(tasks))):
+            text = WEIRD[position % len(WEIRD)]
+            failed = Response("half", error="busy", finish_reason="error", cost_usd=0.1 + 0.2, completion_tokens=3)
+            earlier = (failed,) * (position % 3)
+            error = {"error": "broken", "finish_reason": "error"} if position % 5 == 4 else {}
+            yield position, Response(text, cost_usd=1e-7 * position, seconds=1.5, reasoning=text, earlier=earlier, **error)
+
+    evaluate(evaluation(samples=2), Scripted(script), tmp_path)
+    evaluate(evaluation(samples=2), Scripted(script), tmp_path)
+    log = AnswerIndex(tmp_path / "log.jsonl", [s.id for s in SUMS], 2)
+    export(evaluation(samples=2), log, SafePath.of(tmp_path) / "again.jsonl")
+    assert (tmp_path / "answers.jsonl").read_bytes() == (tmp_path / "again.jsonl").read_bytes()
+    assert sum(record["error"] is not None for record in lines(tmp_path / "again.jsonl")) == 1  # of the eight asked again
+
+
+def test_a_verdict_that_fails_costs_no_answer(tmp_path):
+    class Unsure(Addition):
+        def verify(self, instance, text, format):
+            raise ValueError("no idea")
+
+    with pytest.raises(ValueError, match="no idea"):
+        evaluate(Evaluation(Unsure(), SUMS), Adder(), tmp_path)
+    policy = Adder()
+    evaluate(evaluation(), policy, tmp_path)
+    assert policy.asked == [] and len(lines(tmp_path / "answers.jsonl")) == 20
 
 
 def test_key_in_an_echoing_answer_is_not_written(tmp_path, monkeypatch):

@@ -26,7 +26,7 @@ from t2t_plugins.policies.budget import Budget
 from t2t_plugins.policies.reply import Judged
 
 _JOIN_SECONDS = 10.0
-_AHEAD_SECONDS = 0.05  # for which the first question is asked alone
+_AHEAD_SECONDS = 0.02  # for which the first question is asked alone
 _GATHER_SECONDS = 0.002  # for which an answer waits for others: handing some over costs a change of threads, however many
 
 
