@@ -96,6 +96,8 @@ AS_MODELS_WRITE = {
     "Agent 1: (c=0,r=1) (c=1,r=1) (c=1,r=2) (c=2,r=2)",
     "r2c0": PLAIN.replace("(", "r").replace(",", "c").replace(")", ""),
     "robots": PLAIN.replace("Agent", "Robot"),
+    "labels in brackets": PLAIN.replace("Agent 0", "Agent (0)").replace("Agent 1", "**Agent [1]**"),
+    "labels in brackets, with remarks": PLAIN.replace("Agent 0", "Robot{0} (3 moves)").replace("Agent 1", "agent(1) path"),
     "short labels": PLAIN.replace("Agent ", "A"),
     "short labels of robots": PLAIN.replace("Agent ", "**R").replace(":", "**:"),
     "python": PLAIN.replace("Agent ", "agent_").replace(": ", " = [").replace(" ->", ",").replace("\n", "]\n") + "]",
@@ -146,6 +148,11 @@ def test_reads_what_models_write(name: str) -> None:
         "Step 0: (0,0)\nStep 1: (0,1)",
         "Step 1: (0,0), (1,0)\nStep 2: (0,1), (1,1)",  # outside of tags it may be said of later steps
         "Step 0: Agent 0 (0,0), Agent 1 (1,0)",
+        "Agent (0,0) -> (0,1)",
+        "Agent (0,1): (0,0) -> (0,1)",
+        "Agent (0 or 1): (0,0) -> (0,1)",
+        "Agent 0: (0,0) -> stay\nAgent 1: (1,0)",
+        "Agent 0: -> stay at (0,0) -> (0,1)",
     ],
 )
 def test_not_parsable(text: str) -> None:
@@ -169,6 +176,10 @@ UNPLACEABLE = [
     " (wait) -> ",
     " wait -> ",
     " -> wait -> ",
+    " -> stay at ",
+    " -> stay, (0,0) -> ",
+    " -> stay twice at (0,0) -> ",
+    " -> (0,0) stay here -> ",
     " -> [wait] -> ",
     " (stay 2) -> ",
     ", hold, ",
@@ -249,6 +260,9 @@ def test_coordinates_beyond_every_grid() -> None:
         ("Agent 0:\n(0,0) start\n-> (0,1)", 2),
         ("Agent 0: (0,0) -> (0,0) (wait) -> (0,1)", 3),  # the path itself waits
         ("Agent 0: (0,0) (wait) -> (0,0) -> (0,1)", 3),
+        ("Agent 0: (0,0) -> stay at (0,0) -> (0,1)", 3),
+        ("Agent 0: (0,0) -> wait (0,0) -> Waits at (0,0) -> (0,1)", 4),
+        ("Agent 0: (0,0) ->\nhold at (0,0)\n-> (0,1) -> stay at (0,1)", 4),
         ("Agent 0: (0,0)\nStep 1: (0,1)\nStep 2: (0,2)", 3),
     ],
 )

@@ -30,6 +30,7 @@ class OpenPath:
     _ended: bool = False  # words came since the last cell
     _doubt: str = ""  # what has no meaning in a path came since the last cell
     _waits: bool = False  # a remark said that the agent waits
+    _instead: str = ""  # a word for waiting behind an arrow: `-> stay at (1,0)` repeats the last cell, or there is none
     _mark: int | None = None  # the step of the next cell
     _beside: bool = False  # a cell came last, so that a step's number is its own
     _led: bool = False  # an arrow leads to the next cell
@@ -42,6 +43,8 @@ class OpenPath:
         beside, self._beside = self._beside, self._beside and kind == tokens.NEUTRAL
         if kind == tokens.CELL or (kind == tokens.BARE and self.joined):
             self._cell(token.value)
+        elif kind in _JOINS and self._instead:
+            self.refuse(f"{self._instead} stands where a cell should")
         elif kind in _JOINS:
             self.joins.append(kind)
             self.joined = kind == tokens.ARROW or not self.cells
@@ -66,7 +69,9 @@ class OpenPath:
             if self.cells[-1:] != [cell]:  # "... reaches (2,2)" names once more where the path has ended
                 self.refuse(f"{_text(cell)} stands behind words that ended the path")
             return
-        if self._doubt:
+        if self._instead and (cell != self.cells[-1] or len(self.joins) > self.joins.count(tokens.ARROW)):
+            self.refuse(f"{self._instead} stands where a cell should")
+        elif self._doubt:
             self.refuse(f"{self._doubt} stands before {_text(cell)}")
         elif len(self.joins) > 1 and any(self.joins.count(kind) > 1 for kind in _SINGLE):
             self.refuse(f"a cell is missing before {_text(cell)}")
@@ -80,6 +85,7 @@ class OpenPath:
         self.cells.append(cell)
         self.joins.clear()
         self.joined, self._waits, self._mark, self._beside, self._led = False, False, None, True, False
+        self._instead = ""
 
     def _step(self, number: int, beside: bool) -> None:
         if beside and len(self.cells) - 1 not in self.marks:
@@ -90,8 +96,10 @@ class OpenPath:
             self._mark, self.joined = number, True
 
     def _word(self, token: Token) -> None:
-        if tokens.ARROW in self.joins:
+        if self._instead or (tokens.ARROW in self.joins and not (token.kind == tokens.WAIT and self.cells)):
             self.refuse(f"{_short(token.text)} stands where a cell should")
+        elif tokens.ARROW in self.joins:
+            self._instead = _short(token.text)
         if token.kind == tokens.WAIT:
             self._waits = True
         else:
@@ -114,6 +122,8 @@ class OpenPath:
 
     def end(self) -> str:
         """What could not be placed, now that the path has ended; "" where everything was."""
+        if self._instead:
+            self.refuse(f"{self._instead} stands where a cell should")
         if self._again and self._arrows:  # (2,0) -> (2,1), (2,1) -> (2,2): moves, or does the agent wait?
             self.refuse(f"{self._again} stands twice between arrows")
         if not self.marks:

@@ -58,7 +58,8 @@ _TOKEN = re.compile(
     | (?P<bullet>^[ \t]{{0,8}}+[0-9]{{1,4}}+[.):](?=\s))
     | (?:\b(?:path|route|plan)[ ](?:for|of)[ ]|(?<!\w[ ])\bfor[ ]|(?:(?<!\w[ ])|(?<=\\item[ ]))(?:\b|(?<=__)))
       (?:agente?|robot|агент|робот|智能体|代理|机器人|エージェント|ロボット)(?:-(?=[0-9])|[ \t_\#}}]{{0,3}}+)
-      (?P<label>-?+[0-9]++|[a-z](?=[ \t*]{{0,4}}+:))(?:的(?:最终|最优)?+(?:路径|路线)|の(?:経路|パス))?+(?!(?!__)\w)
+      (?P<bracket>[(\[{{](?=[0-9]{{1,4}}[)\]}}]))?+(?P<label>-?+[0-9]++|[a-z](?=[ \t*]{{0,4}}+:))(?(bracket)[)\]}}])
+      (?:的(?:最终|最优)?+(?:路径|路线)|の(?:経路|パス))?+(?!(?!__)\w)
       (?:['’]s)?+(?:[\s*_:,"`'-]{{1,6}}+(?:(?:final|optimal|shortest|planned|full|complete|revised|corrected|updated|new)[ ])?+
         (?:path|route|trajectory|plan|moves|sequence|schedule|is)\b){{0,3}}+
       (?:[ ](?:follows|takes|travels)(?:[ ](?:the|this)[ ](?:path|route))?+(?=[ \t*_]{{0,4}}+:))?+
