@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from t2t_core.errors import T2TError
 from t2t_core.evaluation.stats import SeededDifference, holm, seeded_difference, t_interval
 from t2t_core.evaluation.trials import (
     area_under,
@@ -23,8 +22,9 @@ from t2t_core.evaluation.trials import (
 from t2t_core.loop.sweep import CONTROL
 from t2t_core.report.summary import unequal
 from t2t_core.run.round_files import READ
-from t2t_core.study.plan import Compared, Measure, Plan, PlanFile
-from t2t_core.study.running import BASE, Trial, Trials
+from t2t_core.study.outcomes import Trial, Trials, rates
+from t2t_core.study.plan import Compared, Plan, PlanFile
+from t2t_core.study.running import BASE
 
 Strata = list[list[float]]
 
@@ -123,17 +123,8 @@ def _strata(plan: Plan, answers: Any) -> Strata:
     """The outcomes of one policy under the plan's measures, column by column, in points."""
     strata: Strata = []
     for measure in plan.measure:
-        strata += [[100 * value for value in by_id.values()] for by_id in _rates(answers, measure).values()]
+        strata += [[100 * value for value in by_id.values()] for by_id in rates(answers, measure).values()]
     return strata
-
-
-def _rates(answers: Any, measure: Measure) -> dict[str, dict[str, float]]:
-    try:
-        rates: dict[str, dict[str, float]] = answers[measure.set][measure.metric]
-    except KeyError:
-        known = ", ".join(f"{name} ({', '.join(metrics)})" for name, metrics in answers.items())
-        raise T2TError(f"nothing measures {measure.metric} on {measure.set}", where="the plan's measure", cause=known) from None
-    return rates
 
 
 def _of(plan: Plan, trials: Trials, arm: str) -> list[Strata]:
@@ -229,7 +220,7 @@ def _arm(plan: Plan, trials: Trials, name: str) -> ArmResult:
     own = trials.arms[name]
     scores = [score(strata) for strata in _of(plan, trials, name)]
     mean = t_interval(scores)
-    budgets = [trial.summary.budgets["designed"] for trial in own]
+    budgets = [trial.budget for trial in own]
     control = next((other for other, arm in plan.arms.items() if arm.designer == CONTROL and not arm.replica), None)
     gain = _pooled(_of(plan, trials, name), _of(plan, trials, control)) if control and control != name else None
     over_updates, over_tokens = (_area(trials, name, spent) for spent in ("updates", "tokens"))
@@ -244,12 +235,12 @@ def _arm(plan: Plan, trials: Trials, name: str) -> ArmResult:
         area_over_updates=over_updates,
         area_over_tokens=over_tokens,
         worst_quarter=worst_quarter(_by_cell(plan, trials, own)),
-        forgetting=_mean([100 * forgetting(_validations(trial)) for trial in own if trial.summary.rounds]),
+        forgetting=_mean([100 * forgetting(_validations(trial)) for trial in own if trial.rounds]),
         tokens=sum(b.tokens for b in budgets) / len(own),
         updates=sum(b.updates for b in budgets) / len(own),
         design_tokens=sum(b.design_tokens for b in budgets) / len(own),
         design_usd=sum(b.design_usd for b in budgets) / len(own),
-        designs_failed=sum(design.outcome not in READ for trial in own for design in trial.summary.designs),
+        designs_failed=sum(outcome not in READ for trial in own for outcome in trial.designs),
         same_as=[
             other
             for other, theirs in trials.arms.items()
@@ -267,15 +258,14 @@ def _by_cell(plan: Plan, trials: Trials, own: Sequence[Trial]) -> dict[str, floa
     values: dict[str, list[float]] = {}
     for trial in own:
         for measure in plan.measure:
-            for by_id in _rates(trial.answers, measure).values():
+            for by_id in rates(trial.answers, measure).values():
                 for instance, value in by_id.items():
                     values.setdefault(f"{measure.set} {trials.cells[measure.set][instance]}", []).append(100 * value)
     return {cell: sum(of) / len(of) for cell, of in values.items()}
 
 
 def _validations(trial: Trial) -> list[dict[str, float]]:
-    rounds = trial.summary.rounds
-    return [{g: v["valid"] for g, v in one.groups.items() if v.get("valid") is not None} for one in rounds]  # type: ignore[misc]
+    return [{group: valid for group, valid in one.groups.items() if valid is not None} for one in trial.rounds]
 
 
 def _area(trials: Trials, name: str, spent: str) -> float | None:
@@ -291,10 +281,10 @@ def _area(trials: Trials, name: str, spent: str) -> float | None:
 
 def _curve(trial: Trial, spent: str) -> list[tuple[float, float]]:
     total, curve = 0.0, []
-    for one, training in zip(trial.summary.rounds, trial.spent, strict=True):
-        total += training[spent]
-        if one.valid.value is not None:
-            curve.append((total, 100 * one.valid.value))
+    for one in trial.rounds:
+        total += getattr(one, spent)
+        if one.valid is not None:
+            curve.append((total, 100 * one.valid))
     return curve
 
 
@@ -319,9 +309,9 @@ def _deviations(plan: Plan, trials: Trials) -> Iterator[str]:
         yield f"the code changed between sessions: {' -> '.join(code[:12] for code in trials.codes)}"
     for name, own in trials.arms.items():
         for seed, trial in zip(plan.seeds, own, strict=True):
-            bad = [d for d in trial.summary.designs if d.outcome not in READ]
+            bad = [outcome for outcome in trial.designs if outcome not in READ]
             if bad:
-                yield f"seed {seed}, {name}: {len(bad)} of {len(trial.summary.designs)} designs {bad[0].outcome}"
+                yield f"seed {seed}, {name}: {len(bad)} of {len(trial.designs)} designs {bad[0]}"
     for number, seed in enumerate(plan.seeds):
-        for line in unequal({name: own[number].summary.budgets["designed"] for name, own in trials.arms.items()}):
+        for line in unequal({name: own[number].budget for name, own in trials.arms.items()}):
             yield f"seed {seed}, unequal budgets: {line}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -197,6 +198,50 @@ def test_chance_is_common_and_byte_identical_runs_count_once(tmp_path: Path) -> 
 
     assert drawn("fixed", 0) == drawn("fixed-again", 0) == drawn("both", 0)
     assert drawn("fixed", 1) == drawn("twin", 1) != drawn("fixed-again", 1)
+
+
+def test_the_arms_of_the_gate_come_first(tmp_path: Path) -> None:
+    text = PLAN.replace("[arms.neither]", '[arms.later]\ndesigner = "random"\n[arms.neither]')
+    file = read_plan(planned(tmp_path, text))
+    said: list[str] = []
+    run_plan(file, tmp_path / "out", Reporter(said.append))
+    begun = [line for line in said if line.startswith("seed ")]
+    assert [line for line in begun if "later" in line] == ["seed 1: later", "seed 2: later"]
+    assert begun.index("seed 2: neither") < begun.index("seed 1: later")
+
+
+def test_what_is_kept_of_a_seed_gives_the_study_again(tmp_path: Path) -> None:
+    path, out = planned(tmp_path), tmp_path / "out"
+    t2t("sweep", "--plan", path, "--out", out)
+    kept = {name: (out / name).read_bytes() for name in ("study.json", "study.md", "code.json")}
+    for place in (*out.glob("seed_*"), out / "study.json", out / "study.md"):
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+    assert sum(file.stat().st_size for file in out.glob("outcomes/*")) < 40_000
+    output = t2t("sweep", "--plan", path, "--out", out)
+    assert kept == {name: (out / name).read_bytes() for name in kept} and "round 0" not in output
+    assert not list(out.glob("seed_*"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"plan": "', '"plan": "0', "another plan"),
+        ('"fixed-again":', '"foxed-again":', "no arm fixed-again"),
+        ('"updates": 2', '"updates": -2', ">= 0"),
+        ('"3": "', '"3": "1', "not those to the set"),
+        ('"3": "0', '"3": "x', "neither 0 nor 1"),
+        ('"3": "1', '"3": "x', "neither 0 nor 1"),
+    ],
+)
+def test_outcomes_that_were_edited_are_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
+    path, out = planned(tmp_path), tmp_path / "out"
+    t2t("sweep", "--plan", path, "--out", out)
+    kept = out / "outcomes" / "seed_2.json"
+    edited = kept.read_text().replace(old, new)
+    assert edited != kept.read_text()
+    kept.write_text(edited)
+    before = (out / "study.json").read_bytes()
+    assert said in t2t("sweep", "--plan", path, "--out", out, code=1) and (out / "study.json").read_bytes() == before
 
 
 def test_a_world_without_leverage_ranks_nobody(tmp_path: Path) -> None:

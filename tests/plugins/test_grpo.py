@@ -181,7 +181,7 @@ def test_advantages_by_hand():
 
 def test_it_plays_whole_conversations_and_only_its_own_tokens_count(checkpoint, tmp_path):
     training = Training(job(checkpoint, tmp_path), Settings(group=2, prompts=2, max_tokens=3, prompt_format="plain"))
-    played = [Game(at, (Message("user", "Guess a number below 8."),)) for at in (0, 0, 1, 1)]
+    played = [Game(training.job.instances[at], (Message("user", "Guess a number below 8."),)) for at in (0, 0, 1, 1)]
     training.play(played)
     for game in played:
         assert [m.role for m in game.messages[::2]] == ["assistant"] * len(game.turns)
@@ -196,7 +196,7 @@ def test_it_plays_whole_conversations_and_only_its_own_tokens_count(checkpoint, 
 
 def test_in_a_memoryless_format_each_turn_is_a_question_of_its_own(checkpoint, tmp_path):
     training = Training(job(checkpoint, tmp_path), Settings(group=2, prompts=1, max_tokens=3, prompt_format="last"))
-    played = [Game(0, (Message("user", "Guess a number below 8."),)) for _ in range(2)]
+    played = [Game(training.job.instances[0], (Message("user", "Guess a number below 8."),)) for _ in range(2)]
     training.play(played)
     assert max(len(turn.prompt) for game in played for turn in game.turns) < 120
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 from t2t_core.errors import T2TError
@@ -83,12 +84,12 @@ class Instance:
         if fault:
             raise T2TError(f"the game cannot start from the board {self.board}: {fault}", where=where)
 
-    @property
+    @cached_property
     def policy_stones(self) -> int:
         """As a bitmask."""
         return stones(self.board, POLICY)
 
-    @property
+    @cached_property
     def opponent_stones(self) -> int:
         """As a bitmask."""
         return stones(self.board, OPPONENT)

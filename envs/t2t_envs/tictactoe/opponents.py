@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from t2t_core.seeding import Stream
 
 from . import rules
@@ -18,13 +20,18 @@ def opponent_move(instance: Instance, policy: int, opponent: int) -> int:
         instance: the game.
         policy, opponent: both players' stones as bitmasks; it is the opponent's turn and nobody has won.
     """
-    chance = Stream(instance.seed).fork(policy << 9 | opponent)
-    if chance.uniform() < instance.p:
+    return _move(instance.seed, instance.p, instance.opponent, policy, opponent)
+
+
+@lru_cache(maxsize=1 << 16)  # a conversation is replayed at each of its turns, and by every rollout of a group
+def _move(seed: int, p: float, rule: str, policy: int, opponent: int) -> int:
+    chance = Stream(seed).fork(policy << 9 | opponent)
+    if chance.uniform() < p:
         return chance.choice(rules.free_cells(policy | opponent))
     best = rules.optimal_moves(opponent, policy)
-    if instance.opponent == "mixed":
+    if rule == "mixed":
         return chance.choice(best)
-    return best[0] if instance.opponent == "first" else second_choice(opponent, policy)
+    return best[0] if rule == "first" else second_choice(opponent, policy)
 
 
 def second_choice(own: int, other: int) -> int:

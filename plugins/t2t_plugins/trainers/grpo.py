@@ -203,6 +203,7 @@ class Training:
         )
         self.weights, self.facts, self.done, self.tokens = AdaptiveWeights(), CellFacts(job.testbed), 0, 0
         self.last: dict[str, Any] = {}
+        self._ids: dict[tuple[Message, ...], list[int]] = {}  # of what a memoryless format has shown: positions come again
         if saved:
             self._load(saved)
             return
@@ -280,22 +281,19 @@ class Training:
             missing = sum(group.dead for group in played)
 
     def _groups(self, instances: Sequence[int], number: int) -> list[Group]:
-        games = [Game(at, (), rollout=rollout) for at in instances for rollout in range(self.settings.group)]
+        testbed, rollouts = self.job.testbed, range(self.settings.group)
+        games = [Game(testbed.rollout(self.job.instances[at], rollout)) for at in instances for rollout in rollouts]
         for game in games:
-            game.first = opening(self.job.testbed, self._task(game), self.format)
+            game.first = opening(testbed, game.task, self.format)
         self.play(games, number)
         weights = self.weights.weights() if self.job.testbed.length_term else None
         groups = []
         for at, members in zip(instances, parts_of(games, self.settings.group), strict=True):
             instance = self.job.instances[at]
-            verdicts = [judge(self.job.testbed, self._task(game), game.messages, self.format) for game in members]
+            verdicts = [judge(testbed, game.task, game.messages, self.format) for game in members]
             rewards = [self._worth(instance, v, game, weights) for v, game in zip(verdicts, members, strict=True)]
             groups.append(Group(at, members, verdicts, rewards))
         return groups
-
-    def _task(self, game: Game) -> Any:
-        """The instance as this rollout of it plays it."""
-        return self.job.testbed.rollout(self.job.instances[game.instance], game.rollout)
 
     def _worth(self, instance: Any, verdict: Verdict, game: Game, weights: tuple[float, float] | None) -> float:
         worth = reward(self.job.testbed, instance, verdict, self.job.reward)
@@ -319,7 +317,7 @@ class Training:
             for game, prompt, answer, text in zip(open_games, encoded, flat, said, strict=True):
                 game.turns.append(Turn(prompt, answer.tokens, answer.ended, sum(answer.logprobs)))
                 game.messages = (*game.messages, Message("assistant", text))
-                reply = replies(testbed, self._task(game), game.messages, self.format)
+                reply = replies(testbed, game.task, game.messages, self.format)
                 if reply:
                     game.messages = (*game.messages, *reply)
                     going_on.append(game)
@@ -328,9 +326,11 @@ class Training:
     def _encoded(self, games: Sequence[Game]) -> list[list[int]]:
         """What each of the games shows the policy, as token ids; games that show the same are written out once."""
         seen = [shown(self.job.testbed, game.first, game.messages, self.format) for game in games]
-        unique = list(dict.fromkeys(seen))
-        texts = chat_prompts(self.tokenizer, [(messages, ()) for messages in unique])
-        ids = dict(zip(unique, self.tokenizer(texts, add_special_tokens=False)["input_ids"], strict=True))
+        ids = self._ids if self.format in self.job.testbed.memoryless else {}
+        fresh = [messages for messages in dict.fromkeys(seen) if messages not in ids]
+        if fresh:
+            texts = chat_prompts(self.tokenizer, [(messages, ()) for messages in fresh])
+            ids.update(zip(fresh, self.tokenizer(texts, add_special_tokens=False)["input_ids"], strict=True))
         return [ids[messages] for messages in seen]
 
     # --- the gradient
@@ -442,14 +442,12 @@ class Turn:
 
 @dataclass
 class Game:
-    """A conversation about the job's instance of that number: what opened it, all that was said after, the turns, and the number
-    of this rollout in its group."""
+    """A conversation: the instance as this rollout of it plays it, what opened it, all that was said after, and the turns."""
 
-    instance: int
-    first: tuple[Message, ...]
+    task: Any
+    first: tuple[Message, ...] = ()
     messages: tuple[Message, ...] = ()
     turns: list[Turn] = field(default_factory=list)
-    rollout: int = 0
 
     @property
     def tokens(self) -> int:

@@ -1,0 +1,214 @@
+"""What a study keeps of every seed: a small file from which all of its figures follow, so that run folders may go.
+
+    OUT/outcomes/seed_101.json    written when every arm of the seed is done
+
+An answer is one character, in the order of its set: 1 or 0 under a measure of the plan. A study folder that holds nothing but
+`run.json`, `code.json` and these files gives the same `study.json` again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.plugins import installed
+from t2t_core.report.summary import Budget
+from t2t_core.run.closing_bench import Values, evaluations
+from t2t_core.run.experiment import Experiment
+from t2t_core.store import folders, schema
+from t2t_core.store.paths import SafePath
+from t2t_core.study.plan import Measure, Plan, PlanFile
+
+FOLDER = "outcomes"
+Column = str | list[float]  # a character an instance where all are 0 or 1
+Coded = dict[str, dict[str, dict[str, Column]]]  # set -> metric -> column -> the instances' values
+
+
+@dataclass(frozen=True)
+class RoundOutcome:
+    """A round: what its training spent, and the valid rate of its validation, over all and by group (None: no answers)."""
+
+    updates: schema.Count
+    tokens: schema.Count
+    valid: float | None
+    groups: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One arm with one seed: what it was given, its rounds, how each design ended ("used", "failed", ...), the hash of what it
+    trained (of what it trained on, where nothing was trained), how it designed, and its values under the plan's measures."""
+
+    budget: Budget
+    rounds: Sequence[RoundOutcome]
+    designs: Sequence[str]
+    digest: str
+    behaviour: Mapping[str, float | None]
+    answers: Mapping[str, Values]
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Everything that was run: arm -> its trials, in the order of the plan's seeds; the untrained policy by seed; of each set
+    the cell of every instance; and the hashes of the code that it was run with."""
+
+    arms: Mapping[str, list[Trial]]
+    base: list[Mapping[str, Values]]
+    cells: Mapping[str, Mapping[str, str]]
+    codes: list[str]
+
+
+@dataclass(frozen=True)
+class SeedOutcome:
+    """All arms of one seed, and the untrained policy's values."""
+
+    base: Mapping[str, Values]
+    arms: Mapping[str, Trial]
+
+
+@dataclass(frozen=True)
+class KeptTrial:
+    """A `Trial` as it stands in the file."""
+
+    budget: Budget
+    rounds: list[RoundOutcome]
+    designs: list[str]
+    digest: str
+    behaviour: dict[str, float | None]
+    answers: Coded
+
+
+@dataclass(frozen=True)
+class KeptSeed:
+    """The file."""
+
+    plan: str
+    base: Coded
+    arms: dict[str, KeptTrial]
+
+
+@dataclass(frozen=True)
+class MeasuredSets:
+    """The plan's evaluation sets: column -> the instances' ids in their order, and every instance's cell."""
+
+    columns: Mapping[str, Mapping[str, Sequence[str]]]
+    cells: Mapping[str, Mapping[str, str]]
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> MeasuredSets:
+        testbed = installed().testbeds.make(experiment.testbed)
+        columns: dict[str, dict[str, list[str]]] = {}
+        cells: dict[str, dict[str, str]] = {}
+        for chosen, evaluation in evaluations(experiment, testbed):
+            by_column, by_id = columns.setdefault(chosen.name, {}), cells.setdefault(chosen.name, {})
+            for instance in evaluation.instances:
+                place = testbed.place(instance)
+                by_column.setdefault(place.column, []).append(instance.id)
+                by_id[instance.id] = testbed.cell_of(place.cell) or place.cell or place.column
+        return cls(columns, cells)
+
+
+def measured_rates(plan: Plan, answers: Mapping[str, Values]) -> dict[str, Values]:
+    """Of everything that a bench measured, what the plan compares; T2TError where it measured nothing of the kind."""
+    kept: dict[str, Values] = {}
+    for measure in plan.measure:
+        kept.setdefault(measure.set, {})[measure.metric] = rates(answers, measure)
+    return kept
+
+
+def rates(answers: Mapping[str, Values], measure: Measure) -> dict[str, dict[str, float]]:
+    """Column -> instance -> value under one measure."""
+    try:
+        return answers[measure.set][measure.metric]
+    except KeyError:
+        known = ", ".join(f"{name} ({', '.join(metrics)})" for name, metrics in answers.items())
+        raise T2TError(f"nothing measures {measure.metric} on {measure.set}", where="the plan's measure", cause=known) from None
+
+
+# --- on disk
+
+
+def place_of(folder: SafePath, seed: int) -> SafePath:
+    return folder / FOLDER / f"seed_{seed}.json"
+
+
+def write_seed(folder: SafePath, file: PlanFile, seed: int, outcome: SeedOutcome) -> None:
+    """Keep one seed; its arms are all done."""
+    arms = {name: KeptTrial(**{**vars(trial), "answers": _coded(trial.answers)}) for name, trial in outcome.arms.items()}
+    folders.make_folder(folder / FOLDER)
+    folders.write_json(place_of(folder, seed), KeptSeed(file.sha256, _coded(outcome.base), arms))
+
+
+def read_seed(folder: SafePath, file: PlanFile, seed: int, sets: MeasuredSets) -> SeedOutcome:
+    """The inverse of `write_seed`.
+
+    Raises:
+        T2TError: the file is of another plan, lacks an arm, or is not what was written.
+    """
+    place = place_of(folder, seed)
+    kept = folders.read_record(place, KeptSeed)
+    if kept.plan != file.sha256:
+        raise T2TError("these are outcomes of another plan", where=str(place), next="take the plan that they were run by")
+    missing = [name for name in file.plan.arms if name not in kept.arms]
+    if missing:
+        raise T2TError(f"there is no arm {missing[0]}", where=str(place), cause=schema.EDITED)
+    arms = {}
+    for name in file.plan.arms:
+        one = kept.arms[name]
+        answers = _decoded(one.answers, sets, place)
+        arms[name] = Trial(one.budget, one.rounds, one.designs, one.digest, one.behaviour, answers)
+    return SeedOutcome(_decoded(kept.base, sets, place), arms)
+
+
+def kept_seeds(file: PlanFile, folder: SafePath) -> list[int]:
+    """The plan's seeds whose arms are all done."""
+    return [seed for seed in file.plan.seeds if place_of(folder, seed).exists()]
+
+
+def read_trials(file: PlanFile, folder: SafePath, codes: list[str]) -> Trials:
+    """The whole study from what is kept; T2TError where a seed is missing."""
+    sets = MeasuredSets.of(file.experiment)
+    seeds = [read_seed(folder, file, seed, sets) for seed in file.plan.seeds]
+    arms = {name: [seed.arms[name] for seed in seeds] for name in file.plan.arms}
+    return Trials(arms, [seed.base for seed in seeds], sets.cells, codes)
+
+
+def _coded(answers: Mapping[str, Values]) -> Coded:
+    return {
+        name: {metric: {c: _column(list(by_id.values())) for c, by_id in columns.items()} for metric, columns in metrics.items()}
+        for name, metrics in answers.items()
+    }
+
+
+def _column(values: list[float]) -> Column:
+    return "".join(f"{value:.0f}" for value in values) if all(value in (0, 1) for value in values) else values
+
+
+def _decoded(coded: Coded, sets: MeasuredSets, place: SafePath) -> dict[str, Values]:
+    answers: dict[str, Values] = {}
+    for name, metrics in coded.items():
+        where, known = f"{place}, {ascii(name)[:60]}", sets.columns.get(name, {})
+        for metric, columns in metrics.items():
+            if {c: len(values) for c, values in columns.items()} != {c: len(ids) for c, ids in known.items()}:
+                raise T2TError("the answers are not those to the set", where=where, cause=schema.EDITED)
+            answers.setdefault(name, {})[metric] = {
+                column: dict(zip(ids, _values(columns[column], where), strict=True)) for column, ids in known.items()
+            }
+    return answers
+
+
+def _values(column: Column, where: str) -> list[float]:
+    if not isinstance(column, str):
+        return column
+    if column.strip("01"):
+        raise T2TError("an answer is neither 0 nor 1", where=where, cause=schema.EDITED)
+    return [float(value) for value in column]
+
+
+def code_hashes(folder: SafePath) -> list[str]:
+    """The hashes of the code of every session."""
+    path = folder / "code.json"
+    known: Any = folders.read_json(path)["sha256"] if path.exists() else []
+    return list(known)
