@@ -24,7 +24,7 @@ from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.tables import tabulate
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
-from t2t_core.store import folders, jsonlines, paths, schema
+from t2t_core.store import folders, fresh, jsonlines, paths, schema
 from t2t_core.store.paths import SafePath
 from t2t_leaderboard import board, rescoring
 from t2t_leaderboard.folder import Row, choose, read_bench, recorded_sampling
@@ -103,9 +103,10 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
         "sessions": folders.read_manifest(bench_folder, "bench")["sessions"],
         "reader": row.reader,
     }
-    with folders.building(folder) as fresh:  # whole or not at all: half a submission could be neither checked nor made again
-        folders.write_atomic(fresh / ANSWERS, answers)
-        folders.write_json(fresh / METADATA, {**metadata, "seal": seal(metadata)})
+    fresh.remove_leftovers_of(folder.path)
+    with folders.building(folder) as whole:  # or nothing: half a submission could be neither checked nor made again
+        folders.write_atomic(whole / ANSWERS, answers)
+        folders.write_json(whole / METADATA, {**metadata, "seal": seal(metadata)})
     return folder.path
 
 

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 import addition
 import worlds
 from t2t_core.cli import cli
-from t2t_leaderboard import rescoring
+from t2t_leaderboard import rescoring, submission
 
 DATED = ("run.json", "log.jsonl", ".lock", "tracking.json")  # they hold times, and what trackers know a run by
 MUST_BE_MORE = {"bench": 40, "generate": 3, "run": 60, "sweep": 100}  # writes at which the process dies
@@ -56,25 +56,14 @@ def test_the_loop_killed_at_every_write_goes_on_to_the_same_bytes(tmp_path: Path
         watched = ("--report-to", "none")  # trackers write from threads of their own; tests/core/test_tracking.py stops those
         t2t(command, "--config", configuration, *worlds.WORLDS[name].options, *arms, *watched, "--out", folder)
 
-    work(tmp_path / "calm")
-    undisturbed, kills = whole(tmp_path / "calm"), 0
-    for at in range(1, 1000):
-        folder = tmp_path / str(at)
-
-        def killed(at: int = at, folder: Path = folder) -> None:
-            dying(at)
-            work(folder)
-
-        status = in_child(killed)
-        assert status in (0, 9)
-        work(folder)
-        assert whole(folder) == undisturbed, f"killed at write {at}"
-        if status == 0:
-            break
-        kills += 1
-        shutil.rmtree(folder)
+    kills = assert_the_same_bytes(work, tmp_path, MUST_BE_MORE[command], whole)
     print(f"{command} on {name}: killed at each of {kills} writes")
-    assert kills >= MUST_BE_MORE[command]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    found = (p for p in folder.rglob("*") if p.is_file() and "tensorboard" not in p.parts)
+    files = (p for p in found if p.name not in DATED)
+    return {str(p.relative_to(folder)): p.read_bytes() for p in files}
 
 
 def whole(folder: Path) -> dict[str, bytes]:
@@ -127,14 +116,16 @@ def test_a_bench_killed_at_every_write_goes_on_to_the_same_bytes(tmp_path: Path,
     assert_the_same_bytes(work, tmp_path, 40)
 
 
-def assert_the_same_bytes(work: Callable[[Path], None], tmp_path: Path, kills_at_least: int) -> None:
-    """Killed at each write in turn, and begun again, it ends in the bytes of an undisturbed one."""
-    for name in ("calm", *map(str, range(1, 1000))):
-        (tmp_path / name).mkdir()
+def assert_the_same_bytes(
+    work: Callable[[Path], None], tmp_path: Path, kills_at_least: int, read: Callable[[Path], dict[str, bytes]] = contents
+) -> int:
+    """Killed at each write in turn, and begun again, it ends in the bytes of an undisturbed one; how often it was killed."""
+    (tmp_path / "calm").mkdir()
     work(tmp_path / "calm")
-    undisturbed, kills = contents(tmp_path / "calm"), 0
+    undisturbed, kills = read(tmp_path / "calm"), 0
     for at in range(1, 1000):
         folder = tmp_path / str(at)
+        folder.mkdir()
 
         def killed(at: int = at, folder: Path = folder) -> None:
             dying(at)
@@ -143,25 +134,35 @@ def assert_the_same_bytes(work: Callable[[Path], None], tmp_path: Path, kills_at
         status = in_child(killed)
         assert status in (0, 9)
         work(folder)
-        assert contents(folder) == undisturbed, f"killed at write {at}"
+        assert read(folder) == undisturbed, f"killed at write {at}"
         if status == 0:
             break
         kills += 1
         shutil.rmtree(folder)
     print(f"killed at each of {kills} writes")
     assert kills >= kills_at_least, kills
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    found = (p for p in folder.rglob("*") if p.is_file() and "tensorboard" not in p.parts and not p.name.endswith(".tmp"))
-    files = (p for p in found if p.name not in DATED)
-    return {str(p.relative_to(folder)): p.read_bytes() for p in files}
+    return kills
 
 
 @pytest.mark.parametrize("work", [bench, generate])
 def test_killed_at_every_write_it_goes_on_to_the_same_bytes(tmp_path: Path, work: Callable[[Path], None]) -> None:
     addition.register()
     assert_the_same_bytes(work, tmp_path, MUST_BE_MORE[work.__name__])
+
+
+def test_a_submission_killed_at_every_write_is_made_by_the_same_command(tmp_path: Path) -> None:
+    """Nothing is left in its place, so the name is free; killed after the rename, it is there and sound."""
+    addition.register()
+    (tmp_path / "benched").mkdir()
+    bench(tmp_path / "benched")
+
+    def submit(folder: Path) -> None:
+        if not list((folder / "made").glob("2*")):
+            t2t("submit", tmp_path / "benched" / "out", "--row", "adder", "--name", "mine", "--into", folder / "made")
+        (made,) = (folder / "made").glob("2*")
+        assert submission.verify(made).verified
+
+    assert_the_same_bytes(submit, tmp_path, 5)
 
 
 @pytest.mark.parametrize("starts", [15, pytest.param(200, marks=pytest.mark.slow)])
