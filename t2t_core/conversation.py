@@ -6,7 +6,7 @@ from what the policy said.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -56,6 +56,13 @@ def judge(testbed: AnyTestbed, instance: Any, messages: Sequence[Message], forma
     if testbed.turns > 1:
         return testbed.verify(instance, tuple(messages), format)
     return testbed.verify(instance, messages[-1].content if messages else "", format)
+
+
+def plan_of(testbed: AnyTestbed, instance: Any, messages: Sequence[Message], text: str = "") -> Hashable | None:
+    """What was proposed after the opening, as `Testbed.plan` tells it; `text` is the answer where no messages are kept."""
+    if testbed.turns > 1:
+        return testbed.plan(instance, tuple(messages))
+    return testbed.plan(instance, messages[-1].content if messages else text)
 
 
 def play(

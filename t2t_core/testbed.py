@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
@@ -173,6 +173,19 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
         """The verdict of an answer: its text where `turns` is 1, else all the messages after the opening. `format` is the
         prompt format in which it was asked, "" where that is not known."""
         ...
+
+    def plan(self, instance: InstanceT, answer: Any) -> Hashable | None:
+        """What an answer proposes, equal for answers that propose the same whatever they say around it; None where nothing can be
+        read. With several answers to an instance, the majority is counted by it. Unless told otherwise: the words of the
+        answer, or of the policy's messages, however they are spaced."""
+        said = [answer] if isinstance(answer, str) else [message.content for message in answer if message.role == "assistant"]
+        words = tuple(" ".join(text.split()) for text in said)
+        return words if any(words) else None
+
+    def picture(self, instance: InstanceT, answer: Any, format: str = "") -> str:
+        """An answer as one <svg> element, moving where something moves, for the pages that show answers; "" where it draws none.
+        `answer` is what `verify` gets."""
+        return ""
 
     def reward_terms(self, instance: InstanceT, verdict: Verdict) -> Mapping[str, float]:
         """The terms of the reward by name, those of `rubric`; the reward is their weighted sum."""

@@ -144,6 +144,13 @@ class Adder:
                 yield position, Response(text, completion_tokens=len(text), prompt_tokens=5, cost_usd=0.001)
 
 
+def without_own_script(page):
+    """A page without the one script that is the suite's own, word for word."""
+    from t2t_core.report import svg
+
+    return page.replace(f"<script>{svg.sheet('page.js')}</script>", "")
+
+
 def register():
     """Add the testbed and its policy to this process's registries."""
     from t2t_core.plugins import installed

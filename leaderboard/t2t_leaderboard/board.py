@@ -14,9 +14,10 @@ from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
 from t2t_core.text import one_line
 from t2t_leaderboard import defaults
+from t2t_leaderboard.families import family_of
 from t2t_leaderboard.folder import Bench, Row
 
-FORMAT = 1
+FORMAT = 2  # 1 had neither `repeated` nor `family` nor `answer_pages`
 
 
 def measured(bench: Bench, row: Row) -> dict[str, Any]:
@@ -31,6 +32,7 @@ def measured(bench: Bench, row: Row) -> dict[str, Any]:
         "policy": row.facts["policy"],
         **({"named": one_line(row.label)} if row.label else {}),
         **({"caveat": one_line(caveat)[:60]} if isinstance(caveat, str) else {}),
+        "family": family_of(row.facts["policy"], row.facts["describe"]),
         "sampling": row.facts["sampling"],
         "answers_sha256": folders.sha256(path),
         **({"reader": row.reader} if "reader" in row.facts else {}),
@@ -38,8 +40,9 @@ def measured(bench: Bench, row: Row) -> dict[str, Any]:
     }
 
 
-def build(bench: Bench, with_reported: bool = True) -> dict[str, Any]:
-    """The whole leaderboard of a folder: every finished row, and the reported ones of its frozen sets."""
+def build(bench: Bench, with_reported: bool = True, with_answers: bool = False) -> dict[str, Any]:
+    """The whole leaderboard of a folder: every finished row, and the reported ones of its frozen sets; `with_answers`: its page
+    leads to pages of the rows' answers."""
     finished = [measured(bench, row) for row in bench.rows() if row.finished]
     order = arranged(bench.testbed, chain.from_iterable(bench.stored))
     tables = [_table(bench, title, columns, finished) for title, columns in order.items()]
@@ -49,7 +52,8 @@ def build(bench: Bench, with_reported: bool = True) -> dict[str, Any]:
                 places = {bench.testbed.place(i).table for i in stored}
                 for table in (t for t in tables if t["title"] in places):
                     table["rows"] += _sorted(_reported(bench.testbed, one["base"], table["columns"]))
-    return {**empty(bench), "reported": with_reported, "notes": _notes(bench.testbed, tables), "tables": tables}
+    facts = {"reported": with_reported, "answer_pages": with_answers, "notes": _notes(bench.testbed, tables)}
+    return {**empty(bench), **facts, "tables": tables}
 
 
 def empty(bench: Bench) -> dict[str, Any]:
@@ -61,6 +65,7 @@ def empty(bench: Bench) -> dict[str, Any]:
         "settings": dict(bench.settings),
         "metrics": _metrics(bench.testbed),
         "reported": True,
+        "answer_pages": False,
         "notes": [],
         "tables": [],
     }

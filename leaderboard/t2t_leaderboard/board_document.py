@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from t2t_core.report.charts import Bar, Chart, Dots, Lane, Lines, Point, Scatter, Series, Spot
+from t2t_core.report.charts import Chart, Dots, Lane, Lines, Point, Scatter, Series, Spot
 from t2t_core.report.document import (
     Block,
     Cell,
@@ -13,6 +14,7 @@ from t2t_core.report.document import (
     Column,
     Divider,
     Document,
+    Filter,
     Items,
     Paragraph,
     Row,
@@ -20,17 +22,19 @@ from t2t_core.report.document import (
     Table,
     Tone,
     Words,
-    spaced,
 )
 from t2t_core.report.figures import DASH, Figure
+from t2t_leaderboard import answer_tables, repeated_tables
+from t2t_leaderboard.families import family
+from t2t_leaderboard.named_rows import Links, Named
 
 Json = Mapping[str, Any]
 _QUOTED = "reported by others, measured on their own instances"
 _PROBLEMS = 30  # shown of those that a verification found
 
 
-def board_document(board: Json, verification: Json | None) -> Document:
-    """The document of `leaderboard.json` and what `t2t verify` last said of it."""
+def board_document(board: Json, verification: Json | None, links: Links | None = None) -> Document:
+    """The document of `leaderboard.json` and what `t2t verify` last said of it; `links` has the pages of the rows' answers."""
     title = f"{board['title'][:1].upper()}{board['title'][1:]}: leaderboard"
     verified = bool(verification and verification["verified"])
     moved = verification and verification.get("moved")
@@ -38,8 +42,27 @@ def board_document(board: Json, verification: Json | None) -> Document:
     lead: list[Block] = [Paragraph(_facts(board), "soft"), Paragraph(status(verification), tone)]
     if verification and verification["problems"]:
         lead.append(Items(verification["problems"][:_PROBLEMS]))
-    sections = [Section(table["title"], list(_table(board, table))) for table in board["tables"]]
-    return Document(title, lead, [*sections, Section("How to read this", [Items(board["notes"])])])
+    made = [*sections(board, links), Section("How to read this", [Items(board["notes"])])]
+    return Document(title, lead, made, filters(board))
+
+
+def filters(board: Json) -> list[Filter]:
+    """What a reader may choose by; tables such as "3 agents" and "4 agents" are told by their agents, columns "5x5" by their
+    size."""
+    last = {table["title"].split()[-1] for table in board["tables"] if " " in table["title"]}
+    columns = [column for table in board["tables"] for column in table["columns"]]
+    sizes = bool(columns) and all(re.fullmatch(r"(\d+)x\1", column) for column in columns)
+    named = (next(iter(last)) if len(last) == 1 else "table", "size" if sizes else "column", "first failed check", "family")
+    return [Filter(facet, title) for facet, title in zip(("table", "column", "failure", "family"), named, strict=True)]
+
+
+def sections(board: Json, links: Links | None = None) -> list[Section]:
+    """A section for each table of the board."""
+    made = []
+    for number, table in enumerate(board["tables"]):
+        blocks = list(_table(board, table, Named.of(table, number, links or {})))
+        made.append(Section(table["title"], blocks, {"table": table["title"]}))
+    return made
 
 
 def status(verification: Json | None) -> str:
@@ -71,52 +94,48 @@ def _facts(board: Json) -> str:
     ]
     if settings["limit"]:
         facts.append(f"the first {settings['limit']} instances of each column")
+    if said := settings.get("system_prompt"):
+        facts.append(f"system prompt: {said}")
     return " · ".join(facts)
 
 
-def _table(board: Json, table: Json) -> Iterator[Block]:
+def _table(board: Json, table: Json, named: Named) -> Iterator[Block]:
     """Everything of one table: the rates with their intervals, then what stands beside them."""
     measured = [row for row in table["rows"] if row["kind"] == "measured"]
-    colours = {row["row"]: number for number, row in enumerate(measured)}
     rates = [metric for metric in board["metrics"] if metric["kind"] == "rate"]
     for one in table["sets"]:
         yield Paragraph(f"Set {one['name']} ({one['kind']}), SHA-256 {one['sha256'][:16]}", "soft")
-    if rates and table["rows"]:
-        yield Charts(list(_charts(table, [m["name"] for m in rates], colours)))
     for metric in rates:
-        yield _rates(table, metric, colours)
+        yield _rates(table, metric, named)
+    if rates and table["rows"]:
+        yield Charts(list(_charts(table, [m["name"] for m in rates], named)))
     if measured:
-        yield _means(board, table, measured, colours)
-        yield _answers(measured, colours)
+        yield from repeated_tables.blocks(rates, measured, named)
+        yield from answer_tables.blocks(measured, rates[0]["name"] if rates else "", named)
+        yield _means(board, table, measured, named)
 
 
-def _name(row: Json, colours: Mapping[str, int]) -> Words:
-    if row["kind"] != "measured":
-        return Words(row["policy"])
-    incomplete = row["incomplete"]
-    return Words(row["label"], "incomplete" if incomplete else "", "bad" if incomplete else "", colours[row["row"]])
-
-
-def _figure(cell: Json | None) -> Figure:
+def _figure(cell: Json | None, link: str = "") -> Figure:
     if not cell:
         return Figure(None)
-    return Figure(cell.get("value"), cell.get("low"), cell.get("high"), also=cell.get("mean_of_cells"))
+    return Figure(cell.get("value"), cell.get("low"), cell.get("high"), also=cell.get("mean_of_cells"), link=link)
 
 
-def _rates(table: Json, metric: Json, colours: Mapping[str, int]) -> Table:
+def _rates(table: Json, metric: Json, named: Named) -> Table:
     name = metric["name"]
     rows: list[Row | Divider] = []
     for row in table["rows"]:
         quoted = row["kind"] != "measured"
         if quoted and not any(isinstance(r, Divider) for r in rows):
             rows.append(Divider(_QUOTED))
-        cells = [_figure(row["cells"].get(column, {}).get(name)) for column in table["columns"]]
-        rows.append(Row([_name(row, colours), *cells, _figure(row["total"].get(name))], "quoted" if quoted else ""))
-    columns = [Column("policy", words=True), *(Column(c, heat=True) for c in table["columns"]), Column("total", total=True)]
-    return Table(columns, rows, f"{metric['title']}, %")
+        cells = [_figure(row["cells"].get(c, {}).get(name), named.link(row, c)) for c in table["columns"]]
+        facets = {"family": row.get("family") or family(row["policy"])}
+        rows.append(Row([named.name(row), *cells, _figure(row["total"].get(name))], "quoted" if quoted else "", facets))
+    columns = [Column("policy", words=True), *(Column(c, heat=True, facets={"column": c}) for c in table["columns"])]
+    return Table([*columns, Column("total", total=True)], rows, f"{metric['title']}, %", sortable=True)
 
 
-def _means(board: Json, table: Json, measured: Sequence[Json], colours: Mapping[str, int]) -> Table:
+def _means(board: Json, table: Json, measured: Sequence[Json], named: Named) -> Table:
     """The means of the measured rows, column by column, each with the number of answers that it is over."""
     rate = next(m["name"] for m in board["metrics"] if m["kind"] == "rate")
     means = [
@@ -125,14 +144,15 @@ def _means(board: Json, table: Json, measured: Sequence[Json], colours: Mapping[
     ]  # fmt: skip
     rows = []
     for row in measured:
-        cells = [*(row["cells"].get(column, {}) for column in table["columns"]), row["total"]]
+        cells, facets = [*(row["cells"].get(column, {}) for column in table["columns"]), row["total"]], named.facets(row)
         counts: list[Cell] = [f"{c[rate]['n']:,}" if rate in c else DASH for c in cells]
-        rows.append(Row([_name(row, colours), "instances", *counts]))
+        rows.append(Row([named.name(row), "instances", *counts], facets=facets))
         for metric in means:
             title = f"{metric['title']}, {metric['unit']}" if metric["unit"] else metric["title"]
-            rows.append(Row([_name(row, colours), title, *(_mean(c.get(metric["name"], {})) for c in cells)]))
-    columns = [Column("policy", words=True), Column("mean", words=True), *map(Column, table["columns"])]
-    return Table([*columns, Column("total", total=True)], rows, "Means of the measured rows")
+            rows.append(Row([named.name(row), title, *(_mean(c.get(metric["name"], {})) for c in cells)], facets=facets))
+    columns = [Column("policy", words=True), Column("mean", words=True)]
+    columns += [Column(c, facets={"column": c}) for c in table["columns"]]
+    return Table([*columns, Column("total", total=True)], rows, "Means of the measured rows", sortable=True)
 
 
 def _mean(figure: Json) -> Words:
@@ -141,65 +161,34 @@ def _mean(figure: Json) -> Words:
     return Words(DASH) if value is None else Words(Figure(value).text(), f"n {figure['n']:,}")
 
 
-def _answers(measured: Sequence[Json], colours: Mapping[str, int]) -> Table:
-    """How many answers, what they took, and what became of those that were not valid."""
-    order = list(dict.fromkeys(name for row in measured for name in row["failures"]))
-    rows = []
-    for row in measured:
-        answers = row["answers"]
-        counts = [f"{answers[name]:,}" if answers[name] else DASH for name in ("tokens", "hidden_tokens")]
-        rows.append(
-            Row([_name(row, colours), f"{answers['asked']:,}", *counts, _cost(answers), _faults(row), _failures(row, order)])
-        )
-    columns = [Column("policy", words=True), *(Column(name) for name in ("answers", "tokens", "hidden", "cost"))]
-    columns += [Column(name, words=True) for name in ("errors, truncated, refused", "first failed check")]
-    return Table(columns, rows, "Answers")
-
-
-def _cost(answers: Json) -> str:
-    value = answers["cost_usd"]
-    return DASH if value is None else f"${value:,.4f}" if value < 1 else f"${value:,.2f}"
-
-
-def _faults(row: Json) -> Words:
-    """Errors, truncated and refused answers in words."""
-    answers = row["answers"]
-    names = [name for name in ("errors", "truncated", "refused") if answers[name]]
-    words = [f"{answers[name]} {name.removesuffix('s') if answers[name] == 1 else name}" for name in names]
-    incomplete = ["incomplete"] if row["incomplete"] else []
-    return Words(", ".join([*incomplete, *words]) or "none", tone="bad" if row["incomplete"] else "")
-
-
-def _failures(row: Json, order: Sequence[str]) -> Words:
-    """The first failed checks, the commonest first, and a bar of what became of all answers."""
-    failures, answers = row["failures"], row["answers"]
-    if not failures:
-        return Words("none")
-    words = ", ".join(f"{spaced(name)} {count}" for name, count in sorted(failures.items(), key=lambda item: -item[1]))
-    valid = answers["asked"] - answers["errors"] - sum(failures.values())
-    return Words("", words, chart=Bar("failures by their first failed check", answers["asked"], valid, failures, order))
-
-
-def _charts(table: Json, rates: Sequence[str], colours: Mapping[str, int]) -> Iterator[Chart]:
+def _charts(table: Json, rates: Sequence[str], named: Named) -> Iterator[Chart]:
     first, *more = rates[:2]
     caption = f"Totals: {first} (filled)" + "".join(f" and {name} (hollow)" for name in more) + ", with 95 % intervals"
     lanes, series, spots = [], [], []
     for row in table["rows"]:
-        label, colour = _label(row), _colour(row, colours)
+        label, colour = _label(row), named.colour(row)
         lanes.append(Lane(label, [Point(_figure(row["total"].get(m)), m != first, m) for m in (*more, first)], colour))
         series.append(Series(label, [_figure(row["cells"].get(c, {}).get(first)) for c in table["columns"]], colour))
         cost, rate = row.get("answers", {}).get("cost_usd"), _figure(row["total"].get(first))
         if cost and rate.value is not None:
             spots.append(Spot(label, cost / row["answers"]["asked"], rate, colour))
     yield Dots(caption, {"": lanes})
-    yield Lines(f"{first} by column, %; dashed: reported", table["columns"], series)
+    if (families := _families(table, first)) and len(families) < len(lanes):
+        yield Dots(f"Families: the total {first} rate of each member", {"": families})
     if spots:
         yield Scatter(f"{first}, % against USD per answer", spots)
+    yield Lines(f"{first} by column, %; dashed in grey: reported", table["columns"], series, wide=True)
+
+
+def _families(table: Json, metric: str) -> list[Lane]:
+    """A lane for each family with a point for each member, the family with the best member first (the rows are in that order)."""
+    members: dict[str, list[Point]] = {}
+    for row in table["rows"]:
+        point = Point(_figure(row["total"].get(metric)), row["kind"] != "measured", _label(row))
+        members.setdefault(row.get("family") or family(row["policy"]), []).append(point)
+    best = sorted(members, key=lambda name: -max(point.figure.value or 0.0 for point in members[name]))
+    return [Lane(name, members[name], number) for number, name in enumerate(best)]
 
 
 def _label(row: Json) -> str:
     return str(row.get("label", row["policy"]))
-
-
-def _colour(row: Json, colours: Mapping[str, int]) -> int | None:
-    return colours[row["row"]] if row["kind"] == "measured" else None

@@ -145,6 +145,7 @@ class Bench:
             sampling,
             self.settings["prompt_format"],
             self.settings["seed"],
+            self.settings.get("system_prompt", ""),
         )
 
     def rows(self) -> list[Row]:

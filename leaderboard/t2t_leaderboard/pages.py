@@ -1,24 +1,30 @@
-"""A bench folder's Markdown and HTML: written here, and held against what the answers give when `t2t verify` asks. A page that
-shows something else is left as it is, but for one that an earlier version laid out in its own way: that is written anew."""
+"""A bench folder's Markdown and HTML, the board and the pages of its answers: written here, and held against what the answers
+give when `t2t verify` asks. A page that shows something else is left as it is, but for one that an earlier version laid out in
+its own way: that is written anew."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from t2t_core.errors import T2TError
+from t2t_core.evaluation.answers import ANSWERS
 from t2t_core.report import html, markdown
 from t2t_core.store import folders, schema
 from t2t_core.store.paths import SafePath
+from t2t_leaderboard import answer_pages
 from t2t_leaderboard.board_document import board_document
+from t2t_leaderboard.folder import Bench
 from t2t_leaderboard.schemas import VerificationRecord
 
 Json = Mapping[str, Any]
 PAGES: Mapping[str, Callable[[Json, Json | None], str]] = {
     "leaderboard.md": lambda board, verification: markdown.render(board_document(board, verification)),
-    "leaderboard.html": lambda board, verification: html.render(board_document(board, verification)),
+    "leaderboard.html": lambda board, verification: html.render(
+        board_document(board, verification, answer_pages.links_of(board))
+    ),
 }
-LAYOUT = 3  # raised whenever the pages of the same figures change; 1 were those without a number
+LAYOUT = 4  # raised whenever the pages of the same figures change; 1 were those without a number
 VERIFICATION = "verification.json"
 _AROUND = 20  # characters shown before the first that differs
 _SHOWN = 80
@@ -34,6 +40,60 @@ def write(folder: SafePath, board: Json, verification: Json | None, keep: Collec
             folders.write_atomic(folder / name, render(board, verification))
 
 
+def write_answers(bench: Bench, board: Json, keep: Collection[str] = ()) -> None:
+    """Write the pages of the rows' answers, where the board leads to such."""
+    for name, page in _answers(bench, board):
+        if name not in keep:
+            folders.write_atomic(bench.folder / name, page)
+
+
+def _answers(bench: Bench, board: Json) -> Iterator[tuple[str, str]]:
+    """Every page of answers that the board leads to: its name, and what it shows."""
+    if not board.get("answer_pages"):
+        return
+    labels = {row["row"]: row["label"] for table in board["tables"] for row in table["rows"] if row["kind"] == "measured"}
+    for row in (row for row in bench.rows() if row.name in labels):
+        recorded = row.reader != bench.testbed.reader
+        answers = answer_pages.Answers(row.name, labels[row.name], bench.evaluation(row.sampling), row.folder / ANSWERS, recorded)
+        yield from answer_pages.pages(answers, board["tables"], "../leaderboard.html")
+
+
+def answer_problems(bench: Bench, board: Json, fresh: Json) -> tuple[dict[str, str], list[str]]:
+    """The same of the pages of answers as `page_problems` of the board's."""
+    before = _before(bench.folder, fresh) or fresh
+    problems: dict[str, str] = {}
+    outdated: list[str] = []
+    for name, wanted in _answers(bench, board):
+        path = bench.folder / name
+        if not path.exists():
+            continue
+        shown = _shown(path, problems, name)
+        if shown is None or shown == wanted:
+            continue
+        if before["layout"] < LAYOUT:
+            outdated.append(name)
+        else:
+            problems[name] = _changed(path, before, fresh, shown, wanted)
+    return problems, outdated
+
+
+def _shown(path: SafePath, problems: dict[str, str], name: str) -> str | None:
+    try:
+        return folders.read_bytes(path).decode("utf-8", "backslashreplace")
+    except T2TError as error:
+        problems[name] = f"{path}: it cannot be read: {error.cause or error.what}"
+        return None
+
+
+def _changed(path: SafePath, before: Json, fresh: Json, shown: str, wanted: str) -> str:
+    if before["version"] != fresh["version"]:
+        return (
+            f"{path}: written by t2t-core {before['version']}, says {VERIFICATION}, which may lay it out another way than "
+            f"this {fresh['version']}: whether it was changed since, only that version can tell; {_ANEW}"
+        )
+    return f"{path}: {_difference(shown, wanted)}; changed, or left by a bench that was stopped; {_ANEW}"
+
+
 def page_problems(folder: SafePath, board: Json, empty: Json, fresh: Json) -> tuple[dict[str, str], list[str]]:
     """By file, what is wrong with each page that is there and is not `board` under a status that the suite can have written; and
     the pages that an earlier layout made, which nobody can compare: they are to be written anew.
@@ -43,28 +103,22 @@ def page_problems(folder: SafePath, board: Json, empty: Json, fresh: Json) -> tu
     not vouched for either.
     """
     before = _before(folder, fresh) or fresh
-    problems, outdated = {}, []
+    problems: dict[str, str] = {}
+    outdated: list[str] = []
     for name, render in PAGES.items():
         path = folder / name
         if not path.exists():
             continue
-        try:
-            shown = folders.read_bytes(path).decode("utf-8", "backslashreplace")
-        except T2TError as error:
-            problems[name] = f"{path}: it cannot be read: {error.cause or error.what}"
+        shown = _shown(path, problems, name)
+        if shown is None:
             continue
         wanted = [render(board, status) for status in (before, fresh, None)]
         if shown in wanted or (not before["verified"] and shown == render(empty, before)):
             continue
         if before["layout"] < LAYOUT:
             outdated.append(name)
-        elif before["version"] != fresh["version"]:
-            problems[name] = (
-                f"{path}: written by t2t-core {before['version']}, says {VERIFICATION}, which may lay it out another way than "
-                f"this {fresh['version']}: whether it was changed since, only that version can tell; {_ANEW}"
-            )
         else:
-            problems[name] = f"{path}: {_difference(shown, wanted[0])}; changed, or left by a bench that was stopped; {_ANEW}"
+            problems[name] = _changed(path, before, fresh, shown, wanted[0])
     return problems, outdated
 
 

@@ -102,6 +102,16 @@ def prepare(text: str, sampling: Sampling, shared: Mapping[str, str]) -> Planned
     return Planned(text, stripped, label, made, own, transport.names(policies, spec))
 
 
+def greedy(one: Planned, samples: int) -> str | None:
+    """The warning where a model is asked several times in the way that gives the same answer each time."""
+    if samples == 1 or one.sampling.temperature > 0 or one.policy.describe().get("deterministic"):
+        return None
+    return (
+        f"WARNING: {one.shown} is asked {samples} times at temperature 0, where a model repeats itself: pass@k and majority then"
+        " say no more than one answer does; --temperature 0.7, say, draws different answers"
+    )
+
+
 def _label(spec: Spec) -> str:
     label = spec.settings.get("label", "").strip()
     if "label" in spec.settings and (not label or label != one_line(label, _MOST)):

@@ -83,7 +83,7 @@ def verify(path: Path | SafePath) -> Verification:
     """
     folder = SafePath.of(path)
     bench = read_bench(folder)
-    sound = verify_answers(bench, _with_reported(folder))
+    sound = verify_answers(bench, *_shown(folder))
     made = sound.board
     if made is None:
         return sound
@@ -95,10 +95,12 @@ def verify(path: Path | SafePath) -> Verification:
     if not sound.verified:
         return sound
     wrong, outdated = pages.page_problems(folder, made, board.empty(bench), sound.record())
+    more, older = pages.answer_problems(bench, made, sound.record())
+    wrong, outdated = wrong | more, [*outdated, *older]
     return replace(sound, problems=list(wrong.values()), pages=wrong, outdated=outdated)
 
 
-def verify_answers(bench: Bench, with_reported: bool) -> Verification:
+def verify_answers(bench: Bench, with_reported: bool, with_answers: bool = False) -> Verification:
     """The part of it that needs no leaderboard: sets, answers and verdicts, and the leaderboard that follows from them."""
     folder = bench.folder
     rows, found = bench.rows(), _Found(locks.holder(folder), bench.testbed.reader)
@@ -107,7 +109,7 @@ def verify_answers(bench: Bench, with_reported: bool) -> Verification:
         _check_row(bench, row, found)
     if found.problems:
         return found.verification(len(rows))
-    return replace(found.verification(len(rows)), board=board.build(bench, with_reported))
+    return replace(found.verification(len(rows)), board=board.build(bench, with_reported, with_answers))
 
 
 @dataclass
@@ -167,8 +169,10 @@ def show(path: Path | SafePath, verification: Verification) -> None:
     """Let the folder's Markdown and HTML show the outcome beside the recomputed figures (none where the answers do not hold).
     A page that was found to show something else is left as it is."""
     folder = SafePath.of(path)
-    made = verification.board or board.empty(read_bench(folder))
+    bench = read_bench(folder)
+    made = verification.board or board.empty(bench)
     pages.write(folder, made, verification.record(), keep=verification.pages)
+    pages.write_answers(bench, made, keep=verification.pages)
 
 
 def few(problems: Iterator[str]) -> Iterator[str]:
@@ -324,15 +328,33 @@ def _board_problems(bench: Bench, made: Mapping[str, Any]) -> Iterator[str]:
     except T2TError as error:
         yield f"{path}: {error.what}"
         return
-    found = differences(stored, jsonlines.loads(jsonlines.dumps(made)))
+    fresh = jsonlines.loads(jsonlines.dumps(made))
+    if stored.get("format") == 1:  # of earlier versions, which wrote fewer figures
+        fresh = {**as_early(stored, fresh), "format": 1}
+    found = differences(stored, fresh)
     yield from (f"{path}: {difference}" for difference in few(found))
 
 
-def _with_reported(folder: SafePath) -> bool:
+_LATER = ("repeated", "family", "answer_pages")  # figures that earlier versions did not write
+
+
+def as_early(stored: Any, made: Any) -> Any:
+    """What was recomputed, without the figures that an earlier version did not write yet: what is not claimed cannot be false."""
+    if isinstance(stored, dict) and isinstance(made, dict):
+        kept = {name: value for name, value in made.items() if name in stored or name not in _LATER}
+        return {name: as_early(stored.get(name), value) for name, value in kept.items()}
+    if isinstance(stored, list) and isinstance(made, list) and len(stored) == len(made):
+        return [as_early(a, b) for a, b in zip(stored, made, strict=True)]
+    return made
+
+
+def _shown(folder: SafePath) -> tuple[bool, bool]:
+    """Whether the leaderboard on disk has reported rows, and leads to pages of answers."""
     try:
-        return folders.read_json(folder / "leaderboard.json").get("reported") is not False
+        stored = folders.read_json(folder / "leaderboard.json")
     except T2TError:  # missing or damaged: what is wrong with it is among the problems shown
-        return True
+        return True, False
+    return stored.get("reported") is not False, stored.get("answer_pages") is True
 
 
 def differences(stored: Any, made: Any, at: str = "") -> Iterator[str]:

@@ -20,17 +20,18 @@ from t2t_core.records import Sampling
 from t2t_core.store import jsonlines, locks
 from t2t_core.store.instance_files import file_set
 from t2t_core.store.paths import SafePath
-from t2t_leaderboard import board, defaults, pages, rescoring
+from t2t_leaderboard import answer_pages, board, defaults, pages, rescoring
 from t2t_leaderboard.folder import Bench, Chosen, choose, read_bench
 from t2t_leaderboard.growth import grow, level, question
-from t2t_leaderboard.planned import Planned, open_row, prepare, refuse_twice, row_folder
+from t2t_leaderboard.planned import Planned, greedy, open_row, prepare, refuse_twice, row_folder
 from t2t_leaderboard.schemas import MAX_SAMPLES
 
 
 @dataclass(frozen=True)
 class Request:
     """What `t2t bench` was asked for; `options` are the testbed's own, parsed; `shared` are settings for every policy that
-    declares them (`shared_settings` of its factory), e.g. base_url."""
+    declares them (`shared_settings` of its factory), e.g. base_url. `answer_pages`: pages of every answer; None: of few
+    answers."""
 
     testbed: str
     policies: Sequence[str] = ()
@@ -39,6 +40,7 @@ class Request:
     samples: int = 1
     sampling: Sampling = field(default_factory=Sampling)
     prompt_format: str = ""
+    system_prompt: str = ""
     seed: int = 0
     twin: int | None = None
     instances: Path | None = None
@@ -46,6 +48,7 @@ class Request:
     max_usd: float | None = None
     shared: Mapping[str, str] = field(default_factory=dict)
     reported: bool = True
+    answer_pages: bool | None = None
 
 
 class Listener(Protocol):
@@ -91,6 +94,9 @@ def run(request: Request, listener: Listener) -> Result:
     policies = request.policies or defaults.policies(testbed)
     planned = [prepare(text, request.sampling, request.shared) for text in policies]
     refuse_twice(planned)
+    for one in planned:
+        if warning := greedy(one, request.samples):
+            listener.note(warning)
     settings, _ = _plan(testbed, request, request.limit, request.samples)
     folder = SafePath(request.out or _folder(settings, planned if request.policies else [], request.sampling))
     with locks.locked(folder) as stale:
@@ -113,17 +119,28 @@ def questions(request: Request) -> Evaluation:
     """What the request would ask, without asking it."""
     testbed: AnyTestbed = installed().testbeds.make(request.testbed)
     every = [i for c in _choose(testbed, request) for i in c.instances]
-    return Evaluation(testbed, every, request.samples, request.sampling, request.prompt_format, request.seed)
+    return _evaluation(testbed, request, every, request.samples)
 
 
 def _write(folder: SafePath, request: Request) -> tuple[dict[str, Any], rescoring.Verification]:
     """The leaderboard of whatever the folder holds, checked, and its pages."""
     bench = read_bench(folder)
-    verification = rescoring.verify_answers(bench, request.reported)
-    made = dict(verification.board or board.build(bench, request.reported))
+    shown = (request.reported, _with_answers(bench, request.answer_pages))
+    verification = rescoring.verify_answers(bench, *shown)
+    made = dict(verification.board or board.build(bench, *shown))
     board.write(folder, made)
     pages.write(folder, made, verification.record())
+    if verification.board:  # of answers that do not hold there are no pages
+        pages.write_answers(bench, made)
     return made, verification
+
+
+def _with_answers(bench: Bench, asked: bool | None) -> bool:
+    """Whether the rows' answers get pages: as asked for, else where they are not too many."""
+    if asked is None:
+        rows = sum(row.finished for row in bench.rows())
+        return rows * len(bench.evaluation(Sampling())) <= answer_pages.MOST
+    return asked
 
 
 def _choose(testbed: AnyTestbed, request: Request) -> list[Chosen]:
@@ -145,7 +162,7 @@ def _plan(
     """The bench's settings and instances for a limit and a number of samples."""
     chosen = _choose(testbed, replace(request, limit=limit))
     every = [i for c in chosen for i in c.instances]
-    evaluation = Evaluation(testbed, every, samples, request.sampling, request.prompt_format, request.seed)
+    evaluation = _evaluation(testbed, request, every, samples)
     settings = {
         "testbed": request.testbed,
         "sets": [c.record() for c in chosen],
@@ -153,8 +170,14 @@ def _plan(
         "samples": samples,
         "seed": request.seed,
         "prompt_format": evaluation.prompt_format,
+        **({"system_prompt": request.system_prompt} if request.system_prompt else {}),
     }
     return settings, chosen
+
+
+def _evaluation(testbed: AnyTestbed, request: Request, instances: Sequence[Any], samples: int) -> Evaluation:
+    form, seed, system = request.prompt_format, request.seed, request.system_prompt
+    return Evaluation(testbed, instances, samples, request.sampling, form, seed, system)
 
 
 def _folder(settings: Mapping[str, Any], named: Sequence[Planned], sampling: Sampling) -> Path:

@@ -33,7 +33,8 @@ class SetRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchSettings:
-    """What names the question: `settings` in a bench's run.json and in a submission."""
+    """What names the question: `settings` in a bench's run.json and in a submission. `system_prompt` is left out where there is
+    none."""
 
     testbed: str
     sets: list[SetRecord]
@@ -41,6 +42,7 @@ class BenchSettings:
     samples: Annotated[int, Meta(ge=1, le=MAX_SAMPLES)]
     seed: int
     prompt_format: str
+    system_prompt: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

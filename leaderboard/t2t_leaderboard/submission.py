@@ -153,7 +153,8 @@ def read(place: Path | SafePath) -> Submission:
             raise T2TError(f"{ascii(one['name'])} is a set of somebody's own", where=str(path))
         instances += choose(testbed, source, settings["limit"]).instances
     sampling = recorded_sampling(metadata["sampling"], path)
-    asked = Evaluation(testbed, instances, settings["samples"], sampling, settings["prompt_format"], settings["seed"])
+    form, seed, system = settings["prompt_format"], settings["seed"], settings.get("system_prompt", "")
+    asked = Evaluation(testbed, instances, settings["samples"], sampling, form, seed, system)
     return Submission(folder, metadata, asked)
 
 
@@ -204,5 +205,6 @@ def _figure_problems(submission: Submission) -> list[str]:
     evaluation = submission.evaluation
     answers = scored(evaluation, submission.folder / ANSWERS, submission.reader != evaluation.testbed.reader)
     made = jsonlines.loads(jsonlines.dumps(tabulate(evaluation.testbed, answers, evaluation.samples)))
-    found = rescoring.differences(submission.metadata["tables"], made, "tables")
+    stored = submission.metadata["tables"]
+    found = rescoring.differences(stored, rescoring.as_early(stored, made), "tables")
     return [f"{submission.folder / METADATA}: {difference}" for difference in rescoring.few(found)]

@@ -17,7 +17,8 @@ from t2t_core.store import jsonlines
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What is asked: instances in their order, each `samples` times, with one prompt format and one way of sampling."""
+    """What is asked: instances in their order, each `samples` times, with one prompt format and one way of sampling; where there
+    is a `system_prompt`, it is said before everything else, in the role "system"."""
 
     testbed: AnyTestbed
     instances: Sequence[Any]
@@ -25,6 +26,7 @@ class Evaluation:
     sampling: Sampling = field(default_factory=Sampling)
     prompt_format: str = ""
     seed: int = 0
+    system_prompt: str = ""
 
     def __post_init__(self) -> None:
         if self.samples < 1:
@@ -57,11 +59,19 @@ class Evaluation:
         sample = index % self.samples
         bare = self.testbed.unlabelled(self.instance(index))
         first = opening_of(self.testbed, bare, self.prompt_format)
-        seen = shown(self.testbed, first, messages, self.prompt_format)
+        seen = self._instructed(shown(self.testbed, first, messages, self.prompt_format))
         turn = sum(message.role == "assistant" for message in messages)
         purpose = ("task", bare.id, sample, turn) if turn else ("task", bare.id, sample)
         prompt, seed, bed = seen[-1].content, key(self.seed, *purpose), self.testbed
         return Task(bare.id, sample, prompt, bare, seed, seen, turn, bed.tools, bed.turns, index // self.samples)
+
+    def _instructed(self, seen: Sequence[Message]) -> Sequence[Message]:
+        """The conversation with the system prompt before it; a testbed's own system message, if any, follows in the same one."""
+        if not self.system_prompt:
+            return seen
+        own = seen[0].role == "system"
+        said_first = "\n\n".join([self.system_prompt, *([seen[0].content] if own else [])])
+        return (Message("system", said_first), *(seen[1:] if own else seen))
 
     def said_so_far(
         self, index: int, turns: Sequence[tuple[Response, Sequence[Message]]], where: str
@@ -89,6 +99,8 @@ class Evaluation:
     def prompts_sha256(self) -> str:
         """Identifies every question word for word."""
         digest = hashlib.sha256()
+        if self.system_prompt:
+            digest.update(jsonlines.canonical({"system": self.system_prompt}) + b"\n")
         for instance in self.instances:
             prompt = self.testbed.prompt(self.testbed.unlabelled(instance), self.prompt_format)
             digest.update(jsonlines.canonical([instance.id, prompt]) + b"\n")

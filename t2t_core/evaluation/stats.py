@@ -45,10 +45,11 @@ def wilson(share: float, n: float, z: float = Z95) -> Estimate:
 
 @dataclass
 class Rate:
-    """Adds up a rate over instances with `samples` answers each: one `add` per instance with the share of its answers that
-    succeeded. Holds three numbers, whatever the size of the evaluation."""
+    """Adds up a rate over instances with `samples` answers each (a fraction, where what is added is worth fewer than the answers
+    it is estimated from): one `add` per instance with the share of its answers that succeeded. Holds three numbers, whatever the
+    size of the evaluation."""
 
-    samples: int = 1
+    samples: float = 1
     instances: int = 0
     total: float = 0.0
     squares: float = 0.0

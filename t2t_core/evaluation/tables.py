@@ -14,7 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from t2t_core.evaluation import repeated
 from t2t_core.evaluation.answers import NOT_ASKED
+from t2t_core.evaluation.repeated import Repeated
 from t2t_core.evaluation.stats import Estimate, Rate, stratified
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import Metric, Place, Scored
@@ -25,10 +27,12 @@ INCOMPLETE = 0.01  # a row with a larger share of errors is marked incomplete
 
 @dataclass
 class Tally:
-    """What the answers of one policy to the instances of one column add up to; `samples` answers each."""
+    """What the answers of one policy to the instances of one column add up to; `samples` answers each, and where there are
+    several what k of them are worth (`repeated`)."""
 
     metrics: Sequence[Metric]
     samples: int
+    repeated: Repeated | None = None
     rates: dict[str, Rate] = field(default_factory=dict)
     sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     counts: Counter[str] = field(default_factory=Counter)
@@ -62,6 +66,8 @@ class Tally:
                     self.counts[metric.name] += 1
         for name, rate in self.rates.items():
             rate.add(shares[name] / len(group))
+        if self.repeated:
+            self.repeated.add(group)
 
     def _count(self, one: Scored) -> None:
         response = one.response
@@ -110,17 +116,20 @@ def _round(value: float) -> float | None:
 
 
 def tabulate(testbed: AnyTestbed, scored: Iterable[Scored], samples: int) -> dict[str, dict[str, Any]]:
-    """The row's figures by table: `cells` by column, `total`, `answers` (asked, errors, truncated, refused, tokens,
-    cost), `failures` under the first failed check, `incomplete`; `partial` where questions were not asked yet; where answers
-    show that instances themselves are wrong (a stored optimum that is none), `wrong_instances`: how many answers, and the
-    first. Answers come in instance order, `samples` each."""
+    """The row's figures by table: `cells` by column, `total`, `answers` (asked, errors, truncated, refused, tokens, cost),
+    `failures` under the first failed check, `incomplete`; `partial` where questions were not asked yet; where answers show that
+    instances themselves are wrong (a stored optimum that is none), `wrong_instances`: how many answers, and the first; where an
+    instance has several answers, `repeated`: what k of them are worth. Answers come in instance order, `samples` each."""
     cells: dict[Place, Tally] = {}
     group: list[Scored] = []
     for one in scored:
         group.append(one)
         if len(group) == samples:
             place = testbed.place(one.instance)
-            cells.setdefault(Place(place.table, place.column), Tally(testbed.metrics, samples)).add(group)
+            column = Place(place.table, place.column)
+            if column not in cells:
+                cells[column] = Tally(testbed.metrics, samples, Repeated(testbed, samples) if samples > 1 else None)
+            cells[column].add(group)
             group = []
     tables = natural(dict.fromkeys(place.table for place in cells))
     return {table: _table(testbed, {p.column: c for p, c in cells.items() if p.table == table}) for table in tables}
@@ -144,7 +153,22 @@ def _table(testbed: AnyTestbed, cells: dict[str, Tally]) -> dict[str, Any]:
         "incomplete": bool(unasked) or answers["errors"] > INCOMPLETE * answers["asked"],
         **({"partial": {"asked": answers["asked"], "of": answers["asked"] + unasked}} if unasked else {}),
         **({"wrong_instances": {"answers": sum(c.wrong for c in wrong), "first": wrong[0].first_wrong}} if wrong else {}),
+        **_repeated({column: cells[column].repeated for column in natural(cells)}),
     }
+
+
+def _repeated(columns: Mapping[str, Repeated | None]) -> dict[str, Any]:
+    known = {name: one for name, one in columns.items() if one is not None}
+    if not known:
+        return {}
+
+    def shown(estimate: Estimate, low: float, high: float) -> dict[str, Any]:
+        ends = {name: getattr(estimate, name) for name in ("value", "low", "high")}
+        return {name: _round(low + (high - low) * value) for name, value in ends.items()}
+
+    every = list(known.values())
+    cells = {name: repeated.figures([one], shown) for name, one in known.items()}
+    return {"repeated": {"answers": every[0].samples, "cells": cells, "total": repeated.figures(every, shown)}}
 
 
 def together(tallies: Iterable[Tally]) -> Mapping[str, float | None]:

@@ -12,6 +12,8 @@ from t2t_core.report.figures import Figure
 from t2t_core.text import visible
 
 _LABEL = 23  # characters of a name beside a mark
+_FAULTS = (1, 3, 5, 0, 4, 7, 6, 2)  # the colours of what went wrong, neighbours far apart
+_FEW = 4  # series whose intervals can be told apart
 _MANY = 40  # points on a line beyond which their dots are small
 Place = Callable[[float], float]  # from a value to where it is drawn
 
@@ -61,16 +63,29 @@ class Series:
 
 
 @dataclass(frozen=True)
+class Event:
+    """Something that happened at a place along the axis: a dotted line from top to bottom, named at its head."""
+
+    at: int
+    name: str
+
+
+@dataclass(frozen=True)
 class Lines:
-    """A line per series over named positions, with the intervals that the figures have."""
+    """A line per series over named positions, with the intervals that the figures have. Lines are told apart by colour, mark and
+    dashes, and each is named at its end; the intervals of many would hide each other and are left out. A `wide` one takes the
+    whole width of a page."""
 
     title: str
     positions: Sequence[str]
     series: Sequence[Series]
     axis: Axis = PERCENT
+    events: Sequence[Event] = ()
+    wide: bool = False
 
     def svg(self) -> str:
-        left, right, top, bottom = 46.0, 424.0, 14.0, 270.0
+        left, right, top = 46.0, 844.0 if self.wide else 424.0, 26.0 if self.events else 14.0
+        bottom = top + max(256.0, 14.0 * len(self.series))
         low, high = self.axis.span([f for s in self.series for f in s.points if f is not None])
         step = (right - left) / max(1, len(self.positions) - 1)
 
@@ -84,27 +99,38 @@ class Lines:
         every = max(1, math.ceil(len(self.positions) / 12))
         for i, name in enumerate(self.positions[::every]):
             marks.append(svg.text(left + i * every * step, bottom + 18, visible(name, 8), "middle", "axis"))
-        ends: list[tuple[float, Series]] = []
+        for number, event in enumerate(self.events):
+            x = left + event.at * step
+            marks.append(svg.line(x, top, x, bottom, "event"))
+            if number % math.ceil(len(self.events) / 6) == 0:
+                marks.append(svg.text(x, top - 8, visible(event.name, 12), "middle", "axis"))
+        ends: list[tuple[float, float, Series]] = []
         order = sorted(self.series, key=lambda s: s.colour is not None)
         for number, series in enumerate(order):
             points = [(left + i * step, f) for i, f in enumerate(series.points) if f is not None and f.value is not None]
             covering = min(len(order) - 1 - number, 3)  # an equal line drawn later leaves the edges of this one to see
-            marks += _line(series, points, height, 2 + 1.2 * covering)
+            few = len(order) <= _FEW
+            marks += _line(series, number, points, height, 2 + (1.2 if few else 0.5) * covering, few)
             if points:
-                ends.append((height(points[-1][1].value or 0.0), series))
-        for y, (_, series) in zip(svg.apart([y for y, _ in ends], 14.0, top, bottom), ends, strict=True):
+                ends.append((points[-1][0], height(points[-1][1].value or 0.0), series))
+        for y, (x, end, series) in zip(svg.apart([y for _, y, _ in ends], 14.0, top, bottom), ends, strict=True):
+            marks.append(svg.line(x + 5, end, right + 8, y, "leader"))
             marks.append(svg.text(right + 10, y + 4, visible(series.name, _LABEL), "start", svg.tone(series.colour)))
-        return svg.drawing(616, 296, self.title, marks)
+        return svg.drawing(right + 192, bottom + 26, self.title, marks)
 
 
-def _line(series: Series, points: Sequence[tuple[float, Figure]], height: Place, width: float) -> Iterator[str]:
+def _line(
+    series: Series, number: int, points: Sequence[tuple[float, Figure]], height: Place, width: float, intervals: bool
+) -> Iterator[str]:
     name, quoted = svg.tone(series.colour), series.colour is None
-    yield svg.path([(x, height(f.value or 0.0)) for x, f in points], name, 1 if quoted else width, quoted)
-    for x, figure in points if not quoted else ():
-        if figure.low is not None and figure.high is not None:
+    dashes = 1 + number % 3 if series.colour is None else series.colour // svg.COLOURS
+    yield svg.path([(x, height(f.value or 0.0)) for x, f in points], name, 1 if quoted else width, dashes)
+    for x, figure in points:
+        if intervals and not quoted and figure.low is not None and figure.high is not None:
             yield svg.line(x, height(figure.low), x, height(figure.high), name, 1.2)
         hover = f"{series.name[:60]}: {figure.full()}"
-        yield svg.dot(x, height(figure.value or 0.0), name, hover, 3 if len(points) < _MANY else 1.5)
+        radius = (3 if len(points) < _MANY else 1.5) if not quoted else 2
+        yield svg.shape(number if series.colour is None else series.colour, x, height(figure.value or 0.0), name, hover, radius)
 
 
 @dataclass(frozen=True)
@@ -174,7 +200,7 @@ def _lane(lane: Lane, y: float, across: Place) -> Iterator[str]:
         figure = point.figure
         if figure.value is None:
             continue
-        if figure.low is not None and figure.high is not None:
+        if not crowded and figure.low is not None and figure.high is not None:
             yield svg.line(across(figure.low), y, across(figure.high), y, name, 2)
         says = ": ".join(filter(None, [lane.name[:60], point.says, figure.full()]))
         kind = " hollow" if point.hollow else " many" if crowded else ""
@@ -236,22 +262,32 @@ def _spot(spot: Spot, x: float, height: Place, middle: float) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Bar:
-    """What became of `whole` things: `empty` of them fine, the others by name; `order` gives every name its shade."""
+class Stacks:
+    """What became of many things, a bar for each row: (name, {part: count}). `order` names the parts from left to right, the
+    first of them fine; a legend says which is which, and the counts stand in a table beside it."""
 
     title: str
-    whole: int
-    empty: int
-    parts: Mapping[str, int]
+    rows: Sequence[tuple[str, Mapping[str, int]]]
     order: Sequence[str]
 
     def svg(self) -> str:
-        x: float = 100.0 * self.empty / max(1, self.whole)
+        left, right, top, step = 186.0, 566.0, 10.0, 20.0
         marks: list[str] = []
-        for name in self.order:
-            share = 100.0 * self.parts.get(name, 0) / max(1, self.whole)
-            if share:
-                shade = f"f{self.order.index(name) % svg.COLOURS}"
-                marks.append(svg.box(x, share, 10, shade, f"{name[:40]}: {self.parts[name]} of {self.whole}"))
-                x += share
-        return svg.drawing(100, 10, self.title, marks, "bar")
+        for number, (name, parts) in enumerate(self.rows):
+            y, x, whole = top + step * number, left, max(1, sum(parts.values()))
+            marks.append(svg.text(left - 10, y + 11, visible(name, _LABEL), "end"))
+            for place, part in enumerate(self.order):
+                width = (right - left) * parts.get(part, 0) / whole
+                if width:
+                    hover = f"{name[:60]}: {part[:40]} {parts[part]:,} of {whole:,}"
+                    marks.append(svg.box(x, max(0.4, width - 1), 14, _part(place), hover, y))
+                x += width
+        bottom = top + step * len(self.rows) + 8
+        for place, part in enumerate(self.order):
+            x, y = left - 90 + (place % 3) * 165, bottom + 12 + 17 * (place // 3)
+            marks += [svg.box(x, 10, 10, _part(place), part, y - 9), svg.text(x + 15, y, visible(part, 22))]
+        return svg.drawing(596, bottom + 20 + 17 * math.ceil(len(self.order) / 3), self.title, marks)
+
+
+def _part(place: int) -> str:
+    return "fine" if place == 0 else f"c{_FAULTS[(place - 1) % len(_FAULTS)]}"

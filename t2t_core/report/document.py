@@ -6,25 +6,27 @@ Every text may be a stranger's: the renderers make it harmless, nobody else has 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from t2t_core.report.charts import Chart
 from t2t_core.report.figures import Figure
 
 Tone = Literal["", "strong", "soft", "good", "bad"]
+Facets = Mapping[str, str]  # what a page's filters go by, e.g. {"column": "5x5"}; the names are plain small letters
 
 
 @dataclass(frozen=True)
 class Words:
-    """A text in a cell; `small` is said under or behind it, `colour` is the one that the charts give the same thing."""
+    """A text in a cell; `small` is said under or behind it, `colour` is the one that the charts give the same thing, `link` where
+    a page leads from it (an address of the suite's own making)."""
 
     text: str
     small: str = ""
     tone: Tone = ""
     colour: int | None = None
-    chart: Chart | None = None
+    link: str = ""
 
 
 Cell = str | Figure | Words
@@ -39,12 +41,14 @@ class Column:
         words: it holds texts, not numbers.
         total: it sums the others up: set apart, and the last to lose its intervals where there is little room.
         heat: its figures are percentages, coloured by their size.
+        facets: what the page's filters know it by.
     """
 
     title: str
     words: bool = False
     total: bool = False
     heat: bool = False
+    facets: Facets = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ class Row:
 
     cells: Sequence[Cell]
     kind: Literal["", "quoted"] = ""
+    facets: Facets = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -64,11 +69,12 @@ class Divider:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under columns; the first column names the row."""
+    """Rows under columns; the first column names the row. A page lets its reader sort a `sortable` one."""
 
     columns: Sequence[Column]
     rows: Sequence[Row | Divider]
     title: str = ""
+    sortable: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,7 +107,28 @@ class Folded:
     text: str
 
 
-Block = Paragraph | Items | Table | Charts | Folded
+@dataclass(frozen=True)
+class Example:
+    """One answer, folded away behind its title: how it was judged, in a few words, what was said (who, words), and a moving
+    picture of it (an <svg> element). Only a page has it; `size` is how many pixels the picture is wide."""
+
+    title: str
+    judged: str
+    tone: Tone
+    said: Sequence[tuple[str, str]]
+    picture: str = ""
+    facets: Facets = field(default_factory=dict)
+    size: int = 320
+
+
+@dataclass(frozen=True)
+class Links:
+    """Links with what they lead to: (words, address); addresses are of the suite's own making. Only a page has them."""
+
+    links: Sequence[tuple[str, str]]
+
+
+Block = Paragraph | Items | Table | Charts | Folded | Example | Links
 
 
 @dataclass(frozen=True)
@@ -110,15 +137,47 @@ class Section:
 
     title: str
     blocks: Sequence[Block]
+    facets: Facets = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A choice that a page offers: of everything with this facet, show one value."""
+
+    facet: str
+    title: str
 
 
 @dataclass(frozen=True)
 class Document:
-    """A whole report: what stands above the first section, then the sections."""
+    """A whole report: what stands above the first section, then the sections; and by what a page's reader may choose."""
 
     title: str
     lead: Sequence[Block]
     sections: Sequence[Section]
+    filters: Sequence[Filter] = ()
+
+    @property
+    def blocks(self) -> Iterator[Block]:
+        """Every block."""
+        yield from self.lead
+        for section in self.sections:
+            yield from section.blocks
+
+    def choices(self, facet: str) -> list[str]:
+        """The values of a facet, in the order in which they stand."""
+        return list(dict.fromkeys(facets[facet] for facets in self._facets() if facet in facets))
+
+    def _facets(self) -> Iterator[Facets]:
+        for section in self.sections:
+            yield section.facets
+        for block in self.blocks:
+            match block:
+                case Table():
+                    yield from (column.facets for column in block.columns)
+                    yield from (row.facets for row in block.rows if isinstance(row, Row))
+                case Example():
+                    yield block.facets
 
 
 def spaced(name: str) -> str:

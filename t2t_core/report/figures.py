@@ -20,6 +20,7 @@ class Figure:
         unit: put before ("$") or behind (" %") the value, where the column does not say it.
         also: a second reading of the same figure, where two disagree.
         changed: it differs from the one before it, which is worth seeing.
+        link: where a page leads from it; an address of the suite's own making.
     """
 
     value: float | None
@@ -31,6 +32,7 @@ class Figure:
     unit: str = ""
     also: float | None = None
     changed: bool = False
+    link: str = ""
 
     def text(self, coarser: int = 0) -> str:
         """The value, with `coarser` decimals less than usual."""

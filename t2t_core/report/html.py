@@ -1,8 +1,9 @@
-"""A report as one self-contained page: no script, no request to anywhere, a content security policy, every text escaped.
+"""A report as one self-contained page: no request to anywhere, a content security policy, every text escaped.
 
 The templates are jinja2's, with autoescape on; what they print is first made visible, control characters spelt out, so that no
-text of a stranger does anything but stand there.
-"""
+text of a stranger does anything but stand there. A page whose tables can be sorted, or that has filters, carries one small
+script of the suite's own, admitted by its hash; without it everything is there to read. Pictures of answers stand as images, in
+which nothing runs. """
 
 from __future__ import annotations
 
@@ -25,17 +26,25 @@ _MAX_WORDS = 1000  # of any other
 
 def render(document: model.Document) -> str:
     """The page of a document."""
-    style, policy = _style()
+    blocks = list(document.blocks)
+    chosen = bool(document.filters) or any(isinstance(one, model.Table) and one.sortable for one in blocks)
+    pictures = any(isinstance(one, model.Example) and one.picture for one in blocks)
+    style, script = svg.sheet("page.css") + svg.sheet("chart.css"), svg.sheet("page.js") if chosen else ""
     page = _environment().get_template("page.html")
-    return page.render(document=document, style=style, policy=policy)
+    return page.render(document=document, style=style, script=script, policy=_policy(style, script, pictures))
 
 
-@functools.cache
-def _style() -> tuple[str, str]:
-    """The style sheet, and the policy that admits it and nothing else."""
-    style = svg.sheet("page.css") + svg.sheet("chart.css")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return style, f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+def _policy(style: str, script: str, pictures: bool) -> str:
+    """The policy that admits the page's own style sheet, its script and its images if any, and nothing else."""
+    parts = ["default-src 'none'", f"style-src {_digest(style)}"]
+    parts += [f"script-src {_digest(script)}"] if script else []
+    parts += ["img-src data:"] if pictures else []
+    return "; ".join([*parts, "base-uri 'none'", "form-action 'none'"])
+
+
+@functools.lru_cache(maxsize=8)
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 @functools.cache
@@ -57,17 +66,38 @@ def _environment() -> Environment:
     )
     environment.filters["drawn"] = lambda chart: Markup(chart.svg())  # its texts are escaped where they are drawn
     environment.filters["long"] = _long
+    environment.filters["image"] = _image
+    environment.filters["facets"] = _facets
     environment.filters["heat"] = _heat
     environment.filters["flowing"] = flowing
+    environment.tests["wide"] = lambda chart: getattr(chart, "wide", False)
     environment.tests.update({kind.__name__.lower(): _is(kind) for kind in _KINDS})
     return environment
 
 
-_KINDS = (model.Paragraph, model.Items, model.Table, model.Charts, model.Folded, model.Divider, Figure, model.Words)
+_BLOCKS = (model.Paragraph, model.Items, model.Table, model.Charts, model.Folded, model.Example, model.Links)
+_KINDS = (*_BLOCKS, model.Divider, Figure, model.Words)
 
 
 def _is(kind: type) -> Any:
     return lambda value: isinstance(value, kind)
+
+
+def _image(picture: str) -> Any:
+    """A picture as an address that holds it, for an attribute; browsers draw what stands there and run nothing in it."""
+    from markupsafe import Markup
+
+    address = "data:image/svg+xml," + picture.replace("%", "%25").replace("#", "%23").replace("\n", " ")
+    if "'" not in address:
+        address = address.replace('"', "'")  # the same to XML, and shorter here
+    return Markup(address.replace("&", "&amp;").replace('"', "&#34;").replace("<", "&lt;").replace(">", "&gt;"))
+
+
+def _facets(facets: model.Facets) -> Any:
+    """The facets as attributes."""
+    from markupsafe import Markup, escape
+
+    return Markup("").join(Markup(' data-{}="{}"').format(Markup(name), escape(visible(v))) for name, v in facets.items())
 
 
 def _heat(value: float | None) -> int:

@@ -27,10 +27,9 @@ def _said(words: str) -> str:
     return escape(visible(words))
 
 
-def drawing(width: float, height: float, title: str, marks: Sequence[str], name: str = "") -> str:
+def drawing(width: float, height: float, title: str, marks: Sequence[str]) -> str:
     """A whole picture; `title` is what a screen reader says."""
-    said, size = _said(title), f'viewBox="0 0 {width:g} {height:g}"'
-    size += f' class="{name}" preserveAspectRatio="none"' if name else f' width="{width:g}" height="{height:g}"'
+    said, size = _said(title), f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
     return f'<svg {size} role="img" aria-label="{said}"><title>{said}</title>{"".join(marks)}</svg>'
 
 
@@ -60,14 +59,36 @@ def dot(x: float, y: float, name: str, hover: str, radius: float = 4.5) -> str:
     return f"<circle {mark}><title>{_said(hover)}</title></circle>"
 
 
-def path(points: Sequence[tuple[float, float]], name: str, width: float = 2, dashed: bool = False) -> str:
+_SHAPES: Sequence[Sequence[float]] = (
+    (),
+    (-1, -1, 1, -1, 1, 1, -1, 1),
+    (0, -1.3, 1.2, 0.9, -1.2, 0.9),
+    (0, -1.4, 1.4, 0, 0, 1.4, -1.4, 0),
+    (-1.2, -0.9, 1.2, -0.9, 0, 1.3),
+)
+
+
+def shape(number: int, x: float, y: float, name: str, hover: str, radius: float = 4.5) -> str:
+    """A mark by its number: a disc, a square, a triangle, a diamond or a triangle on its head, so that colours need not tell."""
+    corners = _SHAPES[number % len(_SHAPES)]
+    if not corners:
+        return dot(x, y, name, hover, radius)
+    where = " ".join(f"{x + radius * corners[i]:.1f},{y + radius * corners[i + 1]:.1f}" for i in range(0, len(corners), 2))
+    return f'<polygon points="{where}" class="{name}"><title>{_said(hover)}</title></polygon>'
+
+
+_DASHES = ("", "7 3", "2 3", "9 3 2 3")
+
+
+def path(points: Sequence[tuple[float, float]], name: str, width: float = 2, dashes: int = 0) -> str:
+    """A line through points; `dashes` 0 is a whole one, 1, 2 and 3 are broken in their own ways."""
     where = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    dashes = ' stroke-dasharray="4 3"' if dashed else ""
-    return f'<polyline points="{where}" class="line {name}" stroke-width="{width:g}"{dashes}/>'
+    broken = f' stroke-dasharray="{_DASHES[dashes % len(_DASHES)]}"' if dashes % len(_DASHES) else ""
+    return f'<polyline points="{where}" class="line {name}" stroke-width="{width:g}"{broken}/>'
 
 
-def box(x: float, width: float, height: float, name: str, hover: str) -> str:
-    mark = f'x="{x:.2f}" y="0" width="{width:.2f}" height="{height:g}" class="{name}"'
+def box(x: float, width: float, height: float, name: str, hover: str, y: float = 0) -> str:
+    mark = f'x="{x:.2f}" y="{y:g}" width="{width:.2f}" height="{height:g}" class="{name}"'
     return f"<rect {mark}><title>{_said(hover)}</title></rect>"
 
 

@@ -34,7 +34,7 @@ MAY_IMPORT_INSIDE = {
         "generation": {"", "generation"},
         "sets": {"", "generation", "sets"},
         "gym": {"", "generation", "draw", "gym"},
-        "testbed": {"", "generation", "sets", "testbed"},
+        "testbed": {"", "generation", "sets", "draw", "testbed"},
     },
     "t2t_envs.tictactoe": {
         "": {""},
@@ -42,7 +42,7 @@ MAY_IMPORT_INSIDE = {
         "generation": {"", "generation"},
         "sets": {"", "generation", "sets"},
         "gym": {"", "generation", "draw", "gym"},
-        "testbed": {"", "generation", "sets", "testbed"},
+        "testbed": {"", "generation", "sets", "draw", "testbed"},
     },
 }
 

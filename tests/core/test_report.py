@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from t2t_core.report import html, markdown, svg, terminal
-from t2t_core.report.charts import Axis, Bar, Dots, Lane, Lines, Point, Scatter, Series, Spot
+from t2t_core.report.charts import Axis, Dots, Lane, Lines, Point, Scatter, Series, Spot, Stacks
 from t2t_core.report.document import (
     Charts,
     Column,
@@ -34,7 +34,7 @@ from t2t_core.text import visible
 EVIL = "<script>alert(1)</script>\x1b[31m\u202e | `x` [a](javascript:b) \"'&amp;"
 TAGS = {"html", "head", "meta", "title", "style", "body", "main", "header", "h1", "h2", "h3", "p", "ul", "li", "nav", "a"}
 TAGS |= {"section", "div", "table", "thead", "tbody", "tr", "th", "td", "small", "span", "figure", "figcaption", "details"}
-TAGS |= {"summary", "pre", "svg", "line", "text", "circle", "rect", "polyline"}
+TAGS |= {"summary", "pre", "svg", "line", "text", "circle", "rect", "polyline", "polygon", "img"}
 
 
 def document(text: str) -> Document:
@@ -45,7 +45,7 @@ def document(text: str) -> Document:
         [
             Row([Words(text, text, "bad", 3), *figures, text]),
             Divider(text),
-            Row([text, *figures, Words(text, chart=Bar(text, 4, 1, {text: 2}, [text]))], "quoted"),
+            Row([text, *figures, Words(text)], "quoted"),
         ],
         text,
     )
@@ -53,6 +53,7 @@ def document(text: str) -> Document:
         Lines(text, [text, text], [Series(text, figures[:2], 0), Series(text, figures[1:], None)]),
         Dots(text, {text: [Lane(text, [Point(figures[0], True, text)], 1)]}, legend=[(text, 1)]),
         Scatter(text, [Spot(text, 0.01, figures[0], 2)]),
+        Stacks(text, [(text, {text: 2})], ["fine", text]),
     ]
     blocks = [Paragraph(text, "bad"), Items([text]), table, Charts(charts), Folded(text, f"{text}\n{text}")]
     return Document(text, [Paragraph(text)], [Section(text, blocks), Section(text, [])])
@@ -168,10 +169,10 @@ def marks(picture: str, kind: str) -> int:
 def test_charts_draw_every_figure_and_leave_gaps() -> None:
     figures = [Figure(50.0, 40.0, 60.0), None, Figure(None), Figure(100.0, 90.0, 100.0)]
     lines = svg.standalone(Lines("t", list("abcd"), [Series("s", figures, 0), Series("quoted", figures, None)]).svg())
-    assert marks(lines, "circle") == 2 and marks(lines, "polyline") == 2 and "<style>" in lines
+    assert marks(lines, "circle") == 4 and marks(lines, "polyline") == 2 and "<style>" in lines
     dots = svg.standalone(Dots("t", {"p": [Lane("a", [Point(figures[0]), Point(Figure(None))], 1)]}).svg())
     assert marks(dots, "circle") == 1
-    empty = [Lines("t", [], []), Dots("t", {}), Scatter("t", []), Bar("t", 0, 0, {}, [])]
+    empty = [Lines("t", [], []), Dots("t", {}), Scatter("t", []), Stacks("t", [], [])]
     assert all(ElementTree.fromstring(svg.standalone(chart.svg())) is not None for chart in empty)
 
 

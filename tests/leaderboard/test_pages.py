@@ -96,7 +96,7 @@ def test_a_page_of_another_version_is_not_called_changed_but_not_vouched_for(out
     restamp(out, version="0.0.9")
     assert t2t("verify", out).return_value == 0, "where that version lays it out alike there is nothing to say"
     restamp(out, version="0.0.9")
-    edit(out / "leaderboard.html", lambda text: text.replace("<main>", '<main class="old">'))
+    edit(out / "leaderboard.html", lambda text: text.replace("<header>", '<header class="old">'))
     shown = t2t("verify", out, "--no-write").stdout
     assert "written by t2t-core 0.0.9, says verification.json" in shown and "only that version can tell" in shown
     assert "NOT verified: 1 problem" in shown and "t2t bench writes it anew" in shown and "changed, or left" not in shown
@@ -175,3 +175,45 @@ def test_pages_of_a_stranger_are_read_with_suspicion(out: Path, tmp_path: Path) 
     assert "leaderboard.md is a link" in shown and "4711" not in shown and page.is_symlink()
     with pytest.raises(T2TError, match="link|does not verify"):
         submission.make(out, "x", tmp_path, "adder")
+
+
+def test_the_board_leads_to_every_answer_and_a_forged_one_is_found(benched: Path, out: Path) -> None:
+    pages = sorted((out / "answers").glob("*.html"))
+    board = (out / "leaderboard.html").read_text()
+    assert len(pages) == 2 and all(f'href="answers/{page.name}#s1"' in board for page in pages)
+    adder = next(page for page in pages if "off" not in page.name).read_text()
+    lines = (next(out.glob("rows/adder-????????")) / "answers.jsonl").read_text().splitlines()
+    assert adder.count('<details class="answer"') == len(lines) == 10
+    assert all(json.loads(line)["instance"] in adder for line in lines) and "script-src 'sha256-" in adder
+    edit(pages[0], lambda text: text.replace("optimal", "OPTIMAL", 1))
+    shown = t2t("verify", out)
+    assert shown.return_value == 1 and f"{pages[0]}: line" in shown.stdout
+    pages[0].unlink()
+    assert t2t("verify", out).return_value == 0 and pages[0].read_bytes() == (benched / "answers" / pages[0].name).read_bytes()
+
+
+def test_pages_of_many_answers_are_written_on_demand_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from t2t_leaderboard import answer_pages
+
+    monkeypatch.setattr(answer_pages, "MOST", 5)
+    t2t(*BENCH, tmp_path / "few")
+    assert not (tmp_path / "few" / "answers").exists() and "answers/" not in (tmp_path / "few" / "leaderboard.html").read_text()
+    assert t2t("verify", tmp_path / "few").return_value == 0 and not (tmp_path / "few" / "answers").exists()
+    t2t(*BENCH, tmp_path / "few", "--answer-pages")
+    assert "The first 5 of 10" in next((tmp_path / "few" / "answers").glob("*.html")).read_text()
+    assert t2t("verify", tmp_path / "few").return_value == 0
+
+
+def test_a_board_of_an_earlier_version_verifies_with_the_figures_that_it_has(out: Path) -> None:
+    path = out / "leaderboard.json"
+    record = json.loads(path.read_text())
+    record["format"] = 1
+    del record["answer_pages"]
+    for row in record["tables"][0]["rows"]:
+        row.pop("family", None)
+    path.write_text(json.dumps(record))
+    restamp(out, layout=3)
+    assert t2t("verify", out).return_value == 0
+    record["tables"][0]["rows"][0]["total"]["valid"]["value"] = 12.3
+    path.write_text(json.dumps(record))
+    assert t2t("verify", out).return_value == 1

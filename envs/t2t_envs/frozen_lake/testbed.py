@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from .generation.projection import project, random_configuration
 from .generation.request import Request
 from .instance import Instance
 from .observed import OBSERVED
-from .parser import READER
+from .parser import READER, parse_answer
 from .prompt import FORMATS, make_prompt
 from .reported import reported_rows
 from .reward import FLOOR, UNKNOWN, reward
@@ -86,6 +86,14 @@ def parse_agents(text: str) -> tuple[int, ...]:
 
 def _sets_with(agents: int) -> list[str]:
     return [name for name in sets.NAMES if name in (f"{agents}agents", f"validation_{agents}agents")]
+
+
+def _ended(path: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """A path up to its first moment on its last cell for good."""
+    end = len(path)
+    while end > 1 and path[end - 2] == path[end - 1]:
+        end -= 1
+    return tuple(path[:end])
 
 
 @functools.cache
@@ -251,6 +259,17 @@ class MAPFFrozenLake(Testbed[Instance, Configuration, Request]):
 
     def verify(self, instance: Instance, answer: str, format: str = "") -> Verdict:
         return verify(instance, answer)
+
+    def plan(self, instance: Instance, answer: str) -> Hashable | None:
+        """The paths by agent, without waits at their ends: agents stay where their paths end."""
+        paths = parse_answer(answer)
+        return None if paths is None else frozenset((str(label), _ended(path)) for label, path in paths.items())
+
+    def picture(self, instance: Instance, answer: str, format: str = "") -> str:
+        from .draw.moving import render_moving
+
+        paths = {agent: path for agent, path in (parse_answer(answer) or {}).items() if isinstance(agent, int)}
+        return render_moving(instance, paths)
 
     def reward_terms(self, instance: Instance, verdict: Verdict) -> Mapping[str, float]:
         return {"accuracy": reward(instance, verdict)}

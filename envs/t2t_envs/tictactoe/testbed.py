@@ -235,6 +235,11 @@ class TicTacToe(Testbed[Instance, Configuration, Request]):
     def verify(self, instance: Instance, answer: Any, format: str = "") -> Verdict:
         return verify(instance, answer, format)
 
+    def picture(self, instance: Instance, answer: Any, format: str = "") -> str:
+        from .draw.svg import render_svg
+
+        return render_svg(instance, replay(instance, answer, format or FORMATS[0]), animate=True)
+
     def reward_terms(self, instance: Instance, verdict: Verdict) -> Mapping[str, float]:
         return reward_terms(verdict)
 

@@ -18,9 +18,11 @@ from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import Progress
 from t2t_core.evaluation.evaluate import Outcome
 from t2t_core.records import Sampling
-from t2t_core.store.folders import Interrupts
+from t2t_core.settings import refuse_secrets
+from t2t_core.store.folders import Interrupts, read_text
 from t2t_core.text import one_line
 
+_MAX_SYSTEM_PROMPT = 1 << 20  # bytes
 _PLAIN_SECONDS = 10.0  # between two lines where no bar can be drawn
 
 
@@ -29,7 +31,8 @@ _OPTIONS: list[Callable[[Any], Any]] = [
     click.option("--policy", "policies", multiple=True, metavar="SPEC",
                  help="Who answers (see t2t plugins). Repeatable.  [default: the testbed's own baselines]"),  # fmt: skip
     click.option("--limit", type=int, help="Only the first N instances of each column (they are balanced)."),
-    click.option("--samples", type=int, default=1, show_default=True, help="Answers per instance."),
+    click.option("--samples", type=int, default=1, show_default=True,
+                 help="Answers per instance; several give pass@k, the majority's plan and the best of k."),  # fmt: skip
     click.option("--temperature", type=float, default=0.0, show_default=True, help="0 is greedy."),
     click.option("--max-tokens", type=int, default=4096, show_default=True, help="At most so many response tokens."),
     click.option("--thinking/--no-thinking", default=None, help="The model's switch, where it has one.  [default: the model's]"),
@@ -37,11 +40,15 @@ _OPTIONS: list[Callable[[Any], Any]] = [
     click.option("--base-url", help="Address of an OpenAI-compatible endpoint."),
     click.option("--max-usd", type=float, help="Stop before the next answer once so much is spent."),
     click.option("--prompt-format", default="", help="How the question is worded.  [default: the testbed's first]"),
+    click.option("--system-prompt", default="", metavar="TEXT|@FILE",
+                 help="Said to every policy before the question, in the role of the system."),  # fmt: skip
     click.option("--instances", type=click.Path(path_type=Path), help="Your own set: a JSON Lines file."),
     click.option("--twin", type=int, metavar="SEED", help="A fresh set of the same distribution instead of the frozen one."),
     click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of what policies draw."),
     click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: runs/bench-..., named after the command]"),
     click.option("--reported/--no-reported", default=True, help="Rows of the paper beside the measured ones.  [default: yes]"),
+    click.option("--answer-pages/--no-answer-pages", default=None,
+                 help="A page of every row's answers, each with its picture.  [default: up to 5,000 answers]"),  # fmt: skip
     click.option("--export-prompts", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
                  help="Write what would be asked, and ask nobody; --policy answers:FILE takes the answers back."),  # fmt: skip
     click.option("--format", "form", type=click.Choice(["jsonl", "openai-batch"]), default="jsonl", show_default=True,
@@ -62,7 +69,7 @@ def bench(**given: Any) -> int:
     """Ask policies for answers to the evaluation sets and print the leaderboard.
 
     Every answer is on disk as it comes; Ctrl-C loses none, and the same command asks only for what is missing. Writes
-    leaderboard.json, .md and .html into the folder. Settings of one policy go into its SPEC, e.g.
+    leaderboard.json, .md and .html into the folder, and pages of the answers. Settings of one policy go into its SPEC, e.g.
     `endpoint:my-model,base_url=http://localhost:8000/v1,temperature=0.6`. Keys come from the environment only.
     """
     from t2t_core.report import terminal
@@ -117,11 +124,21 @@ def _request(given: dict[str, Any]) -> Any:
         options={o.name: o.parse(given[f"testbed_{o.name}"]) for o in options_of(given["testbed"])},
         sampling=Sampling(given["temperature"], given["max_tokens"], given["thinking"]),
         shared=shared,
-        **{
-            name: given[name]
-            for name in ("limit", "samples", "prompt_format", "seed", "twin", "instances", "out", "max_usd", "reported")
-        },
+        system_prompt=_system_prompt(given["system_prompt"]),
+        **{name: given[name] for name in _AS_GIVEN},
     )
+
+
+_AS_GIVEN = ("limit", "samples", "prompt_format", "seed", "twin", "instances", "out", "max_usd", "reported", "answer_pages")
+
+
+def _system_prompt(text: str) -> str:
+    """What `--system-prompt` says, or the file that it names; T2TError where that holds no words, or something of a key."""
+    said = read_text(Path(text[1:]), _MAX_SYSTEM_PROMPT).strip() if text.startswith("@") else text.strip()
+    if text and not said:
+        raise T2TError("the system prompt is empty", where="--system-prompt", next="leave it out, or give it words")
+    refuse_secrets({"system_prompt": said}, "--system-prompt")
+    return said
 
 
 class Display:

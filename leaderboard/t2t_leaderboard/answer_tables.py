@@ -1,0 +1,104 @@
+"""What answers took, and what became of those that were not valid: tables and bars of a leaderboard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from t2t_core.report.charts import Stacks
+from t2t_core.report.document import Block, Cell, Charts, Column, Row, Table, Words, spaced
+from t2t_core.report.figures import DASH, Figure
+from t2t_leaderboard.named_rows import Named
+
+Json = Mapping[str, Any]
+_CAPTION = "Answers by their first failed check"
+
+
+def blocks(measured: Sequence[Json], metric: str, named: Named) -> Iterator[Block]:
+    """`metric`: the rate whose instances count as solved."""
+    yield _answers(measured, metric, named)
+    order = list(dict.fromkeys(name for row in measured for name in row["failures"]))
+    if order:
+        yield _failures(measured, order, named)
+        yield Charts([_bars(measured, order)])
+
+
+def solved(row: Json, metric: str) -> int | None:
+    """How many instances have an answer that counts; None where that is not known."""
+    repeated = row.get("repeated")
+    total = 0.0
+    for column, cell in row["cells"].items():
+        rate = repeated["cells"][column]["pass"][metric][str(repeated["answers"])] if repeated else cell.get(metric, {})
+        n = cell.get(metric, {}).get("n")
+        if rate.get("value") is None or n is None:
+            return None
+        total += rate["value"] * n / 100
+    return round(total)
+
+
+def _answers(measured: Sequence[Json], metric: str, named: Named) -> Table:
+    """How many answers, what they took in all and for each instance that was solved."""
+    rows = []
+    for row in measured:
+        answers, right = row["answers"], solved(row, metric) if metric else None
+        counts = [f"{answers[name]:,}" if answers[name] else DASH for name in ("tokens", "hidden_tokens")]
+        usd, tokens = answers["cost_usd"], answers["tokens"] or None
+        per = [_per(usd, right, money=True), _per(tokens, right)]
+        cells: list[Cell] = [named.name(row), f"{answers['asked']:,}", *counts, _cost(usd), *per, _faults(row)]
+        rows.append(Row(cells, facets=named.facets(row)))
+    titles = ["answers", "tokens", "hidden", "cost", "USD per solved", "tokens per solved"]
+    columns = [Column("policy", words=True), *map(Column, titles), Column("errors, truncated, refused", words=True)]
+    return Table(columns, rows, "Answers, and what they took for each solved instance", sortable=True)
+
+
+def _per(spent: float | None, right: int | None, money: bool = False) -> Figure:
+    """What was spent on all questions, for each instance that was solved."""
+    if spent is None or not right:
+        return Figure(None)
+    value = spent / right
+    return Figure(value, digits=(6 if value < 0.01 else 4) if money else 1, unit="$" if money else "")
+
+
+def _cost(value: float | None) -> str:
+    return DASH if value is None else f"${value:,.4f}" if value < 1 else f"${value:,.2f}"
+
+
+def _faults(row: Json) -> Words:
+    """Errors, truncated and refused answers in words."""
+    answers = row["answers"]
+    names = [name for name in ("errors", "truncated", "refused") if answers[name]]
+    words = [f"{answers[name]} {name.removesuffix('s') if answers[name] == 1 else name}" for name in names]
+    incomplete = ["incomplete"] if row["incomplete"] else []
+    return Words(", ".join([*incomplete, *words]) or "none", tone="bad" if row["incomplete"] else "")
+
+
+def _parts(row: Json) -> dict[str, int]:
+    """What became of all answers: valid, under which check they failed first, or an error."""
+    failures, answers = row["failures"], row["answers"]
+    valid = answers["asked"] - answers["errors"] - sum(failures.values())
+    return {"valid": valid, **failures, **({"error": answers["errors"]} if answers["errors"] else {})}
+
+
+def _failures(measured: Sequence[Json], order: Sequence[str], named: Named) -> Table:
+    """Under which check answers failed first: a count for each, leading to those answers, and all in words."""
+    rows = []
+    for row in measured:
+        failures, page = row["failures"], named.pages.get(row["row"], "")
+        counts = [Figure(failures.get(f, 0), digits=0, link=_those(page, f) if failures.get(f) else "") for f in order]
+        words = ", ".join(f"{spaced(name)} {count}" for name, count in sorted(failures.items(), key=lambda item: -item[1]))
+        cells: list[Cell] = [named.name(row), *counts, words or "none"]
+        rows.append(Row(cells, facets=named.facets(row)))
+    checks = [Column(spaced(f), facets={"failure": spaced(f)}) for f in order]
+    return Table([Column("policy", words=True), *checks, Column("commonest", words=True)], rows, _CAPTION, sortable=True)
+
+
+def _those(page: str, failure: str) -> str:
+    """The answers that failed so, where there is a page of them."""
+    return f"{page}#failure={quote(spaced(failure))}" if page else ""
+
+
+def _bars(measured: Sequence[Json], order: Sequence[str]) -> Stacks:
+    errors = ["error"] if any(row["answers"]["errors"] for row in measured) else []
+    rows = [(str(row["label"]), {spaced(name): count for name, count in _parts(row).items()}) for row in measured]
+    return Stacks("What became of the answers, by first failed check", rows, ["valid", *map(spaced, order), *errors])
