@@ -48,10 +48,11 @@ policy = ProbabilisticActorPolicy(
 )  # fmt: skip
 algorithm = PPO(policy=policy, critic=critic, optim=AdamOptimizerFactory(lr=1e-3), gamma=0.99)
 collector = Collector[CollectStats](algorithm, envs, VectorReplayBuffer(2048, 8))
-found = algorithm.run_training(
+algorithm.run_training(
     OnPolicyTrainerParams(
         training_collector=collector, max_epochs=updates, epoch_num_steps=2048, collection_step_num_env_steps=2048,
         update_step_num_repetitions=4, batch_size=256, test_in_training=False,
     )
 )  # fmt: skip
-print(found)
+episodes = collector.collect(n_episode=50)
+print(f"mean return {episodes.returns_stat.mean:.2f}, mean length {episodes.lens_stat.mean:.1f}")

@@ -70,7 +70,9 @@ def test_misuse_is_named() -> None:
         make(prompt_format="poem")
 
 
-def test_pictures() -> None:
+def test_pictures(capsys: pytest.CaptureFixture[str]) -> None:
+    make(size=3, render_mode="human").reset(options={"instance": TINY})
+    assert capsys.readouterr().out.startswith("step 0")
     env = make(size=3, render_mode="ansi")
     env.reset(options={"instance": TINY})
     assert env.render().startswith("step 0")

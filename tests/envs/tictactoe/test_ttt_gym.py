@@ -265,7 +265,7 @@ def test_environments_show_themselves(capsys: pytest.CaptureFixture[str]) -> Non
     picture = env.render()
     assert picture.shape == (192, 192, 3) and picture.dtype == np.uint8
     assert tuple(picture[32, 32]) != tuple(picture[96, 160]), "a stone and a free cell"
-    env = make(render_mode="human")
-    env.reset(options={"instance": instance})
-    env.step(8)
-    assert capsys.readouterr().out.count("X  1  2") >= 1
+    for env, move in ((make(render_mode="human"), 8), (text(render_mode="human"), "<move>8</move>")):
+        env.reset(options={"instance": instance})
+        env.step(move)
+        assert capsys.readouterr().out.count("X  1  2") >= 1

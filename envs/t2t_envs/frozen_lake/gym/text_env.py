@@ -17,11 +17,10 @@ from ..solver import MAX_SIZE
 from ..verifier import CHECKS, verify
 from .episode import Episode, Lobby, check_reset_options
 from .lakes import ConfigurationSource, PoolSource
-from .rendering import FPS, check_render_mode, render_frame
+from .rendering import FPS, RENDER_MODES, check_render_mode, render_frame
 
 MAX_ANSWER = 1_000_000  # characters; our choice: more than any model's longest response
 MAX_PROMPT = 100_000  # the longest prompt format at 32 x 32 with 16 agents is a tenth of it
-_RENDER_MODES = ["ansi", "rgb_array"]
 _OPTIONS = ("size", "num_agents", "hole_ratio", "require_wait", "objective", "max_size", "names", "labels", "max_nodes", "reuse")
 
 
@@ -80,13 +79,13 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
     `size=5, num_agents=2, hole_ratio=0.2, require_wait=None, objective="makespan", max_size=None, names=False, labels="lazy",
     max_nodes=2_000_000, reuse=1, pool=None, desc=None, configuration=None` as in `MAPFFrozenLakeEnv`;
     `prompt_format="board"` (`board`, `coordinates`, `compact`, or one that was added to `t2t_envs.frozen_lake.prompt.FORMATS`);
-    `render_mode=None`, `"ansi"` or `"rgb_array"`: the instance.
+    `render_mode=None`, `"human"`, `"ansi"` or `"rgb_array"`: the instance.
 
     ## Version History
     * v0: Initial version release
     """
 
-    metadata: dict[str, Any] = {"render_modes": _RENDER_MODES, "render_fps": FPS}
+    metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": FPS}
 
     def __init__(
         self,
@@ -103,7 +102,7 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
             raise T2TError(f"unknown option {odd[0]!r}", where="environment", next="use one of " + ", ".join(_OPTIONS))
         if prompt_format not in FORMATS:
             raise T2TError("unknown prompt_format", where="option prompt_format", next="use one of " + ", ".join(FORMATS))
-        self.render_mode = check_render_mode(render_mode, _RENDER_MODES)
+        self.render_mode = check_render_mode(render_mode)
         self._format = prompt_format
         lobby = Lobby(options, pool, desc, configuration)
         if lobby.options.frame > MAX_SIZE:
@@ -119,6 +118,8 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
         self._episode.seed(seed)
         info = self._episode.start(options)
         self._answered = False
+        if self.render_mode == "human":
+            self.render()
         return make_prompt(self.instance, self._format), info
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:

@@ -19,11 +19,10 @@ from ..parser import FORMATS, read_move
 from ..prompt import make_end, make_prompt, make_reply
 from .episode import Games, Play, PoolSource, verdict_info
 from .gym_env import action_mask
-from .rendering import FPS, check_render_mode, render_board
+from .rendering import FPS, RENDER_MODES, check_render_mode, render_board
 
 MAX_ANSWER = 1_000_000  # characters; our choice: more than any model's longest message
 MAX_MESSAGE = 10_000
-_RENDER_MODES = ["ansi", "rgb_array"]
 
 
 class AnyText(spaces.Text):
@@ -82,13 +81,14 @@ class TicTacToeTextEnv(gym.Env[str, str]):
     As in `TicTacToeEnv`; the last `step()` also gives `checks`, the five strict checks by name.
 
     ## Arguments
-    Those of `TicTacToeEnv`; `prompt_format="think"` or `"compact"`; `render_mode=None`, `"ansi"` or `"rgb_array"`: the board.
+    Those of `TicTacToeEnv`; `prompt_format="think"` or `"compact"`; `render_mode=None`, `"human"`, `"ansi"` or
+    `"rgb_array"`: the board.
 
     ## Version History
     * v0: Initial version release
     """
 
-    metadata: dict[str, Any] = {"render_modes": _RENDER_MODES, "render_fps": FPS}
+    metadata: dict[str, Any] = {"render_modes": RENDER_MODES, "render_fps": FPS}
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class TicTacToeTextEnv(gym.Env[str, str]):
     ) -> None:
         if prompt_format not in FORMATS:
             raise T2TError("unknown prompt_format", where="option prompt_format", next="use one of " + ", ".join(FORMATS))
-        self.render_mode = check_render_mode(render_mode, _RENDER_MODES)
+        self.render_mode = check_render_mode(render_mode)
         self._format = prompt_format
         self._games = Games(p, first, mid_game, configuration, opponent, pool, weights)
         self._play = Play()
@@ -114,6 +114,7 @@ class TicTacToeTextEnv(gym.Env[str, str]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         super().reset(seed=seed)
         self._play.start(self._games.draw(self.np_random, options))
+        self._show()
         return make_prompt(self.instance, self._format), {"instance": self.instance.id, "action_mask": self._mask()}
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
@@ -121,6 +122,7 @@ class TicTacToeTextEnv(gym.Env[str, str]):
         if not isinstance(action, str):
             raise T2TError(f"an action is a text, not {type(action).__name__}", where="step()")
         game = self._play.game = advance(self.instance, self._play.game, read_move(action, self._format))
+        self._show()
         info: dict[str, Any] = {"action_mask": self._mask()}
         if game.result is None:
             return make_reply(game, self._format), 0.0, False, False, info
@@ -136,6 +138,10 @@ class TicTacToeTextEnv(gym.Env[str, str]):
     def instance(self) -> Instance:
         """The game being played."""
         return self._play.instance
+
+    def _show(self) -> None:
+        if self.render_mode == "human":
+            self.render()
 
     def render(self) -> Any:
         return render_board(self._play.game.board, self.render_mode)
