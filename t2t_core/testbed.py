@@ -87,6 +87,8 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
     """The policies that `t2t bench` measures where none is named. One that cannot run here is left out with the reason."""
     commands: Mapping[str, str] = MappingProxyType({})
     """Its own forms of `generate`, `show` and `solve`: command -> "module:click command"."""
+    file_formats: Mapping[str, str] = MappingProxyType({})
+    """The forms of its instances that others use: name -> "module:object", a `t2t_core.store.formats.FileFormat`."""
     observed: Mapping[str, str] = MappingProxyType({})
     """What a publication saw designers do on it, by the number of `t2t analyze` that counts it."""
     constants: Mapping[str, Any] = MappingProxyType({})

@@ -21,7 +21,7 @@ _OPTIONS = (
     click.option("--answers-from", metavar="POLICY", help="Also ask this policy (see t2t plugins), and write its good answers."),
     click.option(
         "--instances",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=click.Path(path_type=Path),
         help="With --answers-from: ask about the instances of this file instead of drawing some.",
     ),  # fmt: skip
     click.option(
@@ -46,7 +46,10 @@ def read_instances(testbed: AnyTestbed, given: Mapping[str, Any]) -> Sequence[An
     """The instances of --instances, None where it is not given. T2TError where options are given that do nothing."""
     if given["answers_from"] is None:
         context = click.get_current_context()
+        table = context.params.get("form", "jsonl") != "jsonl"  # which holds the questions
         for name in given:
+            if name == "prompt_format" and table:
+                continue
             if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
                 raise T2TError(f"--{name.replace('_', '-')} is for answers", next="add --answers-from POLICY")
     return instance_files.read_instances(testbed, given["instances"]) if given["instances"] else None

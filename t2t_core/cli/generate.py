@@ -14,14 +14,19 @@ from t2t_core.cli.by_testbed import WithForms, testbed_option
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
+from t2t_core.records import InstanceSet
 from t2t_core.run.questions import protected, requested
 from t2t_core.settings import assignment
-from t2t_core.store import folders, instance_files, jsonlines
+from t2t_core.store import folders, formats, instance_files, jsonlines
+from t2t_core.store.formats import About
+from t2t_core.store.instance_files import digest_of
 
 COUNT = click.option("--count", type=click.IntRange(1), default=1000, show_default=True, help="Number of instances.")
 SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed gives the same bytes.")
 EXCLUDE = click.option("--exclude", type=click.Path(path_type=Path), multiple=True,
                        help="Instances never to draw again (repeatable).")  # fmt: skip
+FORMAT = click.option("--format", "form", metavar="NAME", default="jsonl", show_default=True,
+                      help="jsonl, parquet, hf (a data set with its card), verl, skyrl, or one of the testbed's.")  # fmt: skip
 OUT = click.option("--out", type=click.Path(path_type=Path, allow_dash=True), help="The file to write, - for standard output.")
 
 
@@ -32,6 +37,7 @@ OUT = click.option("--out", type=click.Path(path_type=Path, allow_dash=True), he
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="As under [generation] of a run (repeatable).")
 @SEED
 @EXCLUDE
+@FORMAT
 @OUT
 @answer_options.answer_options
 def generate(
@@ -41,6 +47,7 @@ def generate(
     settings: tuple[str, ...],
     seed: int,
     exclude: tuple[Path, ...],
+    form: str,
     out: Path | None,
     **answers: Any,
 ) -> None:
@@ -53,15 +60,18 @@ def generate(
     world, asking = installed().testbeds.make(testbed), answers["answers_from"] is not None
     given = answer_options.read_instances(world, answers)
     out = checked(configuration, out, given is not None, asking, testbed)
+    check_form(world, form, out, asking)
     if given is None:
         options = dict(assignment(text, "--set") for text in settings)
         if exclude:
             own = [i for path in exclude for i in instance_files.read_instances(world, path)]
             options["exclude"] = protected(world, own)
         request = requested(world, count, options, "--set")
-        given = world.generate(configured(world, str(configuration), request, seed), request, seed)
+        drawn_from = configured(world, str(configuration), request, seed)
+        given = world.generate(drawn_from, request, seed)
         if not asking:
-            write_instances(given, out)
+            chosen = {"count": count, "seed": seed, **dict(assignment(text, "--set") for text in settings)}
+            write_instances(world, given, out, form, About(answers["prompt_format"], chosen, drawn_from.to_dict()))
         click.echo(_table(world, given, "drawn" if asking else where(out)), err=True)
     if asking:
         answer_options.ask(world, given, answers, seed, out)
@@ -111,13 +121,22 @@ def read_configuration(testbed: AnyTestbed, path: Path) -> Any:
         raise T2TError(error.what, where=place, cause=error.cause, next=error.next) from None
 
 
-def write_instances(instances: Sequence[Any], out: Path) -> None:
-    """As JSON Lines, whole or not at all; to standard output where `out` is a dash."""
-    text = "".join(jsonlines.dumps(instance.to_dict()) + "\n" for instance in instances)
+def check_form(testbed: AnyTestbed, form: str, out: Path, asking: bool) -> None:
+    """T2TError, before anything is drawn, where the format is unknown or does not fit what is wanted."""
+    known = [name for name, each in formats.of(testbed).items() if each.write]
+    if form not in known:
+        raise T2TError(f"there is no format {ascii(form)[:60]}", where="--format", next=f"use {', '.join(known)}")
+    if form != "jsonl" and (asking or str(out) == "-"):
+        what = "answers are written as JSON Lines" if asking else "only JSON Lines go to standard output"
+        raise T2TError(what, where=f"--format {form}", next="leave --format out" if asking else "--out NAME")
+
+
+def write_instances(testbed: AnyTestbed, instances: Sequence[Any], out: Path, form: str, about: About) -> None:
+    """In the format named; JSON Lines to standard output where `out` is a dash."""
     if str(out) == "-":
-        click.echo(text, nl=False)
+        click.echo("".join(jsonlines.dumps(instance.to_dict()) + "\n" for instance in instances), nl=False)
     else:
-        folders.write_atomic(out, text)
+        formats.write(testbed, form, [InstanceSet("default", "train", digest_of(instances), instances)], out, about)
 
 
 def where(out: Path) -> str:

@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from t2t_core.cli import answer_options
-from t2t_core.cli.generate import COUNT, EXCLUDE, OUT, SEED, checked, configured, where, write_instances
+from t2t_core.cli.generate import (
+    COUNT,
+    EXCLUDE,
+    FORMAT,
+    OUT,
+    SEED,
+    check_form,
+    checked,
+    configured,
+    where,
+    write_instances,
+)
+from t2t_core.store.formats import About
+from t2t_core.store.instance_files import read_instances
 from t2t_envs.cli.display import Display
 
 if TYPE_CHECKING:
@@ -26,6 +39,7 @@ if TYPE_CHECKING:
 @click.option("--repeats", type=click.Choice(["allow", "forbid"]), default="allow", show_default=True,
               help="forbid: each form once, up to relabelling agents and the 8 grid symmetries.")  # fmt: skip
 @EXCLUDE
+@FORMAT
 @OUT
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, help="The result does not depend on it.")
 @click.option("--max-nodes", type=click.IntRange(1), help="Of each search; undecided candidates are left out.")
@@ -42,6 +56,7 @@ def generate(
     labels: str,
     repeats: str,
     exclude: tuple[Path, ...],
+    form: str,
     out: Path | None,
     threads: int,
     max_nodes: int | None,
@@ -64,13 +79,13 @@ def generate(
     from t2t_envs.frozen_lake.generation.configuration import Configuration
     from t2t_envs.frozen_lake.generation.generator import generate as draw
     from t2t_envs.frozen_lake.generation.request import Request
-    from t2t_envs.frozen_lake.jsonl import read_instances
 
     lake, asking = testbed.make(), answers["answers_from"] is not None
     given = answer_options.read_instances(lake, answers)
     out = checked(configuration, out, given is not None, asking)
+    check_form(lake, form, out, asking)
     if given is None:
-        forms = frozenset(instance.canonical() for path in exclude for instance in read_instances(path))
+        forms = frozenset(instance.canonical() for path in exclude for instance in read_instances(lake, path))
         if asking:
             forms |= lake.request(count, agents=agents).exclude
         request = Request(count, agents, objective, forms, repeats)
@@ -84,7 +99,15 @@ def generate(
                 progress=lambda progress: _show(progress, display), **limits,
             )  # fmt: skip
         if not asking:
-            write_instances(given, out)
+            wanted = {
+                "count": count,
+                "agents": agents,
+                "objective": objective,
+                "labels": labels,
+                "repeats": repeats,
+                "seed": seed,
+            }
+            write_instances(lake, given, out, form, About(answers["prompt_format"], wanted, chosen.to_dict()))
         click.echo(_table(given.report, "drawn" if asking else where(out)), err=True)
     if asking:
         answer_options.ask(lake, given, answers, seed, out)
@@ -102,8 +125,10 @@ def _show(progress: Progress, display: Display) -> None:
     long = f"this order will take about {duration(p.to_go)} more at the rate so far" if p.found else "no instance yet"
     display.warn(
         p.to_go,
-        lambda: f"{long} ({rate}{undecided}; {where}).\nNothing is written before it is filled. Ctrl-C ends it; "
-        "with fewer agents or instances it is quicker.",
+        lambda: (
+            f"{long} ({rate}{undecided}; {where}).\nNothing is written before it is filled. Ctrl-C ends it; "
+            "with fewer agents or instances it is quicker."
+        ),
     )
 
 

@@ -32,7 +32,8 @@ BINARY = ("gif",)
 @click.option("--answer", type=click.Path(path_type=Path, allow_dash=True),
               help="Show this answer: a text file, - for standard input, or a bench's answers.jsonl.")  # fmt: skip
 @click.option("--solution", is_flag=True, help="Show an optimal solution.")
-@click.option("--format", "form", type=click.Choice(["terminal", "svg", "gif", "html"]), default="terminal", show_default=True)
+@click.option("--format", "form", type=click.Choice(["terminal", "svg", "gif", "html", "map", "scen", "yaml"]),
+              default="terminal", show_default=True, help="map, scen, yaml: the instance alone, for other solvers.")  # fmt: skip
 @click.option("--still", is_flag=True, help="SVG: whole paths in one picture, where it would be an animation.")
 @click.option("--step", type=click.IntRange(0), help="Terminal and SVG: the moment to show.")
 @OUT
@@ -64,6 +65,28 @@ def show(
     _write(shown.draw(form, still, step, out is None), form, out)
 
 
+def _map(instance: Instance) -> str:
+    from t2t_envs.frozen_lake.movingai import map_text
+
+    return map_text(instance)
+
+
+def _scenario(instance: Instance) -> str:
+    from t2t_envs.frozen_lake.movingai import named, scenario_text
+
+    ((name, _),) = named([instance])
+    return scenario_text(instance, f"{name}.map")
+
+
+def _yaml(instance: Instance) -> str:
+    from t2t_envs.frozen_lake.yaml_files import text
+
+    return text(instance)
+
+
+_FOREIGN = {"map": _map, "scen": _scenario, "yaml": _yaml}
+
+
 @dataclass(frozen=True)
 class Shown:
     """What is drawn: an instance, perhaps paths and their verdict, and of a recorded answer what came with it (title, text)."""
@@ -74,6 +97,8 @@ class Shown:
     notes: Sequence[tuple[str, str]] = ()
 
     def draw(self, form: str, still: bool, step: int | None, to_terminal: bool) -> str | bytes:
+        if form in _FOREIGN:
+            return _FOREIGN[form](self.instance)
         from t2t_envs.frozen_lake import render_ansi, render_gif, render_html, render_svg
 
         if form == "svg":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from t2t_core.errors import T2TError
-from t2t_core.store import jsonlines
+from t2t_core.store import formats, jsonlines
 from t2t_envs.cli.display import Display
 
 if TYPE_CHECKING:
@@ -27,17 +27,18 @@ BATCH = 64  # instances a call of the solver; the work limit is looked at in bet
 @click.option("--max-work", type=click.IntRange(1), help="Leave the rest once so many steps of about 10 ns are spent on all.")
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, help="The result does not depend on it.")
 @click.option("--quiet", is_flag=True, help="Print the summary only.")
-def solve(
-    file: Path, out: Path | None, max_nodes: int | None, max_work: int | None, threads: int, quiet: bool
-) -> int:
-    """Solve every instance of a JSON Lines FILE exactly, for both objectives.
+def solve(file: Path, out: Path | None, max_nodes: int | None, max_work: int | None, threads: int, quiet: bool) -> int:
+    """Solve every instance of FILE exactly, for both objectives.
+
+    FILE is JSON Lines, Parquet, a MovingAI scenario (FILE.scen@4 takes four agents an instance), YAML, or a folder of such.
 
     Stored labels that differ are flagged, and the status is then 1. The paths are shown by `t2t show FILE#ID --solution`.
     """
+    from t2t_envs.frozen_lake import testbed
     from t2t_envs.frozen_lake.jsonl import read_instances, write_instances
     from t2t_envs.frozen_lake.solver import DEFAULT_MAX_NODES
 
-    instances = read_instances(file)
+    instances = formats.read(testbed.make(), file) or read_instances(file)
     if not instances:
         raise T2TError("the file holds no instance", where=str(file))
     rows: list[Row] = []
@@ -135,9 +136,7 @@ def _solve(instances: Sequence[Instance], max_nodes: int, threads: int, progress
     return [Row(*parts) for parts in zip(instances, makespan, total, strict=True)]
 
 
-def _labels(
-    instances: Sequence[Instance], objective: str, max_nodes: int, threads: int, progress: _Progress
-) -> list[Label]:
+def _labels(instances: Sequence[Instance], objective: str, max_nodes: int, threads: int, progress: _Progress) -> list[Label]:
     """Labels for one objective; the wait question is asked only of instances whose own objective it is."""
     from t2t_envs.frozen_lake.solver import solve_many
 

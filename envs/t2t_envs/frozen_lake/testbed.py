@@ -132,6 +132,10 @@ class MAPFFrozenLake(Testbed[Instance, Configuration, Request]):
     preset = "tiny"
     baselines = ("cbs", "prioritized", "pibt", "independent", "random", "tiny:designed", "tiny:control", "tiny", "tiny:2agents")
     commands: Mapping[str, str] = {name: f"t2t_envs.cli.{name}:{name}" for name in ("generate", "show", "solve")}
+    file_formats: Mapping[str, str] = {
+        "movingai": "t2t_envs.frozen_lake.movingai:FILES",
+        "yaml": "t2t_envs.frozen_lake.yaml_files:FILES",
+    }
     observed = OBSERVED
     constants: Mapping[str, Any] = {
         "accuracy_of_valid": f"1.0 at gap 0, linear to {FLOOR} at gap 2 x optimum",

@@ -42,7 +42,7 @@ _OPTIONS: list[Callable[[Any], Any]] = [
     click.option("--prompt-format", default="", help="How the question is worded.  [default: the testbed's first]"),
     click.option("--system-prompt", default="", metavar="TEXT|@FILE",
                  help="Said to every policy before the question, in the role of the system."),  # fmt: skip
-    click.option("--instances", type=click.Path(path_type=Path), help="Your own set: a JSON Lines file."),
+    click.option("--instances", type=click.Path(path_type=Path), help="Your own set: JSON Lines, or a form of `t2t export`."),
     click.option("--twin", type=int, metavar="SEED", help="A fresh set of the same distribution instead of the frozen one."),
     click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of what policies draw."),
     click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: runs/bench-..., named after the command]"),
