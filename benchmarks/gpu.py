@@ -1,236 +1,393 @@
-"""What a GPU does with the same code: the loop at about 25 M parameters, and GRPO updates in Qwen3-4B's shape.
+"""The acceptance check of a machine with GPUs: does the preset's run work on it, and does it take what was planned?
 
-    python benchmarks/gpu.py              # at most ten minutes on one GPU, with about 80 GB of its memory and 60 GB of disk
-    python benchmarks/gpu.py --lora 16    # adapters in the second part: less memory, less disk
-    python benchmarks/gpu.py --smoke      # every line on a CPU with tiny shapes, for a test; its figures mean nothing
+    python benchmarks/gpu.py                               # at most ten minutes
+    python benchmarks/gpu.py --preset single-gpu           # another preset's settings and shape (say on 24 GB)
+    python benchmarks/gpu.py --set training.micro_batch=1  # one setting changed
+    python benchmarks/gpu.py --rehearse                    # on a CPU: tiny shape, a stand-in for vLLM, two processes with gloo
 
-Part `loop`: a Qwen3 of 26.0 M parameters with the toy policy's tokenizer is warmed up by `trl-sft` from random weights on exact
-answers for two agents, then `t2t run`'s own loop takes it through two rounds with the settings of the preset `tiny`.
-Part `qwen`: a model of random weights in Qwen3-4B's shape (from its configuration, nothing is downloaded) takes three updates of
-`trl-grpo`, sampled by transformers' `generate`. Random weights never end an answer, so every response has all its tokens.
-GRPO is in bfloat16, weights included; the warm-up keeps its weights in float32. One JSON with step times and peak memory goes
-to benchmarks/results/.
+Two updates of `trl-grpo` in Qwen3-4B's shape at 4,096 tokens with colocated vLLM; then `t2t run` through a round of short
+responses, validation and the closing bench.
+
+Needed: vLLM, about 60 GB of disk (in --work), no network: weights are random. On one GPU the preset is `paper-lora`, on more it
+is `paper` in two processes with fsdp2. Each step runs in processes of its own, within a time of its own, and one that fails does
+not keep the next from running. It prints pass or what failed, measured memory and time beside the plan's figures, and writes one
+JSON to benchmarks/results/. The exit status is 0 where every step passed.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import json
-import platform
-import resource
+import os
+import shutil
+import signal
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / room) for room in ("", "envs", "plugins", "baselines", "leaderboard")]
+sys.path[:0] = [str(ROOT / room) for room in ("", "benchmarks", "envs", "plugins", "baselines", "leaderboard")]
 
+from t2t_core.errors import T2TError  # noqa: E402 - the rooms are found from a plain checkout
 from t2t_core.hookspecs import TrainingJob  # noqa: E402
-from t2t_core.loop.whole_run import run_experiment  # noqa: E402
 from t2t_core.plugins import installed  # noqa: E402
-from t2t_core.run.experiment import resolve  # noqa: E402
-from t2t_core.run.progress import Reporter  # noqa: E402
-from t2t_core.store import folders  # noqa: E402 - the rooms are found from a plain checkout
+from t2t_core.run.experiment import Experiment, resolve  # noqa: E402
+from t2t_core.run.gpus import Gpus, gpus_here  # noqa: E402
+from t2t_core.store import folders  # noqa: E402
+from t2t_plugins.trainers.grpo_memory import MEMORY  # noqa: E402
+from t2t_plugins.trainers.grpo_plan import GB, LARGE, SMALL, Plan, seconds  # noqa: E402
+from t2t_plugins.trainers.grpo_settings import Settings  # noqa: E402
+from t2t_plugins.trainers.settings import check_settings  # noqa: E402
+from t2t_plugins.trainers.shapes import QWEN3, Shape, read_shape, shape_of  # noqa: E402
 
-QWEN3_4B = {
-    "vocab_size": 151_936,
-    "hidden_size": 2560,
-    "intermediate_size": 9728,
-    "num_hidden_layers": 36,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "head_dim": 128,
-    "max_position_embeddings": 40_960,
-    "rope_theta": 1_000_000,
-}
-LATEST_START = 330  # seconds after which the second part is left out, so that the whole keeps its ten minutes
+WHOLE = 600.0  # seconds for all steps
+OVER = {"failed": f"not begun: {WHOLE:.0f} s had gone by", "last words": []}
+MORE = 1.1  # times the plan is more than was planned
+SHOWN = 25  # last lines of a step that failed
+STAND_INS = [ROOT / "tests" / "plugins" / name for name in ("one_gpu", "sharded")]  # for vLLM, and Accelerate's FSDP on a CPU
+TINY = Shape(600, 64, 64, 2, 4, 2, 16, True)
+# Two prompts of eight responses are one update: what it takes of the memory does not depend on how many there are.
+CHECKED = {"training.prompts": 2, "training.epochs": 1, "training.max_updates": 2, "generation.samples": 4,
+           "training.prompt_format": "board"}  # fmt: skip
+LOOP = {"training.max_updates": 1, "training.max_tokens": 256, "training.length_start": 64, "training.length_end": 256,
+        "validation.limit": 1, "validation.max_tokens": 256, "evaluation.limit": 1, "report_to": "none"}  # fmt: skip
+REHEARSED = {"training.engine": "plain", "training.processes": 2, "training.sharding": "fsdp2", "training.lora": 0,
+             "training.max_tokens": 24, "training.length_start": 4, "training.length_end": 24, "training.micro_batch": 4,
+             "training.threads": 1, "validation.max_tokens": 24}  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """What is run; `model` and `large` are settings of the two models' configurations."""
+class Check:
+    """What is run, and where."""
 
-    model: Mapping[str, int] = field(
-        default_factory=lambda: {"hidden_size": 512, "intermediate_size": 1408, "num_hidden_layers": 8,
-                                 "num_attention_heads": 8, "num_key_value_heads": 8, "head_dim": 64}
-    )  # fmt: skip
-    warmup: Mapping[str, Any] = field(default_factory=lambda: {"batch": 256, "learning_rate": 1e-3, "epochs": 1})
-    instances: int = 80_000
-    run: tuple[str, ...] = ("rounds=2", "evaluation.agents=3")
-    large: Mapping[str, int] = field(default_factory=lambda: QWEN3_4B)
-    grpo: Mapping[str, Any] = field(
-        default_factory=lambda: {"group": 8, "prompts": 8, "max_tokens": 256, "length_start": 128, "length_end": 256,
-                                 "micro_batch": 8}
-    )  # fmt: skip
+    work: Path
+    preset: str
+    overrides: Sequence[str]
+    rehearse: bool
 
+    @property
+    def model(self) -> Path:
+        """The checkpoint of random weights."""
+        return self.work / "model"
 
-SMOKE = Sizes(
-    model={"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1},
-    warmup={"batch": 16, "learning_rate": 1e-3},
-    instances=32,
-    run=("rounds=2", "generation.samples=8", "training.prompts=4", "training.group=2", "training.max_tokens=16",
-         "training.length_start=8", "training.length_end=16", "validation.limit=1", "validation.max_tokens=16",
-         "evaluation.agents=3", "evaluation.limit=1", "training.threads=1", "designer=checkpoint:max_tokens=16"),
-    large={**QWEN3_4B, "vocab_size": 1000, "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2,
-           "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16},
-    grpo={"group": 2, "prompts": 2, "max_tokens": 8, "length_start": 4, "length_end": 8, "micro_batch": 4},
-)  # fmt: skip
+    @cached_property
+    def experiment(self) -> Experiment:
+        """The preset with what the check changes."""
+        return resolve(self.preset, None, self.settings({}), {}, {})
 
+    def settings(self, more: Mapping[str, Any]) -> list[str]:
+        """`NAME=VALUE` of everything that differs from the preset: of two values of a name the later one counts."""
+        several = {} if self.preset != "paper" else {"training.processes": 2}
+        changed = {**CHECKED, **several, **more, **(REHEARSED if self.rehearse else {}), "checkpoint": self.model}
+        return [*(f"{name}={value}" for name, value in changed.items()), *self.overrides]
 
-class Steps:
-    """Seconds of every update, as a trainer reports them."""
+    @property
+    def shape(self) -> Shape:
+        """Of the preset's own model."""
+        shape = TINY if self.rehearse else shape_of(resolve(self.preset, None, [], {}, {}).checkpoint)
+        if shape is None:
+            raise T2TError(f"the preset {self.preset} names no model of a known shape", next=f"one of {', '.join(QWEN3)}")
+        return shape
 
-    def __init__(self) -> None:
-        self.seconds: list[float] = []
-        self.last: Mapping[str, Any] = {}
-        self._at: float | None = None
+    @property
+    def training(self) -> Settings:
+        return check_settings(Settings, self.experiment.training, "trainer trl-grpo")
 
-    def __call__(self, figures: Mapping[str, Any]) -> None:
-        now = time.monotonic()
-        if self._at is not None:
-            self.seconds.append(now - self._at)
-        self._at, self.last = now, figures
+    @property
+    def plan(self) -> Plan:
+        return Plan(self.shape, self.training, (gpus_here() or Gpus(2, 80)).gigabytes)
 
-    def facts(self) -> dict[str, Any]:
-        """The first update is not among the times: what comes before it is loading."""
-        some = sorted(self.seconds)
-        return {"updates_timed": len(some), "median_seconds": some[len(some) // 2] if some else None, "last": dict(self.last)}
+    def command(self, more: Mapping[str, Any]) -> list[str]:
+        """Options of `t2t run`."""
+        return ["--preset", self.preset, *(word for change in self.settings(more) for word in ("--set", change))]
 
 
-class Meter:
-    """Wall time, and the most memory held while the block ran (of the GPU; of the process on a CPU)."""
-
-    def __enter__(self) -> Meter:
-        import torch
-
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-            torch.cuda.reset_peak_memory_stats()
-        self._started = time.monotonic()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        import torch
-
-        self.seconds = time.monotonic() - self._started
-        if torch.cuda.is_available():
-            self.peak_gb = torch.cuda.max_memory_allocated() / 1e9
-        else:
-            self.peak_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-
-    def facts(self) -> dict[str, float]:
-        return {"seconds": round(self.seconds, 2), "peak_memory_gb": round(self.peak_gb, 2)}
+Facts = dict[str, Any]
 
 
-def fresh(folder: Path, settings: Mapping[str, int]) -> int:
-    """A model of random weights with the toy policy's tokenizer; its number of parameters."""
+def t2t(*words: str) -> None:
+    """The command, as a user gives it; RuntimeError where it fails."""
+    status = subprocess.run([sys.executable, "-c", "from t2t_core.cli import main; main()", *words]).returncode
+    require(not status, f"t2t {words[0]} ended with status {status}")
+
+
+def require(holds: bool, what: str) -> None:
+    """RuntimeError with what was expected and is not so."""
+    if not holds:
+        raise RuntimeError(what)
+
+
+# --- the steps: each returns what is to be known of it, or raises
+
+
+def machine(check: Check) -> Facts:
+    """What there is: GPUs, versions, room on the disk."""
     import torch
 
-    from t2t_baselines.tiny.model import make_model, make_tokenizer
+    names = [torch.cuda.get_device_name(at) for at in range(torch.cuda.device_count())]
+    facts: Facts = {"GPUs": names, "CUDA": torch.version.cuda, "free disk GB": round(shutil.disk_usage(check.work).free / GB)}
+    facts |= {"preset": check.preset, "processes": check.training.processes, "environment": folders.environment()}
+    print(f"{', '.join(names) or 'no GPU'}; {facts['free disk GB']} GB of disk; preset {check.preset}")
+    command = [sys.executable, "-c", "import vllm; print(getattr(vllm, '__version__', 'a stand-in'))"]
+    found = subprocess.run(command, capture_output=True, text=True)
+    require(not found.returncode, f"vLLM cannot be imported: {found.stderr.strip().splitlines()[-1:]}")
+    return facts | {"vLLM": found.stdout.strip().splitlines()[-1]}
 
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.bfloat16)
+
+def model(check: Check) -> Facts:
+    """A checkpoint of random weights in the model's shape, and that its shape is the planned one."""
+    from gpu_model import save_random_model
+
+    bed = installed().testbeds.make(check.experiment.testbed)
+    texts = [bed.prompt(instance, "board") for instance in instances(check, 64)]
+    parameters = save_random_model(check.model, check.shape, texts, length=check.training.max_tokens)
+    written = read_shape(json.loads((check.model / "config.json").read_text()))
+    require(written == check.shape and parameters == check.shape.parameters, f"{written} instead of {check.shape}")
+    print(f"{parameters / 1e9:.3f} G parameters of random weights")
+    return {"parameters": parameters}
+
+
+def training(check: Check) -> Facts:
+    """Two updates of `trl-grpo` at full length, the product's own way; what it took beside the plan."""
+    trainer = installed().trainers.make("trl-grpo")
+    bed = installed().testbeds.make(check.experiment.testbed)
+    updates: list[Facts] = []
+
+    def progress(figures: Mapping[str, Any]) -> None:
+        updates.append({**figures, "at": time.monotonic()})
+        print("update", json.dumps(dict(figures)))
+
+    drawn, folder = instances(check, check.experiment.samples), check.work / "trained"
+    job = TrainingJob(check.model, drawn, bed, dict(check.experiment.training), folder, 1, progress=progress)
+    print(trainer.plan(order_of(check, bed), gpus_here()))
+    result = trainer.train(job)
+    require(result.updates == 2 == len(updates), f"{result.updates} updates instead of 2")
+    for one in updates:
+        require(0 < one["grad_norm"] < float("inf"), f"update {one['update']}: a gradient of {one['grad_norm']}")
+    require(updates[0]["truncated"] < 1, "no response came to its end")
+    moved = moved_weights(check.model, folder)
+    require(moved > 0, "the new checkpoint has the old weights")
+    taken = json.loads((folder / MEMORY).read_text())
+    time_taken = {"an update": updates[1]["at"] - updates[0]["at"]}
+    told = [{name: value for name, value in one.items() if name != "at"} for one in updates]
+    rows = beside(check.plan, taken, time_taken)
+    more = [row["part"] for row in rows if row["unit"] == "GB" and (row["measured"] or 0) > MORE * row["plan"]]
+    facts = {"updates": told, "moved": moved, "beside the plan": rows, "memory": taken}
+    return facts | ({"failed": f"it took more than was planned: {', '.join(more)}"} if more else {})
+
+
+def loop(check: Check) -> Facts:
+    """`t2t run`: a round of short responses, validation and the closing bench, one engine after another on the same GPU."""
+    before, folder = taken_of_gpu(), check.work / "run"
+    t2t("run", *check.command(LOOP), "--rounds", "1", "--out", str(folder))
+    table = json.loads((folder / "bench" / "table.json").read_text())
+    rows = {f"{row['arm']} {one['name']}": row for one in table["sets"] for row in one["rows"]}
+    arms = {name.split()[0] for name in rows}
+    require(arms == {"base", "designed"} and len(table["sets"]) == 3, f"the bench has {sorted(rows)}")
+    after = taken_of_gpu()
+    require(after < before + 1, f"{after:.1f} GB of the GPU are taken after the run, {before:.1f} before it")
+    return {"rows": sorted(rows), "GB taken before and after": [before, after]}
+
+
+def bench(check: Check) -> Facts:
+    """vLLM alone, where the loop did not come to its own bench."""
+    table = check.work / "run" / "bench" / "table.json"
+    if table.exists():
+        return {"left out": "the loop's own was done"}
+    policy, folder = f"vllm:{check.model}", str(check.work / "bench")
+    t2t("bench", "--policy", policy, "--agents", "3", "--limit", "1", "--max-tokens", "256", "--out", folder)
+    return {}
+
+
+STEPS: Mapping[str, tuple[Callable[[Check], Facts], float]] = {  # and the seconds each may take
+    "machine": (machine, 60),
+    "model": (model, 120),
+    "training": (training, 270),
+    "loop": (loop, 270),
+    "bench": (bench, 150),
+}
+
+
+# --- what they need
+
+
+def instances(check: Check, count: int) -> Any:
+    """Fresh two-agent instances."""
+    bed = installed().testbeds.make(check.experiment.testbed)
+    request = bed.request(count, agents=2)
+    return bed.generate(bed.random_configuration(request, 1), request, 1)
+
+
+def order_of(check: Check, bed: Any) -> Any:
+    """The training as its plan is asked for it."""
+    from t2t_core.hookspecs import TrainingOrder
+
+    return TrainingOrder(check.model, bed, check.experiment.training, check.experiment.samples, 1)
+
+
+def moved_weights(before: Path, after: Path) -> int:
+    """How many numbers of a whole checkpoint differ from those it started from; RuntimeError where it is not whole."""
+    from safetensors import safe_open
+
+    def tensors(folder: Path) -> dict[str, Path]:
+        return {name: path for path in folder.glob("*.safetensors") for name in safe_open(path, "pt").keys()}  # noqa: SIM118
+
+    old, new = tensors(before), tensors(after)
+    require(old.keys() == new.keys(), f"the new checkpoint is not whole: {sorted(old.keys() ^ new.keys())[:3]}")
+    count = 0
+    for name in old:
+        one, two = (safe_open(place[name], "pt").get_tensor(name) for place in (old, new))
+        require(one.shape == two.shape, f"{name} has another shape")
+        count += int((one.float() != two.float()).sum())
+    return count
+
+
+def taken_of_gpu() -> float:
+    """GB of the first GPU that anybody has; 0 without one."""
+    command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--id=0"]
     try:
-        with torch.device(device):
-            model = make_model(0, **settings)
-    finally:
-        torch.set_default_dtype(before)
-    model.config.t2t_prompt_format = model.config.t2t_brief = "compact"
-    model.save_pretrained(folder)
-    tokenizer = make_tokenizer()
-    tokenizer.model_max_length = model.config.max_position_embeddings
-    tokenizer.save_pretrained(folder)
-    return sum(p.numel() for p in model.parameters())
+        return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) * 2**20 / GB
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return 0.0
 
 
-def train(trainer: str, checkpoint: Path, folder: Path, count: int, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """One training on fresh two-agent instances: its times, memory and last figures."""
-    testbed = installed().testbeds.make("mapf-frozenlake")
-    request = testbed.request(count, agents=2)
-    instances = testbed.generate(testbed.random_configuration(request, 1), request, 1)
-    steps = Steps()
-    with Meter() as meter:
-        job = TrainingJob(checkpoint, instances, testbed, dict(settings), folder, seed=1, progress=steps)
-        result = installed().trainers.make(trainer).train(job)
-    facts = {"trainer": trainer, "settings": dict(settings), "instances": count, "updates": result.updates}
-    return facts | meter.facts() | steps.facts()
+def beside(plan: Plan, taken: Mapping[str, int], times: Mapping[str, float]) -> list[Facts]:
+    """Planned and measured, part by part. What a CPU cannot measure has no measured value."""
+    planned = {part.name: part.bytes for part in plan.parts() if "training" in part.phases}
+    kept = ("weights", "weights in bfloat16", "gradients", "optimizer", "reference", "activations")
+    names = {"activations": "kept activations"}
+    rows = [(part, planned.get(part, 0.0), taken.get(names.get(part, part))) for part in kept if planned.get(part)]
+    passing = sum(size for name, size in planned.items() if name not in (*kept, "set aside", "vLLM"))
+    peak = taken.get("peak")
+    rows += [
+        ("logits and what is put together", passing, peak - sum(size or 0 for _, _, size in rows) if peak else None),
+        ("the most at once", sum(planned.values()) - planned["set aside"] - planned.get("vLLM", 0), peak),
+    ]
+    facts: list[Facts] = [
+        {"part": part, "unit": "GB", "plan": size / GB, "measured": seen and seen / GB} for part, size, seen in rows
+    ]
+    sampled, trained = seconds(plan, LARGE if plan.gigabytes >= 40 else SMALL)
+    return [
+        *facts,
+        *({"part": f"{name} at most", "unit": "s", "plan": sampled + trained, "measured": took} for name, took in times.items()),
+    ]
 
 
-def loop(sizes: Sizes, work: Path) -> dict[str, Any]:
-    """Warm-up, then two rounds of generate, train, validate, design, and the bench."""
-    parameters = fresh(work / "fresh", sizes.model)
-    print(f"loop: {parameters / 1e6:.1f} M parameters, warm-up from random weights", flush=True)
-    warm = train("trl-sft", work / "fresh", work / "warm", sizes.instances, {"answers_from": "cbs", **sizes.warmup})
-    overrides = [f"checkpoint={work / 'warm'}", "policy=hf:{checkpoint}", "training.dtype=bfloat16", "training.buckets=1"]
-    experiment = resolve("tiny", None, [*overrides, "training.threads=0", *sizes.run], {}, {})
-    with Meter() as meter:
-        summary = run_experiment(experiment, work / "run", Reporter(lambda line: print(line, flush=True)))
-    stages = [json.loads(line) for line in (work / "run" / "log.jsonl").read_text().splitlines()]
-    rounds = []
-    for index in range(experiment.rounds):
-        lines = (work / "run" / f"round_{index}" / "train" / "metrics.jsonl").read_text().splitlines()
-        last = json.loads(lines[-1])
-        responses = experiment.training["prompts"] * experiment.training["group"]
-        rounds.append({"updates": len(lines), "seconds_per_update": responses / last["responses_per_second"], "last": last})
-    kept = [{key: stage[key] for key in ("round", "stage", "seconds")} for stage in stages]
-    facts = {"parameters": parameters, "warm_up": warm, **meter.facts(), "stages": kept, "rounds": rounds}
-    return facts | {"settings": experiment.to_dict(), "bench": summary.get("bench")}
+# --- doing them
 
 
-def qwen(sizes: Sizes, lora: int, work: Path) -> dict[str, Any]:
-    """Three updates of GRPO with random weights in the large model's shape."""
-    with Meter() as making:
-        parameters = fresh(work / "large", sizes.large)
-    print(f"qwen: {parameters / 1e9:.2f} G parameters made in {making.seconds:.0f} s", flush=True)
-    settings = {**sizes.grpo, "epochs": 1, "max_updates": 3, "engine": "plain", "prompt_format": "board", "lora": lora,
-                "learning_rate": 2e-6, "save_every": 1000, "dtype": "bfloat16"}  # fmt: skip
-    facts = train("trl-grpo", work / "large", work / "updated", 3 * sizes.grpo["prompts"], settings)
-    return {"parameters": parameters, "making": making.facts(), **facts}
+def variables(rehearse: bool, work: Path) -> dict[str, str]:
+    """The environment of a step."""
+    rooms = [*map(str, STAND_INS)] * rehearse + [room for room in sys.path if room]
+    ours = {**os.environ, "PYTHONPATH": os.pathsep.join(rooms), "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
+    if rehearse:
+        (work / "stand-in").mkdir(exist_ok=True)
+        ours |= {"T2T_TEST_GPU": str(work / "stand-in"), "CUDA_VISIBLE_DEVICES": ""}
+    return ours
 
 
-def machine() -> dict[str, Any]:
-    import torch
+def do_apart(name: str, given: argparse.Namespace, work: Path, limit: float) -> Facts:
+    """One step in processes of its own: its facts, and "failed" with what went wrong."""
+    result = work / f"{name}.json"
+    command = [sys.executable, __file__, "--step", name, "--work", str(work), "--preset", given.preset]
+    command += ["--rehearse"] * given.rehearse + [word for change in given.set for word in ("--set", change)]
+    started = time.monotonic()
+    with open(work / f"{name}.txt", "w") as output:
+        process = subprocess.Popen(
+            command, env=variables(given.rehearse, work), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            status = process.wait(limit)
+            failed = "" if not status else f"ended with status {status}"
+        except subprocess.TimeoutExpired:
+            failed = f"not done within {limit:.0f} s"
+        finally:
+            end(process)
+    facts: Facts = json.loads(result.read_text()) if result.exists() else {}
+    failed = facts.get("failed", failed or ("" if result.exists() else "it left no result"))
+    words = (work / f"{name}.txt").read_text(errors="replace").splitlines()[-SHOWN:]
+    return facts | {"seconds": round(time.monotonic() - started, 1)} | ({"failed": failed, "last words": words} if failed else {})
 
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    return {"gpu": gpu, "cuda": torch.version.cuda, "processor": platform.processor(), **folders.environment()}
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """No process of a step outlives it: an engine would keep the GPU from the next one."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, sign)
+            process.wait(10)
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def do(name: str, check: Check) -> None:
+    """The step in this process; its facts go into a file."""
+    try:
+        facts = STEPS[name][0](check)
+    except T2TError as error:
+        facts = {"failed": str(error)}
+    except RuntimeError as error:
+        facts = {"failed": " ".join(str(error).split())[:2000]}
+    folders.write_json(check.work / f"{name}.json", facts)
+    sys.exit(1 if "failed" in facts else 0)
+
+
+def report(facts: Mapping[str, Facts]) -> str:
+    """The table of measured and planned figures."""
+    rows = facts.get("training", {}).get("beside the plan", [])
+    lines = [f"{'':36}{'plan':>11}{'measured':>11}"] if rows else []
+    for row in rows:
+        seen = f"{row['measured']:.4g}" if row["measured"] is not None else "-"
+        lines.append(f"{row['part'] + ', ' + row['unit']:36}{row['plan']:>11.4g}{seen:>11}")
+    return "\n".join(lines)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rehearse", action="store_true", help="tiny shapes and stand-ins, on a CPU; its times mean nothing")
+    parser.add_argument("--preset", help="default: paper with two GPUs or more, paper-lora with one")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the run")
+    parser.add_argument("--work", type=Path, help="a folder with about 60 GB of room (default: a temporary one)")
+    parser.add_argument("--out", type=Path, help="the JSON file (default: benchmarks/results/gpu-DATE.json)")
+    parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
+    return parser.parse_args()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="tiny shapes, on whatever there is")
-    parser.add_argument("--part", choices=("loop", "qwen", "all"), default="all")
-    parser.add_argument("--lora", type=int, default=0, help="rank of adapters in the second part (0: all weights)")
-    parser.add_argument("--out", type=Path, help="the JSON file (default: benchmarks/results/gpu-DATE.json)")
-    given = parser.parse_args()
+    given = arguments()
+    gpus = gpus_here()
+    if gpus is None and not given.rehearse:
+        sys.exit("error: there is no GPU here (nvidia-smi finds none); --rehearse goes through every step on a CPU")
+    given.preset = given.preset or ("paper" if given.rehearse or (gpus and gpus.count > 1) else "paper-lora")
+    if given.step:
+        do(given.step, Check(given.work, given.preset, given.set, given.rehearse))
+    stamp = folders.now().replace(":", "").replace("-", "")
+    out = given.out or ROOT / "benchmarks" / "results" / f"gpu-{stamp}.json"
+    facts: dict[str, Any] = {"rehearsed": given.rehearse, "at": folders.now(), "preset": given.preset, "set": given.set}
     started = time.monotonic()
-    import torch
-
-    if not given.smoke and not torch.cuda.is_available():
-        sys.exit("error: torch finds no CUDA GPU here; --smoke runs every line with tiny shapes on a CPU")
-    sizes = SMOKE if given.smoke else Sizes()
-    facts: dict[str, Any] = {"smoke": given.smoke, "at": folders.now(), "machine": machine()}
-    out = given.out or ROOT / "benchmarks" / "results" / f"gpu-{folders.now().replace(':', '').replace('-', '')}.json"
-    with tempfile.TemporaryDirectory(prefix="t2t-gpu-") as folder:
-        if given.part in ("loop", "all"):
-            facts["loop"] = loop(sizes, Path(folder))
+    patience = 4.0 if given.rehearse else 1.0  # a CPU that others use too
+    with tempfile.TemporaryDirectory(prefix="t2t-gpu-", dir=given.work) as folder:
+        for name, (_, limit) in STEPS.items():
+            left = patience * WHOLE - (time.monotonic() - started)
+            limit = min(patience * limit, left)
+            done = do_apart(name, given, Path(folder), limit) if limit > 0 else {**OVER}
+            facts[name] = done
+            verdict = "FAILED" if "failed" in done else f"left out: {done['left out']}" if "left out" in done else "pass"
+            print(f"{name:10}{done.get('seconds', 0):7.1f} s  {verdict}", flush=True)
+            for line in [done["failed"], *done["last words"]] if "failed" in done else ():
+                print(f"    {line}", flush=True)
             folders.write_json(out, facts)
-        late = time.monotonic() - started > LATEST_START and given.part == "all"
-        if given.part in ("qwen", "all"):
-            left_out = {"left_out": f"more than {LATEST_START} s had gone by"}
-            facts["qwen"] = left_out if late else qwen(sizes, given.lora, Path(folder))
-    facts["seconds"] = round(time.monotonic() - started, 1)
-    folders.write_json(out, facts)
-    for name in ("loop", "qwen"):
-        if "seconds" in facts.get(name, {}):
-            print(f"{name}: {facts[name]['seconds']} s, peak {facts[name]['peak_memory_gb']} GB")
-    print(out)
+    print(report({name: facts[name] for name in STEPS}))
+    failed = [name for name in STEPS if "failed" in facts[name]]
+    print(f"{'failed: ' + ', '.join(failed) if failed else 'pass'}   {out}")
+    sys.exit(bool(failed))
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ def test_an_engine_that_does_not_end_is_made_to(machine: Machine, monkeypatch: p
     from t2t_core.plugins import installed
     from t2t_plugins.policies import vllm
 
-    for name in ("gpu", "vllm"):
+    for name in ("holder", "vllm"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.syspath_prepend(str(HERE / "one_gpu"))
     monkeypatch.setenv("T2T_TEST_GPU", str(machine.folder))
@@ -114,5 +114,5 @@ def test_an_engine_that_does_not_end_is_made_to(machine: Machine, monkeypatch: p
     policy.close()
     assert not process.is_alive()
     policy.close()
-    for name in ("gpu", "vllm"):
+    for name in ("holder", "vllm"):
         sys.modules.pop(name, None)

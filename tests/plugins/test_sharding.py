@@ -21,9 +21,12 @@ from t2t_core.hookspecs import TrainingJob
 from t2t_core.plugins import installed
 from t2t_plugins.trainers import trl_grpo
 from t2t_plugins.trainers.grpo_launch import MARK, environment, launcher, write_job
+from t2t_plugins.trainers.grpo_memory import MEMORY
+from t2t_plugins.trainers.grpo_plan import Plan
 from t2t_plugins.trainers.grpo_settings import Settings
 from t2t_plugins.trainers.grpo_sharding import OPTIMIZERS, check_sharded
 from t2t_plugins.trainers.settings import check_settings
+from t2t_plugins.trainers.shapes import shape_of
 from t2t_plugins.trainers.trl_grpo import check_state
 
 torch = pytest.importorskip("torch")
@@ -172,6 +175,18 @@ def test_the_model_is_in_shards_half_of_it_on_each_process(fsdp2: Trainings) -> 
         for facts in fsdp2.facts(name):
             assert facts["kinds"] == ["DTensor"], name
             assert facts["here"] < 0.55 * facts["whole"], name
+
+
+def test_each_process_takes_what_is_planned(fsdp2: Trainings, model: Path) -> None:
+    job, settings = fsdp2.job("whole", "two")
+    shape = shape_of(str(model))
+    assert shape
+    plan = Plan(shape, replace(settings, processes=2, sharding="fsdp2"), 80)
+    planned = {part.name: part.bytes for part in plan.parts()}
+    taken = json.loads((job.folder / MEMORY).read_text())
+    assert taken.keys() == {"weights", "gradients", "optimizer", "reference"}
+    for part, size in taken.items():
+        assert size == pytest.approx(planned[part], rel=0.02), part
 
 
 @pytest.mark.parametrize("name", EQUAL)

@@ -35,6 +35,7 @@ from t2t_plugins.trainers.grpo_configuration import OBJECTIVE, check_passed_on, 
 from t2t_plugins.trainers.grpo_conversations import INDEX
 from t2t_plugins.trainers.grpo_conversations import rollout as conversations
 from t2t_plugins.trainers.grpo_launch import launch
+from t2t_plugins.trainers.grpo_memory import measure
 from t2t_plugins.trainers.grpo_one_shot import rollout
 from t2t_plugins.trainers.grpo_plan import plan_text
 from t2t_plugins.trainers.grpo_reward import WEIGHTS_FILE, Reward, read_weights
@@ -150,6 +151,7 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
         reward.weights = read_weights(saved)
     before = kept_state(job.resume_from, settings) if settings.optimizer == "keep" and job.resume_from and not saved else None
     trainer.add_callback(begin(trainer, settings, before))
+    trainer.add_callback(measure(trainer, job))
     beside = partial(write_weights, reward)
     with common.threads(settings.threads), common.saving(updates):
         Stopping(trainer, job.stop, beside, every=settings.iterations).train(saved)

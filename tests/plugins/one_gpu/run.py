@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from gpu import Holder
+from holder import Holder
 
 from t2t_core.cli import main
 from t2t_core.plugins import installed

@@ -1,8 +1,10 @@
 """Lets Accelerate use FSDP on a CPU. Accelerate 1.15 turns that wish into plain data parallelism without a word: MULTI_CPU is
 not among the kinds of machine whose state it makes into FSDP. Python imports this module in every process that has its folder on
-the path; only those of a launched training are changed."""
+the path; only those of a launched training are changed. Where a stand-in for vLLM is on the path too, they do without it: TRL
+would take it for the real one."""
 
 import os
+import sys
 
 
 def install() -> None:
@@ -23,5 +25,7 @@ def install() -> None:
     state.AcceleratorState.__init__ = init
 
 
-if os.environ.get("ACCELERATE_USE_FSDP") == "true" and "LOCAL_RANK" in os.environ:
-    install()
+if "LOCAL_RANK" in os.environ:
+    sys.path[:] = [place for place in sys.path if os.path.basename(place) != "one_gpu"]
+    if os.environ.get("ACCELERATE_USE_FSDP") == "true":
+        install()

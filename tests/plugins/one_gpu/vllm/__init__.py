@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from gpu import Holder
+from holder import Holder
 
 
 class SamplingParams:
