@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from t2t_core.run.gpus import Gpus, gpus_here, read_gpus
 from t2t_plugins.trainers.grpo_plan import Plan, disk, plan_text, remedy
 from t2t_plugins.trainers.grpo_settings import Settings
 from t2t_plugins.trainers.shapes import QWEN3, Shape, read_shape, shape_of
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+import memory  # noqa: E402 - a benchmark, from its folder
 
 QWEN3_4B = "Qwen/Qwen3-4B"
 PAPER = {"engine": "vllm-colocate", "processes": 4, "sharding": "fsdp2", "recompute": True, "micro_batch": 2}
@@ -42,12 +46,38 @@ def part(made: Plan, name: str) -> float:
 # --- beside what is measured
 
 
-def configuration(shape: Shape, **changed: Any) -> Any:
-    from transformers import Qwen3Config
+@pytest.mark.train
+def test_a_whole_step_takes_what_is_planned_or_less() -> None:
+    """A training step in the true shape, on tensors without memory (benchmarks/memory.py)."""
+    pytest.importorskip("trl")
+    rows = {row.part: row for row in memory.step_rows(memory.plan_of("single-gpu"))}
+    for part in ("weights", "gradients", "optimizer"):
+        assert rows[part].error == pytest.approx(0, abs=0.001), part
+    assert 0 <= rows["the most at once"].error < 0.25
+    assert_on_the_page("single-gpu", list(rows.values()))
 
-    named = {"vocab_size": shape.vocabulary, "hidden_size": shape.hidden, "intermediate_size": shape.intermediate}
-    named |= {"num_hidden_layers": shape.layers, "num_attention_heads": shape.heads, "num_key_value_heads": shape.key_values}
-    return Qwen3Config(**{**named, "head_dim": shape.head, "tie_word_embeddings": shape.tied, **changed})
+
+@pytest.mark.train
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("preset", memory.PRESETS)
+def test_every_preset_takes_what_stands_on_the_page(preset: str) -> None:
+    pytest.importorskip("trl")
+    rows = memory.step_rows(memory.plan_of(preset))
+    assert 0 <= rows[-1].error < 0.25
+    assert_on_the_page(preset, rows)
+
+
+def assert_on_the_page(preset: str, rows: list[Any]) -> None:
+    """Within a hundredth: the next version of a library may keep a little more or less."""
+    lines = memory.written(memory.PAGE.read_text()).splitlines()
+    first = next(at for at, line in enumerate(lines) if line.startswith(f"| `{preset}` "))
+    for line, row in zip(lines[first : first + len(rows)], rows, strict=True):
+        _, _, part, planned, measured, error, _ = (cell.strip() for cell in line.split("|"))
+        assert part == row.part
+        assert float(planned) == pytest.approx(row.planned / 1e9, rel=0.01, abs=0.006)
+        assert float(measured) == pytest.approx(row.measured / 1e9, rel=0.01, abs=0.006)
+        assert float(error.removesuffix(" %")) == pytest.approx(100 * row.error, abs=3)
 
 
 @pytest.mark.train
@@ -58,7 +88,7 @@ def test_the_parameters_of_a_shape_are_those_of_the_model(name: str) -> None:
     shape = shape_of(name)
     assert shape
     with torch.device("meta"):
-        model = transformers.Qwen3ForCausalLM(configuration(shape))
+        model = transformers.Qwen3ForCausalLM(memory.configuration(shape))
     assert sum(p.numel() for p in model.parameters()) == shape.parameters
     assert read_shape(model.config.to_dict()) == shape
 
@@ -73,7 +103,7 @@ def test_the_parameters_of_adapters_are_those_of_the_model() -> None:
     shape = shape_of("Qwen/Qwen3-0.6B")
     assert shape
     with torch.device("meta"):
-        model = peft.get_peft_model(Qwen3ForCausalLM(configuration(shape)), adapters(32))
+        model = peft.get_peft_model(Qwen3ForCausalLM(memory.configuration(shape)), adapters(32))
     assert sum(p.numel() for p in model.parameters() if p.requires_grad) == shape.adapters(32)
 
 
@@ -82,7 +112,7 @@ def kept(shape: Shape, tokens: int, mixed: bool) -> int:
     import torch
     from transformers import Qwen3ForCausalLM
 
-    model = Qwen3ForCausalLM(configuration(shape, attn_implementation="sdpa")).train()
+    model = Qwen3ForCausalLM(memory.configuration(shape, attn_implementation="sdpa")).train()
     model = model if mixed else model.bfloat16()
     weights = {p.untyped_storage().data_ptr() for p in model.parameters()}
     sizes: dict[int, int] = {}
@@ -122,7 +152,7 @@ def test_what_a_layer_keeps_of_a_token_is_what_it_keeps(name: str, mixed: bool) 
 def test_a_cache_is_as_large_as_transformers_makes_it() -> None:
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
     shape = Shape(100, 64, 128, 3, 4, 2, 16, True)
-    model = transformers.Qwen3ForCausalLM(configuration(shape)).bfloat16()
+    model = transformers.Qwen3ForCausalLM(memory.configuration(shape)).bfloat16()
     cache = model(torch.zeros(1, 20, dtype=torch.long), use_cache=True).past_key_values
     sizes = [getattr(layer, side).nbytes for layer in cache.layers for side in ("keys", "values")]
     assert sum(sizes) == 20 * shape.cache()
@@ -132,7 +162,7 @@ def test_a_cache_is_as_large_as_transformers_makes_it() -> None:
 def test_the_optimizer_is_as_large_as_torch_makes_it() -> None:
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
     shape = Shape(100, 64, 128, 3, 4, 2, 16, True)
-    model = transformers.Qwen3ForCausalLM(configuration(shape))
+    model = transformers.Qwen3ForCausalLM(memory.configuration(shape))
     optimizer = torch.optim.AdamW(model.parameters())
     model(torch.zeros(1, 2, dtype=torch.long)).logits.sum().backward()
     optimizer.step()
