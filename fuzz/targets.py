@@ -45,7 +45,7 @@ from t2t_plugins.policies.client import HttpReply
 
 INSTANCE = Instance(3, [(0, 0)], [(2, 0), (1, 0)], [(1, 2), (2, 2)], "makespan", "2agents_3x3_0236", 3, 6, False)
 DOCUMENTED = "<answer>\nAgent 0: (2,0) -> (2,1) -> (2,2) -> (1,2)\nAgent 1: (1,0) -> (1,1) -> (2,1) -> (2,2)\n</answer>"
-SAMPLING = ("temperature", "max_tokens", "top_p", "thinking")
+SAMPLING = ("temperature", "max_tokens", "top_p", "top_k", "min_p", "thinking")
 
 
 def answer(data: bytes) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -93,18 +93,29 @@ class Task:
             object.__setattr__(self, "messages", (*self.messages[:-1], last))
 
 
+LATER_SAMPLING = frozenset({"top_k", "min_p"})  # what the records of earlier versions do not have
+
+
 @dataclass(frozen=True)
 class Sampling:
     """How a language model answers. Defaults the paper does not give are our choice.
 
     temperature: 0 is greedy. max_tokens: at most so many response tokens. thinking: None leaves the model's default,
-    True or False sets its switch where it has one.
+    True or False sets its switch where it has one. Of the words that may come next, top_k keeps so many of the likeliest (0:
+    all), then top_p the likeliest that together have that share (1: all), then min_p those that have at least that share of
+    the likeliest one's probability (0: all).
     """
 
     temperature: float = 0.0
     max_tokens: int = 4096
     thinking: bool | None = None
     top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+
+    def recorded(self) -> dict[str, Any]:
+        """As JSON; what earlier versions did not know is left out where it changes nothing, so that their folders go on."""
+        return {name: value for name, value in asdict(self).items() if value or name not in LATER_SAMPLING}
 
 
 @dataclass(frozen=True)
@@ -314,6 +325,9 @@ class Round:
     breakdown: Mapping[str, Json]
     summary: str | None = None
     training: Mapping[str, Json] = field(default_factory=dict)
+
+
+ASKED_AGAIN = "asked once more, for the JSON alone"  # the note of a designer that needed a second call; a summary counts them
 
 
 @dataclass(frozen=True)

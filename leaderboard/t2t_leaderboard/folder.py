@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.tables import first
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
-from t2t_core.records import InstanceSet, Sampling
+from t2t_core.records import LATER_SAMPLING, InstanceSet, Sampling
 from t2t_core.store import folders, jsonlines, schema
 from t2t_core.store.instance_files import read_instances
 from t2t_core.store.paths import SafePath
@@ -178,15 +178,15 @@ def read_bench(path: Path | SafePath) -> Bench:
 
 
 def recorded_sampling(record: Mapping[str, Any], where: SafePath) -> Sampling:
-    """The inverse of `asdict(sampling)`."""
-    if set(record) != {f.name for f in fields(Sampling)}:
+    """The inverse of `Sampling.recorded`."""
+    if set(record) | LATER_SAMPLING != {f.name for f in fields(Sampling)}:
         raise T2TError("the sampling is not one that this version knows", where=str(where))
     return schema.check(record, Sampling, str(where))
 
 
 def row_name(policy: str, sampling: Sampling, label: str = "") -> str:
     """The folder of a row: readable, and its own for each policy, sampling and label."""
-    told_by = [policy, asdict(sampling), *([label] if label else [])]
+    told_by = [policy, sampling.recorded(), *([label] if label else [])]
     digest = hashlib.sha256(jsonlines.canonical(told_by)).hexdigest()
     slug = re.sub(r"[^A-Za-z0-9_.+-]+", "-", label or policy).strip("-_.+")[:40] or "policy"
     return f"{slug}-{digest[:8]}"

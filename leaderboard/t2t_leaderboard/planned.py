@@ -7,7 +7,7 @@ sampling, and a label where the user gives one. How it was asked is recorded at 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from t2t_core import transport
@@ -54,7 +54,7 @@ class Planned:
             "format": folders.FORMAT,
             "policy": self.text,
             **({"label": self.label} if self.label else {}),
-            "sampling": asdict(self.sampling),
+            "sampling": self.sampling.recorded(),
             "describe": Redactor().everywhere(said),
             "limit": limit,
             "prompts_sha256": bench.prompts_sha256(limit),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -156,9 +156,7 @@ def _choose(testbed: AnyTestbed, request: Request) -> list[Chosen]:
     return [choose(testbed, testbed.load_set(n), request.limit, n) for n in names]
 
 
-def _plan(
-    testbed: AnyTestbed, request: Request, limit: int | None, samples: int
-) -> tuple[dict[str, Any], Sequence[Chosen]]:
+def _plan(testbed: AnyTestbed, request: Request, limit: int | None, samples: int) -> tuple[dict[str, Any], Sequence[Chosen]]:
     """The bench's settings and instances for a limit and a number of samples."""
     chosen = _choose(testbed, replace(request, limit=limit))
     every = [i for c in chosen for i in c.instances]
@@ -183,8 +181,8 @@ def _evaluation(testbed: AnyTestbed, request: Request, instances: Sequence[Any],
 def _folder(settings: Mapping[str, Any], named: Sequence[Planned], sampling: Sampling) -> Path:
     """The same command gives the same name, so that it finds what it left, with another --limit or --samples too: a folder grows.
     Without a policy it names no rows, which depend on what is installed."""
-    rows = [[p.text, asdict(p.sampling), *([p.label] if p.label else [])] for p in named]
-    digest = hashlib.sha256(jsonlines.canonical([question(settings), rows, asdict(sampling)])).hexdigest()
+    rows = [[p.text, p.sampling.recorded(), *([p.label] if p.label else [])] for p in named]
+    digest = hashlib.sha256(jsonlines.canonical([question(settings), rows, sampling.recorded()])).hexdigest()
     sets = "-".join(one["name"] for one in settings["sets"])[:60]
     return Path("runs") / f"bench-{sets}-{digest[:8]}"
 
@@ -228,9 +226,7 @@ class _Meter:
         self.listener(progress)
 
 
-def _row(
-    bench: Bench, one: Planned, request: Request, max_usd: float | None, progress: Callable[[Progress], None]
-) -> Outcome:
+def _row(bench: Bench, one: Planned, request: Request, max_usd: float | None, progress: Callable[[Progress], None]) -> Outcome:
     """Ask one policy what the request is about and the folder has no answer to."""
     evaluation = bench.evaluation(one.sampling)
     folder = row_folder(bench, one)

@@ -12,9 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from t2t_core.records import Sampling
+
 # Rows that have ended are dropped when the others are fewer than this share: copying the cache costs a few steps.
 _COMPACT_BELOW = 0.8
 _COLUMNS = 64  # the cache grows by so many tokens at a time: most answers are far shorter than the most allowed
+_GREEDY = Sampling()
 _LARGEST = 20_000_000  # layers x width x inner width, about 60 M parameters: beyond that `generate` is no slower
 
 
@@ -87,8 +90,7 @@ class Sampler:
         prompts: Sequence[Sequence[int]],
         group: int = 1,
         max_tokens: int = 256,
-        temperature: float = 0.0,
-        top_p: float = 1.0,
+        sampling: Sampling = _GREEDY,
         generator: Any = None,
     ) -> list[list[Sampled]]:
         """`group` answers to every prompt (token ids), in the prompts' order. Prompts of like length share a batch, and
@@ -101,13 +103,13 @@ class Sampler:
         with torch.inference_mode():
             for at in range(0, len(order), width):
                 chosen = order[at : at + width]
-                batch = self._batch([prompts[i] for i in chosen], group, max_tokens, temperature, top_p, generator)
+                batch = self._batch([prompts[i] for i in chosen], group, max_tokens, sampling, generator)
                 for i, found in zip(chosen, batch, strict=True):
                     answers[i] = found
         return answers
 
     def _batch(
-        self, prompts: list[Sequence[int]], group: int, max_tokens: int, temperature: float, top_p: float, generator: Any
+        self, prompts: list[Sequence[int]], group: int, max_tokens: int, sampling: Sampling, generator: Any
     ) -> list[list[Sampled]]:
         import torch
 
@@ -126,7 +128,7 @@ class Sampler:
         logprobs = torch.zeros(len(pads), max_tokens, device=device)
         lengths = torch.full((len(pads),), max_tokens, device=device)
         for step in range(max_tokens):
-            picked, logprob = _pick(logits.float(), temperature, top_p, generator)
+            picked, logprob = _pick(logits.float(), sampling, generator)
             tokens[rows, step], logprobs[rows, step] = picked, logprob
             # Rows that have ended go on with whatever comes, unseen, until the batch is worth compacting.
             live = lengths[rows] > step
@@ -217,23 +219,37 @@ class Sampler:
         return self._logits(hidden[:, 0])
 
 
-def _pick(logits: Any, temperature: float, top_p: float, generator: Any) -> tuple[Any, Any]:
-    """One token per row and its log-probability; temperature 0 takes the largest logit."""
+def _pick(logits: Any, sampling: Sampling, generator: Any) -> tuple[Any, Any]:
+    """One token per row and its log-probability at the temperature, whatever is left out; temperature 0 takes the largest
+    logit."""
     import torch
 
-    if temperature == 0:
+    if sampling.temperature == 0:
         logprobs = logits.log_softmax(-1)
         picked = logits.argmax(-1)
     else:
-        logits = logits / temperature
+        logits = logits / sampling.temperature
         logprobs = logits.log_softmax(-1)
-        probabilities = logprobs.exp()
-        if top_p < 1:
-            ranked, index = probabilities.sort(dim=-1, descending=True)
-            ranked[ranked.cumsum(-1) - ranked >= top_p] = 0  # keeps the first token that reaches top_p
-            probabilities = torch.zeros_like(probabilities).scatter(-1, index, ranked)
-        picked = torch.multinomial(probabilities, 1, generator=generator)[:, 0]
+        picked = torch.multinomial(_narrowed(logprobs.exp(), sampling), 1, generator=generator)[:, 0]
     return picked, logprobs.gather(-1, picked[:, None])[:, 0]
+
+
+def _narrowed(probabilities: Any, sampling: Sampling) -> Any:
+    """The probabilities without the words that top_k, top_p and min_p leave out, in this order (transformers' own)."""
+    import torch
+
+    if 0 < sampling.top_k < probabilities.shape[-1]:
+        least = probabilities.topk(sampling.top_k, dim=-1).values[:, -1:]
+        probabilities = probabilities.masked_fill(probabilities < least, 0)
+        probabilities = probabilities / probabilities.sum(-1, keepdim=True)
+    if sampling.top_p < 1:
+        ranked, index = probabilities.sort(dim=-1, descending=True)
+        ranked[ranked.cumsum(-1) - ranked >= sampling.top_p] = 0  # keeps the first token that reaches top_p
+        probabilities = torch.zeros_like(probabilities).scatter(-1, index, ranked)
+    if sampling.min_p > 0:
+        likeliest = probabilities.amax(-1, keepdim=True)
+        probabilities = probabilities.masked_fill(probabilities < sampling.min_p * likeliest, 0)
+    return probabilities
 
 
 def _collect(tokens: Any, logprobs: Any, lengths: Any, end: Any, group: int) -> list[list[Sampled]]:

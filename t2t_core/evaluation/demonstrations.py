@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +132,7 @@ def _open(folder: SafePath, evaluation: Evaluation, policy: str) -> None:
     settings = {
         "testbed": evaluation.testbed.name,
         "policy": policy,
-        "sampling": asdict(evaluation.sampling),
+        "sampling": evaluation.sampling.recorded(),
         "samples": evaluation.samples,
         "seed": evaluation.seed,
         "prompt_format": evaluation.prompt_format,

@@ -68,7 +68,8 @@ class Outcome:
 
 
 def read_sampling(spec: Spec, default: Sampling) -> tuple[Spec, Sampling]:
-    """Take temperature, max_tokens, thinking and top_p out of a policy's settings: they override `default` for it alone.
+    """Take temperature, max_tokens, thinking, top_p, top_k and min_p out of a policy's settings: they override `default` for it
+    alone.
 
     `none` stays where it is: it tells the policy not to send the parameter at all.
     """
@@ -77,6 +78,8 @@ def read_sampling(spec: Spec, default: Sampling) -> tuple[Spec, Sampling]:
         "max_tokens": integer(1, 10_000_000),
         "thinking": one_of(list(_THINKING)),
         "top_p": number(0, 1),
+        "top_k": integer(0, 10_000_000),
+        "min_p": number(0, 1),
     }
     own = {name: text for name, text in spec.settings.items() if name in readers and text != "none"}
     values = read_settings(own, f"policy {spec.name}", readers)

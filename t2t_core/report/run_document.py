@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.cells import CELLS
-from t2t_core.records import Knob
+from t2t_core.records import ASKED_AGAIN, Knob
 from t2t_core.report.behaviour import MEASURES, analyze
 from t2t_core.report.behaviour_document import with_observed
 from t2t_core.report.charts import Axis, Chart, Lines, Series
@@ -81,6 +81,9 @@ def _lead(summary: Summary, experiment: Experiment) -> Iterator[Block]:
     if lost:
         told = ", ".join(f"{count} {outcome}" for outcome, count in lost.items())
         yield Paragraph(f"of {len(summary.designs)} designs {told}: the configuration stayed, as the control's does", "bad")
+    again = sum(ASKED_AGAIN in design.notes for design in summary.designs)
+    if again:
+        yield Paragraph(f"of {len(summary.designs)} designs {again} could not be read at first: {ASKED_AGAIN}", "soft")
     for line in summary.unequal:
         yield Paragraph(f"UNEQUAL BUDGETS, the arms do not compare: {line}", "bad")
 

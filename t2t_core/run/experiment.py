@@ -14,7 +14,7 @@ configuration = "first.json"      # of round 0: a file beside this one, or a tab
 [generation]                      # samples: instances a round; the rest goes to the testbed's request
 [training]                        # to the trainer, as it stands
 [reward]                          # weights of the testbed's reward terms, by name; the others keep theirs
-[validation]                      # set, limit, prompt_format, temperature, top_p, max_tokens, thinking
+[validation]                      # set, limit, prompt_format, temperature, top_p, top_k, min_p, max_tokens, thinking
 [evaluation]                      # limit, the testbed's options (spans = "near"), instances = "own.jsonl"; empty: no bench
 """
 
@@ -54,6 +54,8 @@ class Validation(TypedDict, total=False):
     prompt_format: str
     temperature: Annotated[float, Meta(ge=0, le=10)]
     top_p: Annotated[float, Meta(gt=0, le=1)]
+    top_k: Count
+    min_p: Annotated[float, Meta(ge=0, le=1)]
     max_tokens: _AtLeast1
     thinking: Literal["default", "on", "off"]
 
@@ -137,7 +139,8 @@ class Experiment:
     @property
     def sampling(self) -> Sampling:
         """How the policy answers in validation and bench: greedily unless told otherwise (our choice)."""
-        given = {k: self.validation[k] for k in ("temperature", "top_p", "max_tokens") if k in self.validation}
+        names = ("temperature", "top_p", "top_k", "min_p", "max_tokens")
+        given = {name: self.validation[name] for name in names if name in self.validation}
         given["thinking"] = {"on": True, "off": False}.get(self.validation.get("thinking", "default"))
         return Sampling(**given)
 

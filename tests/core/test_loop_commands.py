@@ -188,12 +188,12 @@ def test_the_presets_think_alike_in_training_validation_and_design(preset: str) 
     """And not greedily, against which the model's card warns."""
     experiment = resolve(preset, None, [], {}, {})
     sampling = experiment.sampling
-    assert (sampling.thinking, sampling.temperature, sampling.top_p) == (True, 0.6, 0.95)
+    assert (sampling.thinking, sampling.temperature, sampling.top_p, sampling.top_k, sampling.min_p) == (True, 0.6, 0.95, 20, 0)
     assert experiment.training["thinking"] == "on" and experiment.training["max_tokens"] == sampling.max_tokens
     design = Spec.parse(experiment.designer).settings
     assert int(design["max_tokens"]) > sampling.max_tokens
     if preset != "api-designer":
-        assert (design["thinking"], design["temperature"], design["top_p"]) == ("on", "0.6", "0.95")
+        assert [design[name] for name in ("thinking", "temperature", "top_p", "top_k")] == ["on", "0.6", "0.95", "20"]
 
 
 def test_a_fork_takes_its_settings_from_its_source(config: Path, tmp_path: Path) -> None:

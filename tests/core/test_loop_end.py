@@ -271,6 +271,17 @@ def test_prompt_reply_proposal_corrections_and_cost_are_in_the_folder(tmp_path: 
     assert (summary.budgets["designed"].design_calls, summary.budgets["designed"].design_usd) == (5, 2.5)
 
 
+def test_a_second_call_for_the_json_alone_is_counted(tmp_path: Path) -> None:
+    talker = Talker(["nothing to read", '{"3": {"data_ratio": 1}, "4": {"data_ratio": 0}}'])
+    installed().policies.add("talker", lambda argument, settings: talker)
+    try:
+        run_experiment(replace(EXPERIMENT, rounds=2, designer="llm:talker"), tmp_path, Reporter(lambda line: None))
+    finally:
+        del installed().policies.entries["talker"]
+    assert "of 1 designs 1 could not be read at first: asked once more" in (tmp_path / "summary.md").read_text()
+    assert json.loads((tmp_path / "round_0" / "proposal.json").read_text())["cost"]["calls"] == 2
+
+
 class Silent(Talker):
     """A small policy that never answers."""
 

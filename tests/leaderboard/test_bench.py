@@ -17,11 +17,12 @@ from t2t_core.cli import cli
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.tables import tabulate
 from t2t_core.plugins import installed
-from t2t_core.records import Response, Scored
+from t2t_core.records import Response, Sampling, Scored
 from t2t_core.settings import refuse_secrets
+from t2t_core.store.paths import SafePath
 from t2t_envs.frozen_lake.reported import reported_rows
 from t2t_leaderboard import board, defaults, submission
-from t2t_leaderboard.folder import read_bench
+from t2t_leaderboard.folder import read_bench, recorded_sampling
 from t2t_leaderboard.pages import PAGES
 
 SCRIPT = Path(addition.__file__)
@@ -353,3 +354,14 @@ def test_a_mean_stands_beside_its_own_n(tmp_path):
 def test_a_seed_below_zero_is_refused_before_a_folder_is_made(tmp_path, command):
     result = CliRunner().invoke(cli, [*command, str(tmp_path / "made"), "--seed", "-1"])
     assert result.exit_code == 2 and "not in the range" in result.output and not (tmp_path / "made").exists()
+
+
+def test_a_row_says_only_what_it_narrows_so_that_earlier_rows_go_on(tmp_path):
+    earlier = {"temperature": 0.6, "max_tokens": 9, "thinking": None, "top_p": 0.9}
+    assert Sampling(0.6, 9, None, 0.9).recorded() == earlier
+    assert recorded_sampling(earlier, SafePath.absolute(tmp_path)) == Sampling(0.6, 9, None, 0.9)
+    narrow = Sampling(0.6, 9, None, 0.9, 20, 0.05)
+    assert narrow.recorded() == {**earlier, "top_k": 20, "min_p": 0.05}
+    assert recorded_sampling(narrow.recorded(), SafePath.absolute(tmp_path)) == narrow
+    with pytest.raises(T2TError):
+        recorded_sampling({**earlier, "top_q": 1}, SafePath.absolute(tmp_path))

@@ -12,7 +12,7 @@ import lake
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import Brief, RoundState
 from t2t_core.plugins import installed
-from t2t_core.records import Response, Round
+from t2t_core.records import ASKED_AGAIN, Response, Round
 from t2t_core.testing import check_designer
 from t2t_plugins.designers.llm import LanguageModelDesigner, Manner
 
@@ -117,8 +117,39 @@ def test_a_designer_that_was_cut_off_is_asked_for_the_json_alone() -> None:
 
 
 def test_an_unreadable_reply_is_a_proposal_without_a_configuration() -> None:
-    proposal = ask(Talker(["I would rather not."]))
+    proposal = ask(Talker(["I would rather not."]), finish="off")
     assert proposal.parsed is None and proposal.raw == "I would rather not." and proposal.notes
+
+
+TWO = '{"3": {"data_ratio": 1}} or rather {"3": {"data_ratio": 0.5}}'
+
+
+@pytest.mark.parametrize("reply", ["I would rather not.", "", TWO, "[1, 2]"])
+def test_a_designer_whose_reply_cannot_be_read_is_told_why_and_asked_for_the_json_alone_once(reply: str) -> None:
+    good = '{"3": {"data_ratio": 1}}'
+    talker = Talker([reply, good, "a third"])
+    proposal = ask(talker)
+    assert proposal.parsed == {"3": {"data_ratio": 1}} and talker.texts == ["a third"]
+    assert ASKED_AGAIN in proposal.notes and len(proposal.responses) == 2
+    why = proposal.notes[0] if proposal.notes[0] != ASKED_AGAIN else "there is no JSON object"
+    assert why.rstrip(".") in talker.prompts[1] and talker.prompts[1].endswith("in the format that was asked for.")
+    assert "cut off" not in talker.prompts[1]
+    again = ask(Talker([reply, "still not", good]))
+    assert again.parsed is None and len(again.responses) == 2, "there is no third"
+
+
+def test_nobody_gets_a_second_chance_who_cannot_be_told_anything_or_has_refused() -> None:
+    good = '{"3": {"data_ratio": 1}}'
+    for talker, settings in ((Talker(["nonsense", good], "compact"), {}), (Talker(["nonsense", good]), {"finish": "off"})):
+        assert ask(talker, **settings).parsed is None and talker.texts == [good]
+
+    class Refusing(Talker):
+        def respond(self, tasks: Sequence[Any], sampling: Any) -> Any:
+            for position, response in super().respond(tasks, sampling):
+                yield position, replace(response, finish_reason="refusal")
+
+    refusing = Refusing(["I will not.", good])
+    assert ask(refusing).parsed is None and refusing.texts == [good]
 
 
 def test_a_small_policy_gets_the_compact_brief_and_answers_in_percent() -> None:

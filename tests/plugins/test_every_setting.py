@@ -161,10 +161,12 @@ def asks(designer: str) -> dict[str, Effect]:
         "max_tokens": sampled("max_tokens=99", Sampling(max_tokens=99)),
         "thinking": sampled("thinking=off", Sampling(thinking=False)),
         "top_p": sampled("top_p=0.5", Sampling(top_p=0.5)),
+        "top_k": sampled("top_k=20", Sampling(top_k=20)),
+        "min_p": sampled("min_p=0.05", Sampling(min_p=0.05)),
     }
 
 
-SAMPLING = {"temperature", "max_tokens", "thinking", "top_p"}  # taken before a designer's own settings are read
+SAMPLING = {"temperature", "max_tokens", "thinking", "top_p", "top_k", "min_p"}  # taken before a designer's own settings are read
 DESIGNERS: dict[str, dict[str, Any]] = {
     "random": {},
     "fixed": {},
@@ -305,7 +307,7 @@ OF_ENDPOINTS: dict[str, Effect | str] = {
     "timeout": f"{ENDPOINT}::test_a_server_that_never_ends_meets_the_deadline",
     "max_bytes": f"{ENDPOINT}::test_a_huge_body_is_not_read",
     **dict.fromkeys(
-        ("temperature", "max_tokens", "top_p", "limit_field", "thinking_switch", "reasoning_effort", "extra_body"),
+        (*SAMPLING - {"thinking"}, "limit_field", "thinking_switch", "reasoning_effort", "extra_body"),
         f"{ENDPOINT}::test_the_request_body",
     ),
     **dict.fromkeys(("price_in", "price_out", "prices"), f"{ENDPOINT}::test_prices_from_a_file"),

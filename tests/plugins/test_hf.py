@@ -202,6 +202,15 @@ def test_vllm_is_asked_all_at_once_and_a_prompt_too_long_is_an_error_of_its_own(
     assert policy._load().options == {"enforce_eager": True, "dtype": "float32", "max_model_len": 20}
 
 
+def test_vllm_is_told_how_to_sample(pretend_vllm, monkeypatch):
+    policy, told = Vllm("m", {}), []
+    engine = policy._load()
+    own = engine.generate
+    monkeypatch.setattr(engine, "generate", lambda asked, how, **more: told.extend(how) or own(asked, how, **more))
+    ask(policy, [Task("a", 0, "x", None, 7)], Sampling(0.6, 8, None, 0.95, 20, 0.01))
+    assert vars(told[0]) == {"temperature": 0.6, "max_tokens": 8, "top_p": 0.95, "top_k": 20, "min_p": 0.01, "seed": 7}
+
+
 def test_vllm_that_cannot_start_and_an_adapter_that_is_none_are_one_clear_sentence(pretend_vllm, tasks, tmp_path):
     with pytest.raises(T2TError, match="^vLLM could not start\n") as refusal:
         ask(Vllm("no/gpu", {}), tasks[:1], Sampling())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -11,9 +13,10 @@ torch.set_num_threads(1)
 
 from t2t_core.records import Sampling  # noqa: E402
 from t2t_plugins.policies.hf import generate  # noqa: E402
-from t2t_plugins.sampler import Sampler, supports  # noqa: E402
+from t2t_plugins.sampler import Sampler, _narrowed, supports  # noqa: E402
 
 END = 1
+DRAWN = Sampling(1.0)
 
 
 class Tokenizer:
@@ -73,7 +76,7 @@ def test_greedy_answers_are_those_of_generate(kv_heads, rows, monkeypatch):
 
 def test_logprobs_are_those_of_a_full_forward_pass():
     model = make_model()
-    found = Sampler(model, [END]).sample(prompts(), 3, 16, 1.0, 1.0, torch.Generator().manual_seed(1))
+    found = Sampler(model, [END]).sample(prompts(), 3, 16, DRAWN, torch.Generator().manual_seed(1))
     for prompt, answers in zip(prompts(), found, strict=True):
         assert len(answers) == 3
         for one in answers:
@@ -88,17 +91,41 @@ def test_samples_follow_the_model():
     prompt = [5, 6, 7]
     with torch.no_grad():
         expected = model(torch.tensor([prompt])).logits[0, -1].softmax(-1)
-    (answers,) = Sampler(model, [END], 4096).sample([prompt], 4096, 1, 1.0, 1.0, torch.Generator().manual_seed(2))
+    (answers,) = Sampler(model, [END], 4096).sample([prompt], 4096, 1, DRAWN, torch.Generator().manual_seed(2))
     counts = torch.bincount(torch.tensor([one.tokens[0] for one in answers]), minlength=23) / 4096
     assert float((counts - expected).abs().max()) < 0.03
 
 
 def test_the_same_generator_gives_the_same_answers_and_top_p_keeps_the_likeliest():
     sampler = Sampler(make_model(), [END])
-    one, two = (sampler.sample(prompts(), 2, 8, 1.0, 1.0, torch.Generator().manual_seed(4)) for _ in range(2))
+    one, two = (sampler.sample(prompts(), 2, 8, DRAWN, torch.Generator().manual_seed(4)) for _ in range(2))
     assert one == two
-    narrow = sampler.sample(prompts(), 2, 8, 1.0, 1e-6, torch.Generator().manual_seed(4))
-    assert [a.tokens for a, _ in narrow] == [one.tokens for (one,) in sampler.sample(prompts(), 1, 8)]
+    for narrow in (Sampling(1.0, top_p=1e-6), Sampling(1.0, top_k=1), Sampling(1.0, min_p=1.0)):
+        drawn = sampler.sample(prompts(), 2, 8, narrow, torch.Generator().manual_seed(4))
+        assert [a.tokens for a, _ in drawn] == [one.tokens for (one,) in sampler.sample(prompts(), 1, 8)]
+
+
+@given(
+    st.lists(st.integers(-40, 40), min_size=2, max_size=12),
+    st.floats(0.1, 3),
+    st.floats(0.05, 1),
+    st.integers(0, 13),
+    st.floats(0, 1),
+)
+def test_what_is_left_out_is_what_transformers_leaves_out(numbers, temperature, top_p, top_k, min_p):
+    from transformers import MinPLogitsWarper, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+
+    logits = torch.tensor([numbers]).float() / 10 + torch.arange(len(numbers)) * 1e-3  # no two alike
+    scores = TemperatureLogitsWarper(temperature)(None, logits)
+    scores = TopKLogitsWarper(top_k)(None, scores) if top_k else scores
+    scores = TopPLogitsWarper(top_p)(None, scores) if top_p < 1 else scores
+    expected = MinPLogitsWarper(min_p)(None, scores).softmax(-1)
+    found = _narrowed((logits / temperature).softmax(-1), Sampling(temperature, 1, None, top_p, top_k, min_p))
+    found = found / found.sum()
+    edges = (found > 0) != (expected > 0)
+    assert int(edges.sum()) <= 1, "a word at the very edge may fall either way by float error"
+    if not edges.any():
+        assert torch.allclose(found, expected, atol=1e-5)
 
 
 def test_other_architectures_are_left_to_generate():

@@ -162,6 +162,26 @@ def test_grpo_temperature(grpo: Train, base: Run) -> None:
     assert of_update(cold, 1) != of_update(base, 1)
 
 
+def every_response_of_a_group_is_the_likeliest(grpo: Train, **narrow: Any) -> None:
+    run = grpo(max_updates=1, **narrow)
+    texts: dict[str, set[str]] = {}
+    for name, text in run.bed.answers:
+        texts.setdefault(name, set()).add(text)
+    assert all(len(some) == 1 for some in texts.values()) and run.figures[0]["zero_variance"] == 1
+
+
+def test_grpo_top_p(grpo: Train) -> None:
+    every_response_of_a_group_is_the_likeliest(grpo, top_p=1e-6, engine="fast")
+
+
+def test_grpo_top_k(grpo: Train) -> None:
+    every_response_of_a_group_is_the_likeliest(grpo, top_k=1, engine="fast")
+
+
+def test_grpo_min_p(grpo: Train) -> None:
+    every_response_of_a_group_is_the_likeliest(grpo, min_p=1.0, engine="plain")
+
+
 def test_grpo_max_tokens(grpo: Train, base: Run) -> None:
     assert grpo(max_tokens=5, max_updates=1).figures[0]["response_tokens"] <= 5 < base.figures[0]["response_tokens"] <= 48
 

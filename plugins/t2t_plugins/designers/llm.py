@@ -3,8 +3,8 @@
 
 The model gets one prompt, may think, and ends in one JSON object (`designers.reader` says how it is read). A policy whose
 `describe()` has `"brief": "compact"` gets the compact form instead (t2t_plugins.contexts.compact). A call that fails is made
-again; a reply that was cut off (within its thoughts, say) is followed by a second call that asks for the JSON alone; one that
-cannot be read is a proposal without a configuration, and the loop keeps the previous one.
+again; a reply that cannot be read, cut off within its thoughts say, is followed by a second call, once, that asks for the JSON
+alone; where that one cannot be read either it is a proposal without a configuration, and the loop keeps the previous one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from t2t_core.guard import PluginFault
 from t2t_core.hookspecs import Brief
 from t2t_core.loop.context import readable
 from t2t_core.plugins import installed
-from t2t_core.records import Message, Proposal, Response, Sampling, Task
+from t2t_core.records import ASKED_AGAIN, Message, Proposal, Response, Sampling, Task
 from t2t_core.registry import Spec
 from t2t_core.settings import integer, no_argument, one_of, read_settings
 from t2t_core.text import one_line
@@ -29,18 +29,18 @@ from t2t_plugins.contexts.compact import brief_text, proposal_text, read_proposa
 from t2t_plugins.designers.reader import Form, read_reply
 
 _READERS = {"attempts": integer(1, 20), "brief": one_of(("auto", "prose", "compact")), "finish": one_of(("on", "off"))}
-FINISH = (
-    "Your reply was cut off before its end. Do not think any further: reply with the JSON object alone, in the format that was "
-    "asked for."
-)
-_THOUGHTS = 20_000  # characters of a cut reply that are shown again: the last ones
+CUT = "Your reply was cut off before its end."
+UNREAD = "No configuration could be read from your reply: {why}."
+FINISH = "Do not think any further: reply with the JSON object of your proposal alone, in the format that was asked for."
+_THOUGHTS = 20_000  # characters of a reply that are shown again: the last ones
 
 
 @dataclass(frozen=True)
 class Manner:
     """How a designer asks: greedily unless told otherwise (our choice). attempts: calls made before it gives up. brief: the
-    form of the prompt; "auto" asks the policy. finish: whether a reply that was cut off is followed by a call, without thinking,
-    that asks for the JSON alone (prose only)."""
+    form of the prompt; "auto" asks the policy. finish: whether a reply that cannot be read is followed by a call, without
+    thinking, that asks for the JSON alone (in prose only: whoever designs in the compact form has learnt it by heart and cannot
+    be told anything)."""
 
     sampling: Sampling = Sampling()
     attempts: int = 3
@@ -49,7 +49,7 @@ class Manner:
 
     @classmethod
     def read(cls, settings: Mapping[str, str], where: str) -> Manner:
-        """From temperature, max_tokens, thinking, top_p, attempts, brief and finish; T2TError for anything else."""
+        """From temperature, max_tokens, thinking, top_p, top_k, min_p, attempts, brief and finish; T2TError for anything else."""
         spec, sampling = read_sampling(Spec(where, "", settings), Sampling())
         return cls(sampling, **read_settings(spec.settings, where, _READERS))
 
@@ -79,18 +79,21 @@ class LanguageModelDesigner:
             return Proposal(reply.text, None, notes=(why,), prompt=prompt, responses=responses)
         form, cut = form_of(brief, compact), reply.finish_reason == "length"
         reading = read_reply(reply.text, form, cut=cut)
-        if reading.data is not None or not cut or compact or self._manner.finish == "off":
+        refused = reply.finish_reason == "refusal"
+        if reading.data is not None or refused or compact or self._manner.finish == "off":
             return Proposal(reply.text, reading.data, reading.summary, reading.notes, prompt, responses)
-        last = self._finish(policy, prompt, reply.text, Task(f"design-{brief.seed}", len(responses), FINISH, None, brief.seed))
+        why = CUT if cut else UNREAD.format(why="; ".join(reading.notes).rstrip(".") or "there is no JSON object in it")
+        wish = Task(f"design-{brief.seed}", len(responses), f"{why} {FINISH}", None, brief.seed)
+        last = self._finish(policy, prompt, reply.text, wish)
         responses.append(last)
         again = read_reply(last.text, form, cut=last.finish_reason == "length")
-        notes = (*reading.notes, "asked once more, for the JSON alone", *((last.error,) if last.error else again.notes))
+        notes = (*reading.notes, ASKED_AGAIN, *((last.error,) if last.error else again.notes))
         return Proposal(f"{reply.text}\n\n{last.text}", again.data, again.summary, notes, prompt, responses)
 
     def _finish(self, policy: Any, prompt: str, reply: str, task: Task) -> Response:
         """The answer to being asked for the JSON alone, after the prompt and what was replied."""
         said = Message("assistant", reply[-_THOUGHTS:] or "(nothing)")
-        task = replace(task, messages=(Message("user", prompt), said, Message("user", FINISH)), turn=1)
+        task = replace(task, messages=(Message("user", prompt), said, Message("user", task.prompt)), turn=1)
         return self._call(policy, task, replace(self._manner.sampling, thinking=False))
 
     def _call(self, policy: Any, task: Task, sampling: Sampling | None = None) -> Response:

@@ -39,9 +39,9 @@ def _body(text: str) -> dict[str, Any]:
     return value
 
 
-_OMITTABLE = ("temperature", "max_tokens", "top_p")
+_OMITTABLE = ("temperature", "max_tokens", "top_p", "top_k", "min_p")
 # What a request says by settings of their own: in extra_body it would be another than the row records and the budget counts on.
-_SAID = {"temperature": "temperature", "top_p": "top_p", "max_tokens": "max_tokens", "max_completion_tokens": "max_tokens"}
+_SAID = {name: name for name in _OMITTABLE} | {"max_completion_tokens": "max_tokens"}
 _PRICE = number(0, 1e6)
 _PATIENCE: dict[str, Reader] = {
     "concurrency": integer(1, 1000),
@@ -85,15 +85,17 @@ class Endpoint:
       ALL_PROXY and NO_PROXY say. This machine itself is reached directly unless proxy= is given.
     - concurrency (8), attempts (6), backoff (1 s), max_wait (120 s), give_up (20): see `exchange.Patience`.
     - timeout (600 s) for one request as a whole, max_bytes (8 MiB) of one reply.
-    - temperature=none, max_tokens=none, top_p=none: do not send it (reasoning models refuse a temperature).
+    - temperature=none, max_tokens=none, top_p=none, top_k=none, min_p=none: do not send it (reasoning models refuse a
+      temperature). top_p, top_k and min_p are sent only where they leave something out; vLLM, SGLang, llama.cpp and OpenRouter
+      know the last two, OpenAI does not.
     - limit_field: what the service calls the most response tokens.
     - thinking_switch: how it switches thinking on and off (`template`, `effort`, `reasoning`, `type`, `budget`; `none`: it has
       no switch, and asking for one is an error); sent only where thinking is asked for.
     - reasoning_effort: sent as it is.
     - price_in, price_out: USD per million tokens; prices: a JSON file {"MODEL or PROVIDER:MODEL": {"in": .., "out": ..}}.
       Without them the cost the service reports, if any, is recorded.
-    - extra_body: a JSON object merged into the request; put it last, it may hold commas. It sets temperature, top_p or a limit
-      on tokens only where the setting is `none`.
+    - extra_body: a JSON object merged into the request; put it last, it may hold commas. It sets temperature, top_p, top_k, min_p
+      or a limit on tokens only where the setting is `none`.
 
     Raises:
         T2TError: no model, no key, a setting that is not usable.
@@ -189,8 +191,8 @@ class Endpoint:
         body: dict[str, Any] = {}
         if "temperature" not in settings:
             body["temperature"] = sampling.temperature
-        if "top_p" not in settings and sampling.top_p != 1.0:
-            body["top_p"] = sampling.top_p
+        narrowed = {"top_p": sampling.top_p != 1, "top_k": sampling.top_k > 0, "min_p": sampling.min_p > 0}
+        body |= {name: getattr(sampling, name) for name, does in narrowed.items() if does and name not in settings}
         if "max_tokens" not in settings:
             body[settings.get("limit_field", self._provider.limit)] = sampling.max_tokens
         if sampling.thinking is not None:

@@ -117,7 +117,7 @@ class HuggingFace:
     ) -> list[tuple[list[int], bool]]:
         """Token ids of every answer and whether it ended (the end token, where it came, is counted as a token)."""
         if self._sampler is not None:
-            found = self._sampler.sample(prompts, 1, limit, sampling.temperature, sampling.top_p, generator)
+            found = self._sampler.sample(prompts, 1, limit, sampling, generator)
             return [(one.tokens, one.ended) for (one,) in found]
         return generate(model, tokenizer, prompts, sampling, limit, generator)
 
@@ -279,11 +279,10 @@ def generate(
 
     batch = tokenizer.pad({"input_ids": prompts}, return_tensors="pt").to(model.device)
     ends = end_tokens(model, tokenizer)
-    random: dict[str, Any] = (
-        {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
-        if sampling.temperature
-        else {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
-    )
+    random: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None, "min_p": None}
+    if sampling.temperature:
+        random = {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": sampling.top_k}
+        random["min_p"] = sampling.min_p or None
     with torch.inference_mode(), torch.random.fork_rng():
         torch.manual_seed(generator.initial_seed())  # `generate` takes no generator
         out = model.generate(

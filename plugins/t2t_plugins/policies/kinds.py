@@ -109,7 +109,7 @@ _REMEDIES = (
     (re.compile(r"max_completion_tokens.{0,20} instead", re.IGNORECASE), "limit_field=max_completion_tokens"),
     (re.compile(r"max_tokens.{0,20} instead", re.IGNORECASE), "limit_field=max_tokens"),
     (_refused_setting("temperature"), "temperature=none, so that the server's own is used"),
-    (_refused_setting("top_p"), "top_p=none, so that the server's own is used"),
+    *((_refused_setting(name), f"{name}=none, so that the server's own is used") for name in ("top_p", "top_k", "min_p")),
     (_refused_setting("reasoning_effort"), "another reasoning_effort= or thinking_switch=, or none"),
     (_refused_setting("enable_thinking|chat_template_kwargs"), "another thinking_switch=, or no --thinking"),
     (_refused_setting("max_completion_tokens"), "limit_field=max_tokens, or a smaller max_tokens="),

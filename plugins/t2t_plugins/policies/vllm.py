@@ -69,6 +69,8 @@ class Vllm:
             SamplingParams(
                 temperature=sampling.temperature,
                 top_p=sampling.top_p,
+                top_k=sampling.top_k,
+                min_p=sampling.min_p,
                 max_tokens=min(sampling.max_tokens, room - len(encoded[i])),
                 seed=tasks[i].seed % 2**31,
             )

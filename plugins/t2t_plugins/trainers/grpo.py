@@ -20,7 +20,7 @@ from t2t_core.conversation import judge, opening, replies, shown
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob, TrainingOrder
 from t2t_core.length_reward import AdaptiveWeights, length_reward, total_reward
-from t2t_core.records import Message, TrainingResult, Verdict
+from t2t_core.records import Message, Sampling, TrainingResult, Verdict
 from t2t_core.reward import reward
 from t2t_core.seeding import key
 from t2t_core.settings import no_argument
@@ -130,6 +130,8 @@ class Grpo:
         "adam_epsilon": 1e-8,
         "max_grad_norm": MAX_GRAD_NORM,
         "top_p": 1.0,
+        "top_k": 0,
+        "min_p": 0.0,
     }
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
@@ -306,12 +308,13 @@ class Training:
         import torch
 
         sampler, settings, testbed = Sampler(self.model, self.ends), self.settings, self.job.testbed
+        sampling = Sampling(settings.temperature, settings.max_tokens)
         open_games, turn = list(games), 0
         while open_games:
             encoded = self._encoded(open_games)
             seed = key(self.job.seed, "rollout", self.done, number, turn)
             generator = torch.Generator().manual_seed(seed % 2**63)
-            flat = [one for (one,) in sampler.sample(encoded, 1, settings.max_tokens, settings.temperature, 1.0, generator)]
+            flat = [one for (one,) in sampler.sample(encoded, 1, settings.max_tokens, sampling, generator)]
             said = self.tokenizer.batch_decode([answer.tokens for answer in flat], skip_special_tokens=True)
             going_on = []
             for game, prompt, answer, text in zip(open_games, encoded, flat, said, strict=True):

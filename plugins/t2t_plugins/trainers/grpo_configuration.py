@@ -23,9 +23,6 @@ OBJECTIVE: Mapping[str, Any] = {
     "lr_scheduler_type": "constant",
     "warmup_steps": 0,
     "max_grad_norm": 1.0,  # beyond it the gradient is scaled down
-    "top_p": 1.0,
-    "top_k": 0,
-    "min_p": None,
     "repetition_penalty": 1.0,
     "mask_truncated_completions": False,  # a response that was cut off counts with what it earned
     "delta": None,  # no second bound on the ratio
@@ -69,6 +66,9 @@ def configuration(settings: Settings, folder: Path, seed: int, updates: int, lon
         "num_iterations": settings.iterations,
         "max_completion_length": settings.max_tokens,
         "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "top_k": settings.top_k,
+        "min_p": settings.min_p or None,
         "learning_rate": settings.learning_rate,
         "weight_decay": settings.weight_decay,
         "adam_beta2": settings.beta2,
@@ -137,7 +137,8 @@ def check_passed_on(settings: Settings) -> None:
 
 _OWN = {  # TRL's name: our setting
     "per_device_train_batch_size": "micro_batch", "num_generations": "group", "num_iterations": "iterations",
-    "max_completion_length": "max_tokens", "temperature": "temperature", "learning_rate": "learning_rate",
+    "max_completion_length": "max_tokens", "temperature": "temperature", "top_p": "top_p",
+    "top_k": "top_k", "min_p": "min_p", "learning_rate": "learning_rate",
     "weight_decay": "weight_decay", "adam_beta2": "beta2", "beta": "beta", "epsilon": "clip", "epsilon_high": "clip",
     "loss_type": "loss", "scale_rewards": "scale", "max_steps": "max_updates", "num_train_epochs": "epochs",
     "gradient_checkpointing": "recompute", "save_steps": "save_every", "use_vllm": "engine", "vllm_mode": "engine",

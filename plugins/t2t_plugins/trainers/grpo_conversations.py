@@ -17,7 +17,7 @@ from t2t_core.conversation import opening, replies
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.reading.tool_calls import take_tool_calls
-from t2t_core.records import Message, Sampling
+from t2t_core.records import Message
 from t2t_core.seeding import key
 from t2t_plugins.policies.chat import chat_prompts
 from t2t_plugins.policies.hf import end_tokens, generate
@@ -151,8 +151,7 @@ class Talk:
         settings, generator = self.settings, torch.Generator(device=self.model.device).manual_seed(seed % 2**63)
         if settings.engine != "plain" and supports(self.model):
             sampler = Sampler(self.model, end_tokens(self.model, self.tokenizer))
-            found = sampler.sample(prompts, 1, settings.max_tokens, settings.temperature, 1.0, generator)
+            found = sampler.sample(prompts, 1, settings.max_tokens, settings.sampling, generator)
             return [(one.tokens, one.logprobs, one.ended) for (one,) in found]
-        sampling = Sampling(settings.temperature, settings.max_tokens)
-        plain = generate(self.model, self.tokenizer, prompts, sampling, settings.max_tokens, generator)
+        plain = generate(self.model, self.tokenizer, prompts, settings.sampling, settings.max_tokens, generator)
         return [(tokens, [0.0] * len(tokens), ended) for tokens, ended in plain]

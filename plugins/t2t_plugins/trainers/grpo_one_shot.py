@@ -8,7 +8,7 @@ import itertools
 from typing import Any
 
 from t2t_core.hookspecs import TrainingJob
-from t2t_core.records import Message, Sampling
+from t2t_core.records import Message
 from t2t_core.seeding import key
 from t2t_plugins.trainers.grpo_settings import Settings
 from t2t_plugins.trainers.grpo_sharding import sampling_model
@@ -64,17 +64,18 @@ class OneShot:
         from t2t_plugins.sampler import Sampler
 
         sampler = Sampler(model, end_tokens(model, tokenizer))
-        found = sampler.sample(ids, group, self.settings.max_tokens, self.settings.temperature, 1.0, generator)
+        found = sampler.sample(ids, group, self.settings.max_tokens, self.settings.sampling, generator)
         drawn = [one for answers in found for one in answers]
         return [one.tokens for one in drawn], [one.logprobs for one in drawn]
 
     def _plain(self, model: Any, tokenizer: Any, ids: Any, group: int, generator: Any) -> tuple[list[Any], list[Any] | None]:
         from t2t_plugins.policies.hf import generate
 
-        sampling = Sampling(self.settings.temperature, self.settings.max_tokens)
-        prompts = [list(prompt) for prompt in ids for _ in range(group)]
+        settings, prompts = self.settings, [list(prompt) for prompt in ids for _ in range(group)]
         tokens: list[Any] = []
-        for first in range(0, len(prompts), self.settings.micro):
-            some = prompts[first : first + self.settings.micro]
-            tokens += [t for t, _ in generate(model, tokenizer, some, sampling, self.settings.max_tokens, generator)]
+        for first in range(0, len(prompts), settings.micro):
+            some = prompts[first : first + settings.micro]
+            tokens += [
+                t for t, _ in generate(model, tokenizer, some, settings.sampling, settings.max_tokens, generator)
+            ]
         return tokens, None

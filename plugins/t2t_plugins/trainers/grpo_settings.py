@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingOrder
 from t2t_core.length_reward import length_reward
+from t2t_core.records import Sampling
 from t2t_plugins.trainers.settings import (
     AT_LEAST_ONE,
     POSITIVE,
@@ -29,7 +30,9 @@ class Settings:
             instances (paper); the last partial batch of a pass is dropped (ours).
         learning_rate: constant, AdamW (paper). weight_decay, beta2: of AdamW (ours).
         beta: weight of the k3 KL term against the policy the round started from (the term is the paper's, the value ours).
-        temperature, max_tokens: of the sampling (ours). thinking: "default", or switch the chat template's on or off.
+        temperature, max_tokens, top_p, top_k, min_p: of the sampling (ours): nothing is left out, since what is trained is the
+            policy itself, and TRL's probabilities of a response know of the temperature alone. thinking: "default", or
+            switch the chat template's on or off.
         length_start, length_end: response tokens between which the length penalty grows (paper).
         loss: "dapo" averages over the tokens of an update, "grpo" over its responses first; "cispo" weighs log-probabilities by
             the clipped ratio instead of clipping the gain, and 1 + clip is the most a token weighs (ours).
@@ -67,6 +70,9 @@ class Settings:
     beta2: float = 0.999
     beta: float = 0.001
     temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
     max_tokens: int = 4096
     thinking: str = "default"
     length_start: int = 1500
@@ -114,6 +120,9 @@ class Settings:
         "learning_rate": POSITIVE,
         "beta2": Range(0, 1, below=True),
         "temperature": Range(0, 10, above=True),  # at 0 every response of a group is the same
+        "top_p": Range(0, 1, above=True),
+        "top_k": Range(0, 10**7),
+        "min_p": Range(0, 1),
         "max_tokens": Range(1, 10**6),
         "clip": POSITIVE,
         "iterations": Range(1, 1000),
@@ -126,6 +135,11 @@ class Settings:
         "vllm_tensor_parallel": Range(1, 64),
         "vllm_correction_cap": Range(1),
     }
+
+    @property
+    def sampling(self) -> Sampling:
+        """How responses are drawn."""
+        return Sampling(self.temperature, self.max_tokens, None, self.top_p, self.top_k, self.min_p)
 
     @property
     def part(self) -> int:
