@@ -201,7 +201,8 @@ def table() -> str:
     lines = ["| preset, in one process | part | planned GB | measured GB | error |", "|---|---|---:|---:|---:|"]
     for preset in PRESETS:
         for at, row in enumerate(step_rows(plan_of(preset))):
-            figures = f"{row.planned / GB:.2f} | {row.measured / GB:.2f} | {100 * row.error:+.1f} %"
+            error = round(100 * row.error, 1)
+            figures = f"{row.planned / GB:.2f} | {row.measured / GB:.2f} | {f'{error:+}' if error else '0.0'} %"
             lines.append(f"| {f'`{preset}`' if not at else ''} | {row.part} | {figures} |")
     return "\n".join(lines)
 
@@ -218,8 +219,9 @@ def main() -> None:
     new = table()
     print(new)
     if given.write:
-        page = PAGE.read_text()
-        PAGE.write_text(page.replace(written(page), new))
+        before, rest = PAGE.read_text().split(BEGIN, 1)
+        _, after = rest.split(END, 1)
+        PAGE.write_text(f"{before}{BEGIN}\n{new}\n{END}{after}")
 
 
 if __name__ == "__main__":
