@@ -43,6 +43,7 @@ __all__ = [
     "Trainer",
     "TrainingJob",
     "TrainingOrder",
+    "TrialRun",
     "hookimpl",
     "hookspec",
 ]
@@ -77,13 +78,24 @@ class RoundState:
 
 
 @dataclass(frozen=True)
+class TrialRun:
+    """What a short trial came to: the breakdown of its validation, as of a round's, and what it took: the updates, and the tokens
+    of training and answers together."""
+
+    breakdown: Mapping[str, Json]
+    updates: int
+    tokens: int
+
+
+@dataclass(frozen=True)
 class Brief:
     """What a designer gets: the whole prompt as text (task statement and context) and the same facts as records.
 
     `compact` are the context's sections in their compact form, for policies too small to read prose. `policy` makes the
     run's own policy with a checkpoint: `brief.policy(brief.checkpoint)` is the current one, `brief.policy(brief.base)` the
-    untrained one; None outside a run. A designer that words its own prompt tells it to `shown` before it asks, so that the prompt
-    is on record even where no answer ever comes.
+    untrained one; None outside a run. `trial` trains a copy of the current policy on so many instances of a configuration,
+    `brief.trial(configuration, 64)`, and validates it; what that takes is charged to the design. A designer that words its own
+    prompt tells it to `shown` before it asks, so that the prompt is on record even where no answer ever comes.
     """
 
     text: str
@@ -95,6 +107,7 @@ class Brief:
     base: Path | None = None
     compact: Sequence[str] = ()
     policy: Callable[[Path | None], Any] | None = None
+    trial: Callable[[Mapping[str, Any], int], TrialRun] | None = None
     shown: Callable[[str], None] = lambda prompt: None
     anew: Callable[[RoundState], Brief] | None = None
 

@@ -39,6 +39,7 @@ def register_designers(registry: Registry) -> None:
     registry.add("e2h", f"{room}.e2h:E2H", "schedules from easy to hard cells, e2h:cosine, e2h:gaussian")
     registry.add("success-window", f"{room}.window:SuccessWindow", "a window of difficulties that moves up when mastered (RLVE)")
     registry.add("accel", f"{room}.accel:Accel", "random edits of the past configuration that taught most (ACCEL)")
+    registry.add("probe", f"{room}.probe:Probe", "short trial runs of several configurations, their cost charged; the best one")
     registry.add("comfort-zone", f"{room}.extremes:comfort_zone", "negative control: the easiest quarter of the cells")
     registry.add("too-hard", f"{room}.extremes:too_hard", "negative control: the hardest quarter of the cells")
 

@@ -22,6 +22,7 @@ from t2t_core.hookspecs import Brief, Trainer, TrainingJob
 from t2t_core.loop import design_step
 from t2t_core.loop.design_step import make_brief, projection_record, propose, round_state, settled, step_record
 from t2t_core.loop.preparation import prepare
+from t2t_core.loop.trial_runs import TrialRuns
 from t2t_core.records import Round, TrainingResult
 from t2t_core.run import declaration
 from t2t_core.run.engines import Engines
@@ -31,7 +32,7 @@ from t2t_core.run.gpus import Gpus, gpus_here
 from t2t_core.run.progress import Reporter
 from t2t_core.run.questions import failed, own_set
 from t2t_core.run.round_files import KIND, READ, RoundFiles, round_facts
-from t2t_core.run.schemas import Generation, Training
+from t2t_core.run.schemas import Generation, Training, TriedAll
 from t2t_core.run.tracking import Tracking
 from t2t_core.seeding import key
 from t2t_core.store import folders, jsonlines
@@ -283,7 +284,8 @@ class Loop:
         return replace(brief, policy=self.engines.policy)
 
     def _design(self, files: RoundFiles) -> None:
-        brief = self.brief(files)
+        trials = TrialRuns(self.experiment, self.testbed, self.trainer, self.validation, files)
+        brief = replace(self.brief(files), trial=trials.run)
         self.reporter.say(f"    asking {self.experiment.designer}")  # a large model may think for minutes
         if callable(getattr(self.designer, "close", None)):
             self.engines.close()  # the designer has an engine of its own
@@ -295,6 +297,8 @@ class Loop:
         step = settled(step, projection, brief.previous)
         shown = step.proposal.prompt if step.proposal.prompt is not None else brief.text
         folders.write_atomic(files.context, shown.encode("utf-8", "backslashreplace"))
+        if trials.done:
+            folders.write_json(files.trials, TriedAll(trials=trials.done))
         folders.write_json(files.proposal, step_record(self.experiment.designer, step))
         if step.outcome == "unchanged":
             self.reporter.note("the designer proposed what came to the configuration in force")

@@ -75,7 +75,8 @@ class DesignSummary:
 
 @dataclass(frozen=True)
 class Budget:
-    """What an arm was given and used: rounds, instances drawn, samples, updates and tokens of training, and design calls."""
+    """What an arm was given and used: rounds, instances drawn, samples, updates and tokens of training, and of
+    designs the calls and the tokens, those of trial runs included."""
 
     rounds: int = 0
     instances: int = 0
@@ -176,7 +177,7 @@ def budget(folder: SafePath) -> Budget:
         updates=sum(one.updates for one in trained),
         tokens=sum(one.tokens for one in trained),
         design_calls=sum(cost.calls for cost in costs),
-        design_tokens=sum(cost.prompt_tokens + cost.completion_tokens for cost in costs),
+        design_tokens=sum(files.design_tokens() for files in rounds),
         design_usd=sum(cost.usd for cost in costs),
     )
 

@@ -2,7 +2,7 @@
 
     run.json  resolved.json  log.jsonl  summary.json  summary.md  bench/  control/
     round_0/configuration.json  generation.json  instances.jsonl  train/metrics.jsonl  checkpoint/  training.json
-            validation/log.jsonl  validation.jsonl  breakdown.json  context.md  proposal.json  projection.json
+            validation/log.jsonl  validation.jsonl  breakdown.json  context.md  [trials.json]  proposal.json  projection.json
 
 A stage is finished when its last file is there, and every file is there whole or not at all.
 """
@@ -19,14 +19,14 @@ from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import Round
 from t2t_core.run.experiment import Experiment
-from t2t_core.run.schemas import Breakdown, Configuration, Design, Generation, Projected, Training
+from t2t_core.run.schemas import Breakdown, Configuration, Design, Generation, Projected, Training, TriedAll
 from t2t_core.store import folders, jsonlines, schema
 from t2t_core.store.instance_files import read_instances
 from t2t_core.store.paths import SafePath
 
 KIND = "closed loop"
 READ = ("proposed", "unchanged")  # the outcomes of a design in which a configuration was proposed
-CONTEXT, PROPOSAL, PROJECTION = DESIGN_FILES = ("context.md", "proposal.json", "projection.json")
+CONTEXT, TRIALS, PROPOSAL, PROJECTION = DESIGN_FILES = ("context.md", "trials.json", "proposal.json", "projection.json")
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,11 @@ class RoundFiles:
         return self.folder / CONTEXT
 
     @property
+    def trials(self) -> SafePath:
+        """The trial runs that the designer made, where it made any."""
+        return self.folder / TRIALS
+
+    @property
     def proposal(self) -> SafePath:
         return self.folder / PROPOSAL
 
@@ -142,6 +147,14 @@ class RoundFiles:
 
     def read_proposal(self) -> Design:
         return folders.read_record(self.proposal, Design)
+
+    def design_tokens(self) -> int:
+        """What the design after this round took: the tokens of its calls and of its trial runs."""
+        if not self.proposal.exists():
+            return 0
+        cost = self.read_proposal().cost
+        trials = folders.read_record(self.trials, TriedAll).trials if self.trials.exists() else []
+        return cost.prompt_tokens + cost.completion_tokens + sum(trial.tokens for trial in trials)
 
     def read_projection(self) -> Projected:
         projected = folders.read_record(self.projection, Projected)

@@ -66,6 +66,23 @@ class Cost:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TriedOut:
+    """A trial run of a design: the configuration, the share of valid answers, and what it took of updates and tokens."""
+
+    configuration: Configuration
+    valid: float | None
+    updates: Count
+    tokens: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriedAll:
+    """`trials.json`, which is there where the designer made trial runs: all of them, in their order."""
+
+    trials: list[TriedOut]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Design:
     """`proposal.json`: the designer's reply word for word, what was read from it, what was mended, and what it cost.
 

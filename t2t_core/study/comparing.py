@@ -32,10 +32,10 @@ Strata = list[list[float]]
 @dataclass(frozen=True)
 class ArmResult:
     """One arm: its score in every seed with their mean and interquartile mean; the area under its validations over updates and
-    over training tokens (to what the least-spending arm of the seed spent); the worst quarter of the cells, over the seeds
-    together; the worst drop of a group from its best validation; what training and designs took, per seed; the arms that
-    ended in the same bytes in every seed; its gain over the arm `fixed` with an interval and no test (None without such an arm);
-    and how it designed, the mean of every number of `t2t analyze`."""
+    over tokens of training and design (to what the least-spending arm of the seed spent); the worst quarter of the cells, over
+    the seeds together; the worst drop of a group from its best validation; what training and designs took, per seed; the arms
+    that ended in the same bytes in every seed; its gain over the arm `fixed` with an interval and no test (None without such
+    an arm); and how it designed, the mean of every number of `t2t analyze`."""
 
     arm: str
     designer: str

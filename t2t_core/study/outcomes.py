@@ -28,7 +28,8 @@ Coded = dict[str, dict[str, dict[str, Column]]]  # set -> metric -> column -> th
 
 @dataclass(frozen=True)
 class RoundOutcome:
-    """A round: what its training spent, and the valid rate of its validation, over all and by group (None: no answers)."""
+    """A round: the updates of its training, the tokens of that and of the design that led to it, and the valid rate of its
+    validation, over all and by group (None: no answers)."""
 
     updates: schema.Count
     tokens: schema.Count

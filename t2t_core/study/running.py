@@ -81,9 +81,10 @@ def _run_seed(
 
 def _trial(file: PlanFile, arm: Experiment, place: SafePath, summary: Summary) -> Trial:
     trainings = [files.read_training() for files in finished_rounds(place)]
+    designed = [0, *(files.design_tokens() for files in finished_rounds(place))]
     return Trial(
         budget=summary.budgets["designed"],
-        rounds=[_round(*both) for both in zip(summary.rounds, trainings, strict=True)],
+        rounds=[_round(*of_round) for of_round in zip(summary.rounds, trainings, designed, strict=False)],
         designs=[design.outcome for design in summary.designs],
         digest=_digest(place),
         behaviour=analyze(place)["mean"],
@@ -91,9 +92,10 @@ def _trial(file: PlanFile, arm: Experiment, place: SafePath, summary: Summary) -
     )
 
 
-def _round(validation: RoundSummary, training: Training) -> RoundOutcome:
+def _round(validation: RoundSummary, training: Training, designed: int) -> RoundOutcome:
+    """The tokens are those of the training and of the design that led to it."""
     groups = {group: values.get("valid") for group, values in validation.groups.items()}
-    return RoundOutcome(training.updates, training.tokens, validation.valid.value, groups)
+    return RoundOutcome(training.updates, training.tokens + designed, validation.valid.value, groups)
 
 
 def _answers(file: PlanFile, experiment: Experiment, place: SafePath, name: str) -> dict[str, Values]:

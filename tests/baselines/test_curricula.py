@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ from hypothesis import strategies as st
 
 import lake
 from t2t_core.cells import SHRINK, Cells, numbers
-from t2t_core.hookspecs import Brief, RoundState
+from t2t_core.errors import T2TError
+from t2t_core.hookspecs import Brief, RoundState, TrialRun
 from t2t_core.plugins import installed
-from t2t_core.records import Round
+from t2t_core.records import Proposal, Round
 from t2t_core.testing import check_designer
 
 LAKE = installed().testbeds.make("mapf-frozenlake")
@@ -265,3 +267,23 @@ def test_every_curriculum_always_proposes_a_sound_configuration(rounds: list[dic
 @pytest.mark.parametrize("name", NAMES)
 def test_every_curriculum_keeps_the_contract(name: str) -> None:
     check_designer(installed().designers.make(name), lake.Lake())
+
+
+def test_the_probe_takes_the_best_trial_and_of_equal_ones_what_is_there() -> None:
+    def tried(worth: Callable[[dict[str, Any]], int]) -> Proposal:
+        def trial(candidate: dict[str, Any], instances: int) -> TrialRun:
+            assert instances == 64
+            counts = {"answers": 100, "valid": worth(candidate), "optimal": 0}
+            return TrialRun({"groups": {"3": counts, "5": {"answers": 0, "valid": 0, "optimal": 0}}}, 1, 10)
+
+        state = RoundState(LAKE, [Round(0, CONFIGURATION, breakdown())], bookkeeping={"rounds": 2})
+        made: Proposal = installed().designers.make("probe").propose(Brief("", state, Setting(), REQUEST, 0, trial=trial))
+        return made
+
+    assert tried(lambda candidate: 50).parsed == CONFIGURATION
+    waits = tried(lambda candidate: round(100 * candidate["3"]["wait_ratio"])).parsed
+    assert waits == {size: {**knobs, "wait_ratio": (1 + knobs["wait_ratio"]) / 2} for size, knobs in CONFIGURATION.items()}
+    large = tried(lambda candidate: round(100 * candidate["5"]["data_ratio"])).parsed
+    assert large is not None and (large["3"]["data_ratio"], large["5"]["data_ratio"]) == (0.25, 0.75)
+    with pytest.raises(T2TError, match="needs a run"):
+        installed().designers.make("probe").propose(Brief("", RoundState(LAKE, []), Setting(), REQUEST, 0))

@@ -309,3 +309,38 @@ def test_anybodys_designer_enters_a_frozen_plan(tmp_path: Path) -> None:
     assert "random" in t2t("bench-designers", tmp_path / "mine")
     many = ("--seeds", 9, "--out", tmp_path / "x")
     assert "the plan has 2 seeds" in t2t("bench-designers", "--plan", path, "--designer", "random", *many, code=1)
+
+
+def test_a_probe_pays_for_what_it_tries(tmp_path: Path) -> None:
+    """The learner's instances take 10 tokens each to train on, and its answers 3."""
+    text = PLAN.replace("[arms.neither]", '[arms.probe]\ndesigner = "probe:instances=40"\n[arms.neither]')
+    file, out = read_plan(planned(tmp_path, text)), tmp_path / "out"
+    trials = run_plan(file, out, Reporter(lambda line: None))
+    proposal = json.loads((out / "seed_1" / "probe" / "round_0" / "proposal.json").read_text())
+    answers = json.loads((out / "seed_1" / "probe" / "round_0" / "breakdown.json").read_text())["total"]["answers"]
+    tried = 1 + 2 + 2 * 2  # as it is, more of either group, either way of both levels
+    kept = json.loads((out / "seed_1" / "probe" / "round_0" / "trials.json").read_text())["trials"]
+    assert [(trial["updates"], trial["tokens"]) for trial in kept] == [(2, 10 * 40 + 3 * answers)] * tried
+    assert not (out / "seed_1" / "fixed" / "round_0" / "trials.json").exists()
+    name, _, rates = proposal["summary"].partition(" did best; ")
+    by_candidate = {c.rsplit(" ", 1)[0]: float(c.rsplit(" ", 1)[1].rstrip("%")) for c in rates.split(", ")}
+    assert len(by_candidate) == tried and by_candidate[name] == max(by_candidate.values()) > min(by_candidate.values())
+    probe = {arm.arm: arm for arm in compare(file, trials).arms}["probe"]
+    assert probe.design_tokens == tried * (10 * 40 + 3 * answers) and probe.tokens == 400
+    assert [one.tokens for one in trials.arms["probe"][0].rounds] == [200, 200 + probe.design_tokens]
+    assert [one.tokens for one in trials.arms["fixed"][0].rounds] == [200, 200]
+
+
+def test_a_trial_leaves_the_run_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A designer that tries and then keeps what there is ends in the bytes of one that never tried."""
+    tried: list[Any] = []
+
+    def tries(self: Lazy, brief: Any) -> Any:
+        tried.append(brief.trial({"3": {"data_ratio": 7.0}}, 16))
+        return Proposal("", brief.previous.to_dict())
+
+    monkeypatch.setattr(Lazy, "propose", tries)
+    file = read_plan(planned(tmp_path, PLAN))
+    trials = run_plan(file, tmp_path / "out", Reporter(lambda line: None))
+    assert [one.digest for one in trials.arms["neither"]] == [one.digest for one in trials.arms["fixed"]]
+    assert len(tried) == 2 and all(set(trial.breakdown["groups"]) == {"3", "4"} for trial in tried)
