@@ -100,7 +100,7 @@ class Cells:
             raise T2TError(
                 f"the training of round {past.index} left no facts about its cells",
                 cause="the run's trainer counts none",
-                next="train with the trainer grpo, or choose a designer that reads validations",
+                next="train with grpo or trl-grpo, or choose a designer that reads validations",
             )
         names = set(self.names())
         sums: dict[str, dict[str, float]] = {}

@@ -16,7 +16,7 @@ from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob, TrainingOrder
 from t2t_core.plugins import installed
 from t2t_core.records import Message, Verdict
-from t2t_plugins.trainers.facts import CellFacts
+from t2t_plugins.trainers.facts import CellFacts, Judged
 from t2t_plugins.trainers.grpo import Batch, Game, Grpo, Settings, Training, Turn, advantages_of
 
 torch = pytest.importorskip("torch")
@@ -259,8 +259,12 @@ def test_the_facts_of_a_cell_are_what_was_sampled():
     verdict = testbed.verify(instance, [Message("assistant", str(instance.number))])
     wrong = testbed.verify(instance, [Message("assistant", "x")])
     facts = CellFacts(testbed)
-    facts.add(instance, [verdict, wrong], [1.0, 0.0], 10)
-    facts.add(instance, [wrong, wrong], [0.8, 0.8 + 1e-8], 6)
+
+    def judged(*answers):
+        return [Judged(reward, found.valid, found.failure) for found, reward in answers]
+
+    facts.add(instance, judged((verdict, 1.0), (wrong, 0.0)), 10)
+    facts.add(instance, judged((wrong, 0.8), (wrong, 0.8 + 1e-8)), 6)
     again = CellFacts(testbed, facts.state())
     assert again.to_dict() == {
         "near": {

@@ -23,9 +23,9 @@ from t2t_envs.frozen_lake.parser import format_answer
 from t2t_envs.frozen_lake.testbed import MAPFFrozenLake, make
 from t2t_plugins.trainers import trl_sft
 from t2t_plugins.trainers.common import last_saved, refuse_overlap, stratified
-from t2t_plugins.trainers.grpo_callbacks import watch
+from t2t_plugins.trainers.grpo_callbacks import watch, write_weights
 from t2t_plugins.trainers.grpo_configuration import configuration
-from t2t_plugins.trainers.grpo_reward import GRAIN, Reward, read_weights
+from t2t_plugins.trainers.grpo_reward import GRAIN, Reward, read_facts, read_weights
 from t2t_plugins.trainers.grpo_settings import Settings
 from t2t_plugins.trainers.none import NoTrainer
 from t2t_plugins.trainers.settings import check_settings
@@ -126,6 +126,34 @@ def test_the_reward_and_its_weights_are_those_computed_by_hand(tmp_path):
     reward.settle()
     assert reward.weights.share == pytest.approx(0.9 * 0.7 + 0.1 * 0.25)  # one of four is short
     assert logged["valid"] == 0.75 and logged["optimal"] == 0.5
+
+
+def test_what_an_update_sampled_is_counted_by_cell_once_it_is_done(tmp_path):
+    """A group may be spread over processes: what is gathered is counted, by all of them alike."""
+    lake = Instance(3, [], [(0, 0), (2, 0)], [(0, 2), (2, 2)], optimal_makespan=2)
+    best = format_answer([[(0, 0), (0, 1), (0, 2)], [(2, 0), (2, 1), (2, 2)]])
+    reward = Reward(job_of([lake], tmp_path), Settings(group=4, length_start=40, length_end=80), AdaptiveWeights(0.5))
+    reward.gather = Process().gather
+    answers = [[{"content": best}], [{"content": "no"}]]
+    reward(None, answers, [[0] * 4, [0] * 9], index=[0, 0], log_metric=lambda name, value: None)
+    assert reward.facts.to_dict() == {}, "an update that is broken off is sampled again"
+    reward.settle()
+    reward.settle()  # of a batch that is trained on twice
+    (facts,) = reward.facts.to_dict().values()
+    assert facts == {
+        "group": "3", "groups": 1, "answers": 4, "reward": pytest.approx(0.25, abs=GRAIN), "advantage": pytest.approx(1.0),
+        "dead": 0.0, "valid": 0.5, "tokens": 26, "first_failures": {"parsable": 2},
+    }  # fmt: skip
+    write_weights(reward, tmp_path / "state")
+    assert read_facts(tmp_path / "state", reward.job.testbed).to_dict() == reward.facts.to_dict()
+    assert read_facts(tmp_path, reward.job.testbed).to_dict() == {}
+
+
+class Process(Accelerator):
+    """One of two, of which the other sampled the same."""
+
+    def gather(self, values):
+        return values.repeat(2, 1)
 
 
 def test_without_a_length_term_the_reward_is_the_testbeds_under_the_runs_weights(tmp_path, monkeypatch):
@@ -251,6 +279,7 @@ def test_the_kl_term_is_k3_against_the_policy_the_round_started_from(tmp_path, f
 def test_optimizer_state_and_weights_travel_to_the_next_round_where_asked(tmp_path, fresh, instances):
     first = Grpo().train(job_of(instances[:16], tmp_path / "one", TINY, checkpoint=fresh))
     assert read_weights(first.checkpoint).share > 0
+    assert sum(cell["groups"] for cell in first.metrics["cells"].values()) == 16
     after = {}
     for name in ("keep", "reset"):
         settings = {**TINY, "optimizer": name}

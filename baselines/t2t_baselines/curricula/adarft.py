@@ -19,7 +19,7 @@ class AdaRft:
         s_c = 1 for the n cells with the least |d_c - T| (n: the `top` share of the C cells; ties at the n-th place share)
         w_c = uniform / C + (1 - uniform) * s_c / n
 
-    v is the share of valid answers in the round's training. The trainer must count by cell (`grpo` does).
+    v is the share of valid answers in the round's training. The trainer must count by cell (`grpo` and `trl-grpo` do).
 
     Source: Shi et al. 2025 (Efficient Reinforcement Finetuning via Adaptive Curriculum Learning, arXiv:2504.05520): target reward
     0.5, step 50 on a scale of 100, sensitivity 2 there and here. An update a round instead of a step, difficulty by the first

@@ -16,7 +16,7 @@ class SelfEvolving:
         Q_c = 0 at first;  after a round that sampled c:  Q_c <- (1 - rate) Q_c + rate * mean |A|_c
         w_c = exp(Q_c / temperature), normalised
 
-    A dead group (all answers earn the same) counts with |A| = 0. The trainer must count by cell (`grpo` does).
+    A dead group (all answers earn the same) counts with |A| = 0. The trainer must count by cell (`grpo` and `trl-grpo` do).
 
     Source: Chen et al. 2025 (Self-Evolving Curriculum for LLM Reasoning, arXiv:2505.14970), with an update a round instead of an
     update a training step. The defaults, rate 0.5 and temperature 0.3, are our choice.

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from t2t_core.hookspecs import AnyTestbed
-from t2t_core.records import Verdict
 
 _SUMS = ("groups", "answers", "reward", "advantage", "dead", "valid", "tokens")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What one answer earned, whether it is valid, and the first check that it failed."""
+
+    reward: float
+    valid: bool
+    failure: str | None
 
 
 class CellFacts:
@@ -23,20 +32,21 @@ class CellFacts:
         self._testbed = testbed
         self._cells: dict[str, dict[str, Any]] = {cell: dict(sums) for cell, sums in (state or {}).items()}
 
-    def add(self, instance: Any, verdicts: Sequence[Verdict], rewards: Sequence[float], tokens: int) -> None:
-        """One group: the answers to one instance, what each earned, and the tokens of all."""
+    def add(self, instance: Any, answers: Sequence[Judged], tokens: int) -> None:
+        """One group: the answers to one instance, and the tokens of all."""
+        rewards = [answer.reward for answer in answers]
         place = self._testbed.place(instance)
         cell = self._testbed.cell_of(place.cell) or place.group
         sums = self._cells.setdefault(cell, {"group": place.group, **dict.fromkeys(_SUMS, 0), "first_failures": {}})
         mean = sum(rewards) / len(rewards)
         spread = (sum((r - mean) ** 2 for r in rewards) / len(rewards)) ** 0.5
         away = sum(abs(r - mean) for r in rewards) / spread if spread > 1e-6 else 0.0
-        figures = (1, len(rewards), sum(rewards), away, spread <= 1e-6, sum(v.valid for v in verdicts), tokens)
+        figures = (1, len(rewards), sum(rewards), away, spread <= 1e-6, sum(answer.valid for answer in answers), tokens)
         for name, value in zip(_SUMS, figures, strict=True):
             sums[name] += value
-        for verdict in verdicts:
-            if verdict.failure is not None:
-                sums["first_failures"][verdict.failure] = sums["first_failures"].get(verdict.failure, 0) + 1
+        for answer in answers:
+            if answer.failure is not None:
+                sums["first_failures"][answer.failure] = sums["first_failures"].get(answer.failure, 0) + 1
 
     def state(self) -> dict[str, dict[str, Any]]:
         """The sums as JSON."""

@@ -31,7 +31,7 @@ from t2t_plugins.policies.hf import end_tokens, model_facts, own_formats, quiet
 from t2t_plugins.sampler import Sampler, supports_config
 from t2t_plugins.trainers.common import UPDATES, refuse_overlap, saving, stratified, threads
 from t2t_plugins.trainers.extra import require
-from t2t_plugins.trainers.facts import CellFacts
+from t2t_plugins.trainers.facts import CellFacts, Judged
 from t2t_plugins.trainers.grpo_callbacks import warnings
 from t2t_plugins.trainers.settings import AT_LEAST_ONE, POSITIVE, Range, check_formats, check_settings, check_start
 
@@ -257,7 +257,8 @@ class Training:
         alive = [group for group in groups if not group.dead] if self.settings.dynamic else groups
         advantages = advantages_of([group.rewards for group in alive], self.settings.scale)
         for group in groups:
-            self.facts.add(self.job.instances[group.instance], group.verdicts, group.rewards, group.tokens)
+            judged = [Judged(r, v.valid, v.failure) for r, v in zip(group.rewards, group.verdicts, strict=True)]
+            self.facts.add(self.job.instances[group.instance], judged, group.tokens)
         games = [game for group in alive for game in group.games]
         figures = self._figures(groups)
         if games:

@@ -9,7 +9,7 @@ from typing import Any
 
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.store import folders
-from t2t_plugins.trainers.grpo_reward import WEIGHTS_FILE, Reward
+from t2t_plugins.trainers.grpo_reward import FACTS_FILE, WEIGHTS_FILE, Reward
 from t2t_plugins.trainers.grpo_settings import Settings
 
 FIGURES = {  # the figures of an update that matter: our name, TRL's
@@ -57,8 +57,9 @@ def watch(job: TrainingJob, settings: Settings, reward: Reward) -> Any:
 
 
 def write_weights(reward: Reward, folder: Path) -> None:
-    """The state of the reward's weights, beside a saved update."""
+    """The state of the reward's weights and what was counted by cell, beside a saved update."""
     folders.write_json(folder / WEIGHTS_FILE, reward.weights.to_dict())
+    folders.write_json(folder / FACTS_FILE, reward.facts.state())
 
 
 def figures(logs: Mapping[str, Any], state: Any, settings: Settings, seconds: float, first: int) -> dict[str, Any]:

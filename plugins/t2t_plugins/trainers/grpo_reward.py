@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.conversation import judge
-from t2t_core.hookspecs import TrainingJob
+from t2t_core.hookspecs import AnyTestbed, TrainingJob
 from t2t_core.length_reward import AdaptiveWeights, length_reward, total_reward
 from t2t_core.reward import reward
 from t2t_core.store import folders
+from t2t_plugins.trainers.facts import CellFacts, Judged
 from t2t_plugins.trainers.grpo_settings import Settings
 
-WEIGHTS_FILE = "adaptive_weights.json"
+WEIGHTS_FILE, FACTS_FILE = "adaptive_weights.json", "cell_facts.json"
 # Rewards are whole multiples of it (ours), so that float32 sums the equal rewards of a group exactly and their spread is 0.
 GRAIN = 2.0**-18
 NO_LENGTH = (1.0, 0.0)  # of a testbed that has no length term
@@ -29,7 +30,9 @@ class Reward:
 
     def __init__(self, job: TrainingJob, settings: Settings, weights: AdaptiveWeights, format: str = "") -> None:
         self.job, self.settings, self.weights, self.format = job, settings, weights, format
+        self.facts = CellFacts(job.testbed)
         self.short: list[float] = []  # of the parts of this batch
+        self.sampled: list[list[list[float]]] = []  # likewise: rows of reward, short, valid, instance, failed check, tokens
         self.gather: Any = None  # over all processes; set once the trainer has its accelerator
 
     def __call__(
@@ -38,7 +41,7 @@ class Reward:
         """`held` are the conversations, where the task is one; their lengths are those of the policy's own tokens."""
         import torch
 
-        accuracies, lengths, short, valid, optimal = [], [], [], [], []
+        accuracies, lengths, short, valid, optimal, judged = [], [], [], [], [], []
         for row, at in enumerate(index):
             if held is None:
                 instance, tokens = self.job.instances[at], len(completion_ids[row])
@@ -51,16 +54,18 @@ class Reward:
             short.append(float(tokens <= self.settings.length_start))
             valid.append(float(verdict.valid))
             optimal.append(float(verdict.optimal is True))
+            judged.append([float(at), float(self._check(verdict.failure)), float(tokens)])
         weights = self.weights.weights() if self.job.testbed.length_term else NO_LENGTH
         totals = [round(total_reward(a, n, weights) / GRAIN) * GRAIN for a, n in zip(accuracies, lengths, strict=True)]
-        facts = torch.tensor([totals, short], dtype=torch.float64, device=self._device())
-        everywhere = self.gather(facts.T.contiguous()).T  # a group may be spread over processes
-        self.short.append(float(everywhere[1].mean()))
+        rows = [[*row, *one] for *row, one in zip(totals, short, valid, judged, strict=True)]
+        everywhere = self.gather(torch.tensor(rows, dtype=torch.float64, device=self._device()))  # a group may be spread
+        self.short.append(float(everywhere[:, 1].mean()))
+        self.sampled.append(everywhere.tolist())
         for name, values in (("valid", valid), ("optimal", optimal), ("accuracy", accuracies), ("length", lengths)):
             log_metric(name, sum(values) / len(values))
         log_metric("w_acc", weights[0])
         log_metric("share_short", self.weights.share)
-        log_metric("zero_variance", self._zero_variance(everywhere[0]))
+        log_metric("zero_variance", self._zero_variance(everywhere[:, 0]))
         return totals
 
     def _zero_variance(self, totals: Any) -> float:
@@ -70,11 +75,25 @@ class Reward:
         return float((groups.amax(1) - groups.amin(1) < GRAIN / 2).double().mean())
 
     def settle(self) -> None:
-        """An update is done: move the weights by the share of short responses of what was sampled for it (parts are of one size).
-        Where a batch is trained on more than once, nothing new was sampled for the later updates."""
+        """An update is done: move the weights by the share of short responses of what was sampled for it (parts are of one size),
+        and count it by cell, since what belongs to no whole update is sampled again. Where a batch is trained on more than
+        once, nothing new was sampled for the later updates."""
         if self.short:
             self.weights = self.weights.update(sum(self.short) / len(self.short))
-        self.short = []
+        for rows in self.sampled:
+            for first in range(0, len(rows), self.settings.group):
+                self._count(rows[first : first + self.settings.group])
+        self.short, self.sampled = [], []
+
+    def _count(self, group: list[list[float]]) -> None:
+        """Add one group to the facts."""
+        checks = [*self.job.testbed.checks, None]
+        judged = [Judged(total, bool(valid), checks[int(failed)]) for total, _, valid, _, failed, _ in group]
+        self.facts.add(self.job.instances[int(group[0][3])], judged, sum(int(tokens) for *_, tokens in group))
+
+    def _check(self, failure: str | None) -> int:
+        """The number of a failed check; the one after the last where none failed."""
+        return len(self.job.testbed.checks) if failure is None else list(self.job.testbed.checks).index(failure)
 
     def _device(self) -> Any:
         return self.gather.__self__.device
@@ -84,3 +103,9 @@ def read_weights(folder: Path) -> AdaptiveWeights:
     """The state in a checkpoint; a fresh one where the checkpoint has none."""
     path = folder / WEIGHTS_FILE
     return AdaptiveWeights.from_dict(folders.read_json(path)) if path.exists() else AdaptiveWeights()
+
+
+def read_facts(folder: Path, testbed: AnyTestbed) -> CellFacts:
+    """What was counted by cell up to a saved update; nothing where it has none."""
+    path = folder / FACTS_FILE
+    return CellFacts(testbed, folders.read_json(path) if path.exists() else None)

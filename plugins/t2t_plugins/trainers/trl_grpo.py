@@ -38,7 +38,7 @@ from t2t_plugins.trainers.grpo_launch import launch
 from t2t_plugins.trainers.grpo_memory import measure
 from t2t_plugins.trainers.grpo_one_shot import rollout
 from t2t_plugins.trainers.grpo_plan import plan_text
-from t2t_plugins.trainers.grpo_reward import WEIGHTS_FILE, Reward, read_weights
+from t2t_plugins.trainers.grpo_reward import WEIGHTS_FILE, Reward, read_facts, read_weights
 from t2t_plugins.trainers.grpo_settings import WHERE, Settings, check, check_fill
 from t2t_plugins.trainers.grpo_sharding import OPTIMIZERS, check_sharded, load_optimizer, save_model, save_whole, settle
 from t2t_plugins.trainers.settings import check_settings
@@ -148,7 +148,7 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
     saved = last_saved(updates)
     if saved is not None:
         check_state(saved, settings)
-        reward.weights = read_weights(saved)
+        reward.weights, reward.facts = read_weights(saved), read_facts(saved, job.testbed)
     before = kept_state(job.resume_from, settings) if settings.optimizer == "keep" and job.resume_from and not saved else None
     trainer.add_callback(begin(trainer, settings, before))
     trainer.add_callback(measure(trainer, job))
@@ -236,7 +236,7 @@ def finish(trainer: Any, job: TrainingJob, settings: Settings, reward: Reward) -
         last |= {ours: line[theirs] for ours, theirs in FIGURES.items() if theirs in line}
     return TrainingResult(
         checkpoint=job.folder,
-        metrics=last,
+        metrics={**last, "cells": reward.facts.to_dict()},
         samples=math.ceil(state.global_step / settings.iterations) * settings.prompts * settings.group,
         updates=state.global_step,
         tokens=int(state.num_input_tokens_seen),
