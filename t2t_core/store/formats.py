@@ -53,6 +53,7 @@ COMMON: Mapping[str, str] = MappingProxyType(
         "hf": "t2t_core.store.cards:DATA_SET",
         "verl": "t2t_core.store.parquet:VERL",
         "skyrl": "t2t_core.store.parquet:SKYRL",
+        "lm-eval": "t2t_core.store.lm_eval:TASK_GROUP",
     }
 )
 

@@ -74,6 +74,22 @@ def test_a_hundred_answers_score_as_on_our_board_there_and_back(tmp_path: Path) 
             assert theirs[f"column_3 agents, {column}"] == pytest.approx(cell[name]["value"] / 100, abs=1e-6)
 
 
+def test_the_hundred_answers_score_as_t2t_verify_scores_them(tmp_path: Path) -> None:
+    import hundred
+    from t2t.inspect_tasks import mapf_frozenlake
+
+    asked = hundred.by_prompt()
+    task = mapf_frozenlake(agents=[3])
+    task.dataset = task.dataset.filter(lambda sample: sample.id in {answer["id"] for answer in hundred.answers()})
+    log = evaluated(task, lambda said: asked[said[-1]], tmp_path / "logs")
+    theirs = {sample.id: sample.scores["verdict"].value for sample in inspect_ai.log.read_eval_log(log.location).samples}
+    assert len(theirs) == 100
+    for answer in hundred.answers():
+        value = theirs[answer["id"]]
+        assert all(value[name] == float(answer[name]) for name in ("valid", "optimal", "reward")), answer["id"]
+        assert all(value[f"check_{name}"] == float(held) for name, held in answer["checks"].items())
+
+
 def test_a_game_is_played_in_turns_and_scored_as_on_our_board(tmp_path: Path) -> None:
     from t2t.inspect_tasks import tictactoe
 

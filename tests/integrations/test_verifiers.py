@@ -6,6 +6,7 @@ of training lakes follows its configuration.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -95,6 +96,23 @@ def same_as_ours(traces: Path, bed: Any, out: Path, *words: Any) -> None:
 def known(verdict: dict[str, Any]) -> dict[str, Any]:
     names = ("checks", "valid", "optimal", "cost", "gap", "figures")
     return {name: verdict[name] for name in names if name in verdict}
+
+
+def test_the_hundred_answers_score_as_t2t_verify_scores_them() -> None:
+    """Scored by verifiers itself; a harness for each would take minutes and adds nothing to a verdict."""
+    import hundred
+    import verifiers.v1 as vf
+    from t2t_mapf_frozenlake.taskset import Config, MAPFFrozenLakeTaskset
+    from verifiers.v1.graph import MessageNode
+
+    tasks = {task.data.id: task for task in MAPFFrozenLakeTaskset(Config(agents="3"))}
+    for answer in hundred.answers():
+        node = MessageNode(message=vf.AssistantMessage(content=answer["text"]), sampled=True)
+        trace = vf.Trace.model_construct(nodes=[node], metrics={}, rewards={})
+        asyncio.run(tasks[answer["id"]].score(trace))
+        assert trace.reward == pytest.approx(answer["reward"]), answer["id"]
+        assert all(trace.metrics[name] == float(answer[name]) for name in ("valid", "optimal"))
+        assert all(trace.metrics[name] == float(held) for name, held in answer["checks"].items())
 
 
 def test_lakes_score_as_on_our_board(tmp_path: Path) -> None:
