@@ -22,6 +22,7 @@ from t2t_core.records import (
     Place,
     Projection,
     Proposal,
+    Tool,
     TrainingResult,
     Verdict,
 )
@@ -72,6 +73,35 @@ def _facts(value: Any) -> Complaint:
     except (TypeError, ValueError, RecursionError) as error:
         return f"which is not JSON: {str(error)[:100]}"
     return None
+
+
+def _yes_or_no(value: Any) -> Complaint:
+    return None if isinstance(value, bool) else "which is neither True nor False"
+
+
+def _number_from_one(value: Any) -> Complaint:
+    return None if type(value) is int and value >= 1 else "which is no whole number from 1"
+
+
+def _text_by_name(value: Any) -> Complaint:
+    good = isinstance(value, Mapping) and all(isinstance(part, str) for pair in value.items() for part in pair)
+    return None if good else "which is no mapping of names to texts"
+
+
+def _moves(value: Any) -> Complaint:
+    good = isinstance(value, Mapping) and all(isinstance(moves, Mapping) for moves in value.values())
+    good = good and all(type(move) is int and abs(move) == 1 for moves in value.values() for move in moves.values())
+    return None if good else "which is no mapping of checks to knobs that move by 1 or -1"
+
+
+def _range(value: Any) -> Complaint:
+    good = isinstance(value, Sequence) and len(value) == 2 and all(map(_finite, value)) and value[0] < value[1]
+    return None if good else "which is no (lowest, highest)"
+
+
+def _weights(value: Any) -> Complaint:
+    good = isinstance(value, Mapping) and value and all(isinstance(name, str) and _finite(w) for name, w in value.items())
+    return None if good else "which is no mapping of names to weights"
 
 
 def _optional(value: Any) -> Complaint:
@@ -142,6 +172,7 @@ METHODS: Mapping[str, Mapping[str, Check]] = {
         "reported": _a(Sequence),
         "prompt": _a(str),
         "reply": _many(Message),
+        "rollout": _anything,
         "verify": _a(Verdict),
         "reward_terms": _terms,
         "breakdown": _breakdown,
@@ -160,6 +191,21 @@ _ATTRIBUTES: Mapping[str, Mapping[str, Check]] = {
         "checks": _texts,
         "groups": _texts,
         "prompt_formats": lambda value: _texts(value) or (None if value else "which names no prompt format"),
+        "sameness": _a(str),
+        "reader": _number_from_one,
+        "turns": _number_from_one,
+        "memoryless": _texts,
+        "tools": _many(Tool),
+        "rubric": _weights,
+        "reward_range": _range,
+        "length_term": _yes_or_no,
+        "groups_rise": _yes_or_no,
+        "joint_cells": _yes_or_no,
+        "remedies": _moves,
+        "preset": _a(str),
+        "baselines": _texts,
+        "commands": _text_by_name,
+        "observed": _text_by_name,
         "constants": _optional,
     },
 }
@@ -181,6 +227,14 @@ def missing(kind: str, made: Any) -> Complaint:
         complaint = None if part and value is None else check(value)
         if complaint:
             return f"whose {name} is {ascii(value)[:60]}, {complaint}"
+    return None
+
+
+def strange(kind: str, made: Any) -> Complaint:
+    """What is wrong with the first attribute that is not of its kind; None where all are."""
+    for name, check in _ATTRIBUTES.get(kind, {}).items():
+        if complaint := check(getattr(made, name, None)):
+            return f"its {name} is {ascii(getattr(made, name, None))[:60]}, {complaint}"
     return None
 
 

@@ -16,6 +16,7 @@ from t2t_core.seeding import Stream
 from t2t_core.store import jsonlines
 
 TOPS = {"near": 8, "far": 64}
+KEPT = (0, 3, 5, 6)  # the numbers of the sets, of each span
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,13 @@ class Guessing(Testbed[Secret, Spans, Request]):
         near = round(configuration.near * request.count)
         stream = Stream.of(seed, "secrets")
         spans = ["near"] * near + ["far"] * (request.count - near)
-        return [Secret(f"g{i:04d}", span, stream.below(TOPS[span])) for i, span in enumerate(spans)]
+        numbers = {span: self._numbers(span, request) for span in TOPS}
+        return [Secret(f"g{i:04d}", span, numbers[span][stream.below(len(numbers[span]))]) for i, span in enumerate(spans)]
+
+    def _numbers(self, span, request):
+        """Those that may be drawn."""
+        kept = request.exclude or {f"{span} {number}".encode() for number in KEPT}
+        return [number for number in range(TOPS[span]) if f"{span} {number}".encode() not in kept]
 
     def read_instance(self, data):
         try:
@@ -117,7 +124,7 @@ class Guessing(Testbed[Secret, Spans, Request]):
     def load_set(self, name, seed=0):
         if name != "numbers":
             raise T2TError("no such set")
-        made = [Secret(f"n{i:03d}", span, (11 * (i // 2) + seed) % TOPS[span]) for i, span in enumerate(["near", "far"] * 10)]
+        made = [Secret(f"n{i:03d}", span, KEPT[(i // 2 + seed) % len(KEPT)]) for i, span in enumerate(["near", "far"] * 10)]
         data = b"".join(jsonlines.canonical(i.to_dict()) for i in made)
         return InstanceSet(name, "twin" if seed else "evaluation", hashlib.sha256(data).hexdigest(), made)
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from t2t_core.hookspecs import Testbed
@@ -105,8 +105,11 @@ class Lake(Testbed[Number, Setting, Wanted]):
         stream = Stream.of(seed, "numbers")
         first = round(configuration.values["3"]["data_ratio"] * request.count)
         groups = ["3"] * first + ["4"] * (request.count - first)
-        made = [(g, stream.below(1000)) for g in groups]
-        return [Number(f"n{i:04d}", g, n, n) for i, (g, n) in enumerate(made)]
+        kept = request.exclude or {self.identity(one) for name in self.protected_sets() for one in self.load_set(name).instances}
+        made = [Number(f"n{i:04d}", g, n, n) for i, g in enumerate(groups) for n in [stream.below(1000)]]
+        for _ in range(20):
+            made = [replace(m, number=n, answer=n) if self.identity(m) in kept else m for m in made for n in [stream.below(1000)]]
+        return made
 
     def read_instance(self, data: Mapping[str, Any]) -> Number:
         return Number(data["id"], data["group"], data["number"], data["answer"])
@@ -125,7 +128,10 @@ class Lake(Testbed[Number, Setting, Wanted]):
         return [f"{k}agents" for k in options.get("agents", [2])]
 
     def load_set(self, name: str) -> InstanceSet:
-        made = [Number(f"{name}-{g}-{i}", g, 10 * i + int(g), 10 * i + int(g)) for g in GROUPS for i in range(6)]
+        return self._set(name, 0)
+
+    def _set(self, name: str, start: int) -> InstanceSet:
+        made = [Number(f"{name}-{g}-{i}", g, n, n) for g in GROUPS for i in range(6) for n in [start + 10 * i + int(g)]]
         digest = hashlib.sha256("\n".join(json.dumps(m.to_dict()) for m in made).encode()).hexdigest()
         return InstanceSet(name, "validation", digest, made)
 
@@ -133,7 +139,7 @@ class Lake(Testbed[Number, Setting, Wanted]):
         return ["validation"]
 
     def twin(self, name: str, seed: int) -> InstanceSet:
-        return self.load_set(name)
+        return self._set(name, 100 * seed)
 
     def prompt(self, instance: Number, format: str) -> str:
         return f"Repeat {instance.number}"

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from t2t_core import contract
+from t2t_core.cells import CELLS, SHARE
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed, Testbed
-from t2t_core.testing.base import calling, finite, mapping, require, short
+from t2t_core.testing.base import as_json, calling, finite, mapping, require, short
 
+HOSTILE_KEYS = ("", " ", "\x00\x1b[2J", "\ud800", "9" * 5000, "-1", "no such group", "[" * 5000)
 ROLES = ("share", "level", "mixture")
 FORMS = ("percent", "number", "whole")
+COMMANDS = ("generate", "show", "solve")
 
 
 def check_words(testbed: AnyTestbed) -> None:
@@ -22,16 +26,22 @@ def check_words(testbed: AnyTestbed) -> None:
         f"the testbed declares no {', '.join(missing)}",
         next="class MyTestbed(Testbed[MyInstance, MyConfiguration, MyRequest]): inherits what has a default",
     )
+    strange = contract.strange("testbed", testbed)
+    require(strange is None, f"of the testbed {testbed.name}: {strange}", next="hookspecs.Testbed says what each of them is")
     for name in ("name", "title", "guideline", "group", "sameness"):
-        value = getattr(testbed, name)
-        require(isinstance(value, str) and value.strip(), f"the testbed's {name} is {short(value)}, not a text")
+        require(getattr(testbed, name).strip(), f"the testbed's {name} is empty")
     _names(testbed.prompt_formats, "prompt_formats", 'prompt_formats = ("plain",)')
     _names(testbed.checks, "checks", 'checks = ("parsable", "right")')
     _names(testbed.groups, "groups", 'groups = ("easy", "hard")')
-    strange = [format for format in testbed.memoryless if format not in testbed.prompt_formats]
-    require(not strange, f"memoryless names formats that there are not: {strange}")
-    require(type(testbed.turns) is int and testbed.turns >= 1, f"turns is {short(testbed.turns)}, not a number from 1")
-    require(type(testbed.reader) is int and testbed.reader >= 1, f"reader is {short(testbed.reader)}, not a version from 1")
+    unknown = [format for format in testbed.memoryless if format not in testbed.prompt_formats]
+    require(not unknown, f"memoryless names formats that there are not: {unknown}")
+    for metric in testbed.metrics:
+        words = all(isinstance(word, str) for word in (metric.name, metric.title, metric.unit)) and metric.name and metric.title
+        require(words, f"the metric {short(metric.name)} has the title {short(metric.title)} and the unit {short(metric.unit)}")
+    for tool in testbed.tools:
+        as_json(tool.to_dict(), f"the tool {short(tool.name)}")
+    commands = [f"{name}: {place}" for name, place in testbed.commands.items() if name not in COMMANDS or ":" not in place]
+    require(not commands, f"commands has {commands}", next=f'{", ".join(COMMANDS)} -> "module:click command"')
 
 
 def _names(names: Collection[str], what: str, next: str) -> None:
@@ -44,6 +54,10 @@ def check_declarations(testbed: AnyTestbed, request: Any) -> None:
     knobs = testbed.knobs(request)
     _names([knob.name for knob in knobs], "knobs(request)", "give at least a share and a level")
     for knob in knobs:
+        reserved = knob.name == CELLS or (testbed.joint_cells and knob.name == SHARE and knob.role != "share")
+        require(not reserved, f"a knob is called {knob.name}, a key of joint cells", next="give it another name")
+        words = all(isinstance(word, str) for word in (knob.name, knob.description, knob.unit))
+        require(words, f"the knob {short(knob.name)} has words that are none: {short(knob.description)}, {short(knob.unit)}")
         bounds = finite(knob.low) and finite(knob.high) and knob.low < knob.high
         require(bounds, f"the bounds of the knob {knob.name} make no sense")
         require(knob.role in ROLES and knob.form in FORMS, f"the knob {knob.name} is a {knob.role} shown as {knob.form}")
@@ -69,12 +83,16 @@ def _configuration(testbed: AnyTestbed, request: Any, knobs: Sequence[str], shar
     groups = list(configuration)
     require(groups == list(testbed.groups), f"a configuration has the groups {groups}, not those declared")
     for group, values in configuration.items():
-        own = [name for name in mapping(values, f"the group {group}") if name != "cells"]
+        own = [name for name in mapping(values, f"the group {group}") if name != CELLS]
         require(own == list(knobs), f"the group {group} has the knobs {own}, not {list(knobs)} in this order")
     whole = sum(values[share] for values in configuration.values())
     require(abs(whole - 1) < 1e-6, f"the shares of a random configuration sum to {whole}")
     for group in testbed.groups:
         require(testbed.group_of(group) == group, f"group_of({group!r}) is not the group itself")
+    for text in (*HOSTILE_KEYS, *(group.upper() for group in testbed.groups)):
+        with calling(f"group_of({short(text)})"):
+            group = testbed.group_of(text)
+        require(group is None or group in testbed.groups, f"group_of({short(text)}) is {short(group)}, neither a group nor None")
 
 
 def _cells(testbed: AnyTestbed, request: Any, levels: Sequence[str]) -> None:
@@ -88,7 +106,7 @@ def _cells(testbed: AnyTestbed, request: Any, levels: Sequence[str]) -> None:
         require(all(finite(value) for value in values.values()), f"the levels of {cell.name} are {short(dict(values))}")
     if cells:
         drawn = testbed.generate(testbed.random_configuration(request, 0), request, 0)
-        strange = [place for place in (testbed.place(i).cell for i in drawn) if testbed.cell_of(place) not in names]
-        require(not strange, f"cell_of({strange[0] if strange else ''!r}) is none of the cells")
+        outside = [place for place in (testbed.place(i).cell for i in drawn) if testbed.cell_of(place) not in names]
+        require(not outside, f"cell_of({outside[0] if outside else ''!r}) is none of the cells")
     with calling("cell_of() of an unknown cell", T2TError):
         testbed.cell_of("no such cell")

@@ -6,11 +6,12 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from t2t_core import contract
 from t2t_core.cells import CELLS, Cells
 from t2t_core.conversation import judge, play
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed
-from t2t_core.records import Message, Place, Projection, Response, Scored, Verdict
+from t2t_core.records import InstanceSet, Message, Place, Projection, Response, Scored, Verdict
 from t2t_core.reward import reward
 from t2t_core.testing.base import as_json, calling, finite, mapping, require, short
 from t2t_core.testing.declarations import check_declarations, check_words
@@ -71,6 +72,7 @@ def check_testbed(testbed: AnyTestbed, *, count: int = 12, solve: Callable[[Any]
     _project(testbed, request, count)
     instances = _generate(testbed, request, count)
     _instances(testbed, instances)
+    _excluded(testbed, instances, count)
     _verify(testbed, instances, solve)
     _sets(testbed, instances)
 
@@ -186,8 +188,39 @@ def _generate(testbed: AnyTestbed, request: Any, count: int) -> Sequence[Any]:
     require(_lines(first) == _lines(again), "generate() differs for the same seed")
     require(_lines(first) != _lines(other), "generate() is the same for two seeds")
     require(len({i.id for i in first}) == count, "two generated instances have the same id")
+    report = getattr(first, "report", None)
+    if report is not None:
+        with calling("generate().report.to_dict()"):
+            as_json(report.to_dict(), "generate().report.to_dict()")
     made: Sequence[Any] = first
     return made
+
+
+def _excluded(testbed: AnyTestbed, instances: Sequence[Any], count: int) -> None:
+    """What a request excludes is not drawn, and without a word the protected sets are excluded."""
+    with calling("identity()"):
+        identities = [testbed.identity(instance) for instance in instances]
+    require(
+        len(set(identities)) > 1,
+        f"identity() is the same for {len(identities)} drawn instances",
+        cause="two different tasks must differ in it",
+    )
+    request = testbed.request(count, exclude=frozenset(identities[:2]))
+    configuration = testbed.random_configuration(request, 3)
+    with calling("generate() where two instances are excluded"):
+        configuration = testbed.project(configuration.to_dict(), configuration, request).configuration
+        drawn = testbed.generate(configuration, request, 5)
+    again = [instance.id for instance in drawn if testbed.identity(instance) in identities[:2]]
+    require(not again, f"generate() draws what request.exclude forbids: {short(again)}", next="look at request.exclude")
+    for name in testbed.protected_sets():
+        with calling(f"load_set({name!r})"):
+            kept = {testbed.identity(instance) for instance in testbed.load_set(name).instances}
+        drawn_there = [i.id for i, identity in zip(instances, identities, strict=True) if identity in kept]
+        require(
+            not drawn_there,
+            f"generate() draws instances of the protected set {name}: {short(drawn_there)}",
+            next="a request excludes the protected sets unless exclude= says otherwise",
+        )
 
 
 def _instances(testbed: AnyTestbed, instances: Sequence[Any]) -> None:
@@ -204,11 +237,11 @@ def _instances(testbed: AnyTestbed, instances: Sequence[Any]) -> None:
             require(isinstance(text, str) and text.strip(), f"the prompt in format {format!r} is empty")
             require(text == blind, f"the prompt in format {format!r} depends on a label", cause="it shows an optimum or a flag")
         place = testbed.place(instance)
-        require(
-            isinstance(place, Place) and all(isinstance(p, str) for p in (place.table, place.column)), "place() gives no Place"
-        )
+        texts = isinstance(place, Place) and all(isinstance(p, str) for p in (place.table, place.column, place.cell, place.group))
+        require(texts, f"place() gives no Place of texts but {short(place)}")
         require(place.group in testbed.groups, f"place() gives the group {short(place.group)}", cause=f"groups: {testbed.groups}")
         _same(testbed, instance, bare)
+        _rollouts(testbed, instance)
     for garbage in GARBAGE:
         with calling(f"read_instance({short(garbage)})", T2TError):
             testbed.read_instance(garbage)
@@ -258,6 +291,23 @@ def _same(testbed: AnyTestbed, instance: Any, bare: Any) -> None:
         others = (testbed.identity(bare), testbed.identity(testbed.read_instance(instance.to_dict())))
     require(isinstance(identity, bytes) and identity, f"identity() gives {short(identity)}, not bytes")
     require(set(others) == {identity}, "identity() depends on a label or on the object", cause="it is of the task alone")
+    renamed: list[Any] = []
+    with calling("read_instance() of another id", T2TError):  # an id may say what the instance is
+        renamed.append(testbed.read_instance({**instance.to_dict(), "id": f"{instance.id}_again"}))
+    for other in renamed:
+        require(testbed.identity(other) == identity, "identity() depends on the id", cause="it is of the task alone")
+
+
+def _rollouts(testbed: AnyTestbed, instance: Any) -> None:
+    """Every rollout of a group is asked the same, and plays something that is an instance."""
+    format = testbed.prompt_formats[0]
+    for number in (0, 1, 7):
+        with calling(f"rollout(number={number})"):
+            played = testbed.rollout(instance, number)
+            _lines([played])
+            asked = testbed.prompt(testbed.unlabelled(played), format)
+        same = asked == testbed.prompt(testbed.unlabelled(instance), format)
+        require(same, f"rollout(number={number}) asks something else than the instance", cause="a group shares its question")
 
 
 def _conversation(testbed: AnyTestbed, instance: Any, text: str) -> tuple[Message, ...]:
@@ -294,6 +344,33 @@ def _figures(testbed: AnyTestbed, scored: Sequence[Scored]) -> None:
         as_json(dict(breakdown), "the breakdown")
         missing = [part for part in ("total", "groups", "cells") if part not in breakdown]
         require(not missing, f"the breakdown has no {', '.join(missing)}", next="hookspecs.Testbed.breakdown says what it holds")
+        wrong = contract.wrong("testbed", "breakdown", breakdown)
+        require(wrong is None, f"breakdown() gives {short(dict(breakdown))}, {wrong}")
+
+
+def _set(name: str, loaded: Any) -> None:
+    require(isinstance(loaded, InstanceSet), f"the set {name} is {type(loaded).__name__}, not an InstanceSet")
+    require(len(loaded.instances) > 0, f"the set {name} is empty")
+    require(len({i.id for i in loaded.instances}) == len(loaded.instances), f"two instances of the set {name} have the same id")
+    hexadecimal = len(loaded.sha256) == 64 and set(loaded.sha256) <= set("0123456789abcdef")
+    require(hexadecimal, f"the set {name} has no SHA-256 but {short(loaded.sha256)}")
+
+
+def _reported(testbed: AnyTestbed, name: str, loaded: InstanceSet) -> None:
+    """The rows that a publication printed name columns and metrics that there are."""
+    columns = list(dict.fromkeys(testbed.place(instance).column for instance in loaded.instances))
+    metrics = {metric.name for metric in testbed.metrics}
+    with calling(f"reported({name!r})"):
+        rows = list(testbed.reported(name, columns))
+    for row in rows:
+        as_json(dict(mapping(row, f"a reported row of {name}")), f"a reported row of {name}")
+        lacking = [key for key in ("policy", "source") if not isinstance(row.get(key), str)]
+        require(not lacking, f"a reported row of {name} has no {', '.join(lacking)}")
+        figures = {**mapping(row.get("cells", {}), "cells of a reported row"), "total": row.get("total", {})}
+        unknown = [column for column in figures if column not in (*columns, "total")]
+        for figure in figures.values():
+            unknown += [metric for metric in mapping(figure, "a reported cell") if metric not in metrics]
+        require(not unknown, f"a reported row of {name} names {short(unknown)}, which is neither a column nor a metric")
 
 
 def _sets(testbed: AnyTestbed, instances: Sequence[Any]) -> None:
@@ -302,17 +379,27 @@ def _sets(testbed: AnyTestbed, instances: Sequence[Any]) -> None:
         names = testbed.set_names(options)
     with calling("protected_sets()"):
         protected = testbed.protected_sets()
-    for name in dict.fromkeys([*names, *protected]):
-        with calling(f"load_set({name!r})"):
-            found = testbed.load_set(name)
-        require(len(found.instances) > 0, f"the set {name} is empty")
-        require(len({i.id for i in found.instances}) == len(found.instances), f"two instances of the set {name} have the same id")
-        hexadecimal = len(found.sha256) == 64 and set(found.sha256) <= set("0123456789abcdef")
-        require(hexadecimal, f"the set {name} has no SHA-256 but {short(found.sha256)}")
-        with calling(f"shared(instances, those of {name})"):
-            counts = testbed.shared(instances, found.instances)
-        sound = all(type(count) is int and count >= 0 for count in mapping(counts, "shared()").values())
-        require(sound, f"shared() does not count: {short(counts)}", next='return e.g. {"layouts": 3}')
     with calling("load_set() of an unknown name", T2TError):
         testbed.load_set("no such set")
         require(False, "load_set() knows a set that nobody named", next="raise T2TError with the known names")
+    for name in dict.fromkeys([*names, *protected]):
+        with calling(f"load_set({name!r})"):
+            loaded = testbed.load_set(name)
+        _set(name, loaded)
+        with calling(f"shared(instances, those of {name})"):
+            counts = testbed.shared(instances, loaded.instances)
+        sound = all(type(count) is int and count >= 0 for count in mapping(counts, "shared()").values())
+        require(sound, f"shared() does not count: {short(counts)}", next='return e.g. {"layouts": 3}')
+        _reported(testbed, name, loaded)
+    smallest = min(dict.fromkeys([*names, *protected]), key=lambda name: len(testbed.load_set(name).instances), default=None)
+    if smallest is not None:  # it stands for all: a twin may take its time
+        with calling(f"twin({smallest!r}, 1)"):
+            twin = testbed.twin(smallest, 1)
+        _set(f"twin of {smallest}", twin)
+        columns, others = (
+            {(place.table, place.column) for place in map(testbed.place, each.instances)}
+            for each in (twin, testbed.load_set(smallest))
+        )
+        require(columns == others, f"the twin of {smallest} has the columns {short(sorted(columns))}, not those of the set")
+        fresh = _lines(twin.instances) != _lines(testbed.load_set(smallest).instances)
+        require(fresh, f"the twin of {smallest} is the set itself")

@@ -11,7 +11,7 @@ import pytest
 import lake
 from t2t_core.errors import T2TError
 from t2t_core.plugins import load
-from t2t_core.records import Cell, Change, Message, Option, Projection, Proposal, Response, TrainingResult
+from t2t_core.records import Cell, Change, Message, Metric, Option, Projection, Proposal, Response, TrainingResult
 from t2t_core.testing import CheckFailed, check_context, check_designer, check_policy, check_testbed, check_trainer
 
 PLUGINS = load()
@@ -95,6 +95,12 @@ def raising(method):
     return call
 
 
+def protected_first(made, request):
+    """The first instance is one of the protected set, unless that very one is excluded."""
+    first = replace(made[0], number=3 + int(made[0].group == "4"), answer=3 + int(made[0].group == "4"))
+    return [made[0] if f"{first.group} {first.number}".encode() in request.exclude else first, *made[1:]]
+
+
 TURN = itertools.count().__next__
 
 
@@ -135,12 +141,52 @@ TURN = itertools.count().__next__
         ("group_of", lambda old: lambda s, text: None, "is not the group itself"),
         ("load_set", lambda old: lambda s, n: lake.Lake.load_set(s, n), "nobody named"),
         ("load_set", lambda old: lambda s, n: replace(old(s, n), sha256="abc"), "SHA-256"),
+        ("twin", raising, r"twin\('2agents', 1\) raised KeyError"),
+        ("twin", lambda old: lambda s, n, seed: s.load_set(n), "is the set itself"),
+        ("twin", lambda old: lambda s, n, seed: s.load_set(n).instances, "not an InstanceSet"),
+        ("reported", raising, "reported.* raised KeyError"),
+        ("reported", lambda old: lambda s, n, c: [{"policy": "x", "source": "y", "total": {"luck": {}}}], "names .*luck"),
+        ("reported", lambda old: lambda s, n, c: [{"cells": {}}], "has no policy, source"),
+        ("rollout", raising, r"rollout\(number=0\) raised KeyError"),
+        ("rollout", lambda old: lambda s, i, n: replace(i, number=i.number + n), "asks something else"),
+        ("generate", lambda old: lambda s, c, r, seed: old(s, c, replace(r, exclude={b""}), seed), "request.exclude forbids"),
+        ("generate", lambda old: lambda s, c, r, seed: protected_first(old(s, c, r, seed), r), "of the protected set 2agents"),
+        ("identity", lambda old: lambda s, i: b"x", "is the same for 12 drawn instances"),
+        ("identity", lambda old: lambda s, i: i.id.encode(), "depends on the id"),
+        ("place", lambda old: lambda s, i: replace(old(s, i), cell=5), "no Place of texts"),
+        ("breakdown", lambda old: lambda s, scored: {"total": 5, "groups": 5, "cells": 5}, "lacks the counts"),
+        ("group_of", lambda old: lambda s, text: {g: g for g in s.groups}[text], r"group_of\(''\) raised KeyError"),
+        ("group_of", lambda old: lambda s, text: text, "neither a group nor None"),
         ("options", lambda old: lambda s: (Option("agents", "", "2", int),), "raised ValueError"),
     ],
 )
 def test_a_broken_testbed_is_named(method, make, match):
     with pytest.raises(CheckFailed, match=match):
         check_testbed(broken(method, make), solve=answer)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("tools", ["even"]), ("tools", 5), ("commands", {"generate": 5}), ("commands", {"shout": "a:b"})),
+        *(("baselines", "random"), ("preset", 5), ("observed", ["x"]), ("constants", 5)),
+        *(("length_term", "no"), ("groups_rise", 1), ("joint_cells", "yes")),
+        *(("reader", 0), ("turns", True), ("memoryless", "plain"), ("remedies", {"right": {"hole_ratio": 2}}), ("rubric", {})),
+        *(("reward_range", (1, 0)), ("metrics", [Metric("valid", 5, "rate", lambda v, r: 1)]), ("checks", ["right", "right"])),
+    ],
+)
+def test_a_declaration_of_the_wrong_kind_is_named(name, value):
+    with pytest.raises(CheckFailed, match=rf"{name}|the metric 'valid' has the title 5"):
+        check_testbed(type("Broken", (Pond,), {name: value})(), solve=answer)
+
+
+@pytest.mark.parametrize("name", ["cells", "share"])
+def test_a_knob_may_not_be_called_as_a_key_of_joint_cells(name):
+    def knobs(self, request):
+        return [*Pond.knobs(self, request)[:2], replace(Pond.knobs(self, request)[2], name=name)]
+
+    with pytest.raises(CheckFailed, match=f"a knob is called {name}"):
+        check_testbed(type("Broken", (Pond,), {"knobs": knobs, "joint_cells": True})(), solve=answer)
 
 
 class Echo(Pond):

@@ -22,7 +22,7 @@ from t2t_core.seeding import Stream, key
 from t2t_core.store import folders, jsonlines
 
 from ..instance import EMPTY, MOVERS, Instance
-from .configuration import Configuration
+from .configuration import P_STEP, Configuration
 from .generator import generate
 from .request import Request
 
@@ -53,7 +53,7 @@ def make_set(name: str, stream_key: int, prefix: str = "", exclude: frozenset[by
     """The games of a set in its order, from this key; none of `exclude`."""
     if name == "validation":
         games = generate(VALIDATION, Request(SEEDS, exclude), stream_key)
-        return [replace(game, id=f"{prefix}validation_{game.id}") for game in games]
+        return [replace(game, id=f"{prefix}validation_{game.id}", p=_mixed(game.p)) for game in games]
     plan = next(plan for plan in PLANS if plan.name == name)
     stream, made = Stream(stream_key), list[Instance]()
     while len(made) < 2 * SEEDS:
@@ -65,6 +65,11 @@ def make_set(name: str, stream_key: int, prefix: str = "", exclude: frozenset[by
         if not exclude & {game.identity() for game in pair}:
             made += pair
     return made
+
+
+def _mixed(p: float) -> float:
+    """Random and optimal play are opponents of the evaluation sets, which have columns of their own."""
+    return min(max(p, P_STEP), 1 - P_STEP)
 
 
 def make_twin(frozen: InstanceSet, seed: int, exclude: frozenset[bytes]) -> InstanceSet:
