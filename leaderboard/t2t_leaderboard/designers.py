@@ -23,6 +23,10 @@ _NOTE = (
     "Gain: percentage points over fixed from the same round 0, paired on the instances, 95 % interval over seeds and "
     "instances. Per million: of tokens of training and design. Every interval stands for itself; the study has the tests."
 )
+_OVER_PLACES = (
+    "Percentage points over fixed, 95 % intervals; –: not run there; no lever: the gate did not hold, so nothing can be said. "
+    "Worlds differ in how far a design can move them: compare within a column."
+)
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,8 @@ def leaderboard(studies: Sequence[StudyResult]) -> Document:
     if not any(tables.values()):
         raise T2TError("no study has an arm beside `fixed`", next='a plan needs an arm with designer = "fixed" and others')
     sections = [Section(f"{world}, start: {start}", _blocks(rows)) for (world, start), rows in tables.items() if rows]
+    if len(tables) > 1:
+        sections.append(Section("What each is good at", [_over_places(tables), Paragraph(_OVER_PLACES, "soft")]))
     said = Paragraph("Means over design steps and seeds; t2t analyze has the formulas.", "soft")
     sections.append(Section("How they designed", [_profiles(tables), said]))
     ranked = sum(bool(rows) and all(row.leverage for row in rows) for rows in tables.values())
@@ -130,6 +136,19 @@ def _table(rows: Sequence[Entry], held: bool) -> Table:
         ]
         made.append(Row([*([str(place)] if held else []), _name(row), str(len(row.study.seeds)), *figures]))
     return Table(columns, made)
+
+
+def _over_places(tables: dict[tuple[str, str], list[Entry]]) -> Table:
+    """A designer's gains over the worlds and starts, those of the widest profile first. Controls that stand for one plan alone,
+    its schedules, are left out."""
+    gains: dict[str, dict[tuple[str, str], Figure | str]] = {}
+    for place, rows in tables.items():
+        for row in rows:
+            if not row.arm.designer.startswith("schedule:"):
+                gains.setdefault(row.arm.designer, {})[place] = _gain(row.arm) if row.leverage else "no lever"
+    columns = [Column("designer", words=True), *(Column(f"{world}, {start}") for world, start in tables)]
+    order = sorted(gains, key=lambda designer: -len(gains[designer]))
+    return Table(columns, [Row([designer, *(gains[designer].get(place, "–") for place in tables)]) for designer in order])
 
 
 def _profiles(tables: dict[tuple[str, str], list[Entry]]) -> Table:

@@ -3,9 +3,14 @@
 import importlib.util
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from t2t_core.plugins import installed
+from t2t_core.study.outcomes import MeasuredSets
+from t2t_core.study.plan import read_plan
 
 STUDIES = Path(__file__).parents[2] / "studies"
 RESULTS = STUDIES / "tiny" / "results"
@@ -66,3 +71,18 @@ def test_the_preset_was_not_changed_after_the_runs(arm, smaller):
     assert {k: v for k, v in ran.items() if k not in ("seed", "evaluation")} == {
         k: v for k, v in now.items() if k not in ("seed", "evaluation")
     }
+
+
+@pytest.mark.parametrize("plan", sorted((STUDIES / "designers").rglob("*.toml")), ids=lambda plan: plan.stem)
+def test_every_committed_plan_can_be_run(plan):
+    """Its arms can be made, what it starts from can be drawn, and what it measures is there."""
+    file = read_plan(plan)
+    sets = MeasuredSets.of(file.experiment)
+    metrics = {metric.name for metric in installed().testbeds.make(file.experiment.testbed).metrics if metric.kind == "rate"}
+    assert all(measure.set in sets.columns and measure.metric in metrics for measure in file.plan.measure)
+    assert file.plan.gate is not None and {"fixed", "fixed-again"} == set(file.plan.gate.same)
+
+
+def test_no_two_plans_share_a_seed():
+    seeds = [seed for plan in (STUDIES / "designers").rglob("*.toml") for seed in tomllib.loads(plan.read_text())["seeds"]]
+    assert len(seeds) == len(set(seeds))

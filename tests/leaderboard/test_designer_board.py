@@ -70,6 +70,19 @@ def test_only_worlds_with_a_lever_rank() -> None:
         assert said is None or said in text
 
 
+def test_a_designers_gains_stand_side_by_side_over_the_challenges() -> None:
+    """Where there is no lever no figure stands; what a designer was never put to is no zero."""
+    lakes, forgets = study(rule=2.0, sec=3.0), study("forgetting", rule=-4.0)
+    dull = study("dull", leverage=False, rule=0.5)
+    text = markdown.render(leaderboard([lakes, forgets, dull]))
+    table = text.split("## What each is good at")[1].split("##")[0]
+    rows = {cells[1]: cells[2:5] for line in table.splitlines() if len(cells := [c.strip(" *") for c in line.split("|")]) > 4}
+    assert rows["designer"] == ["lakes, random", "forgetting, random", "dull, random"]
+    assert rows["rule"][0].startswith("+2.0") and rows["rule"][1].startswith("-4.0") and rows["rule"][2] == "no lever"
+    assert rows["sec"][0].startswith("+3.0") and rows["sec"][1:] == ["–", "–"]
+    assert "What each is good at" not in markdown.render(leaderboard([lakes]))
+
+
 def test_a_page_and_a_table_come_from_folders(tmp_path: Path) -> None:
     places = [kept(tmp_path / "a", study(rule=2.0)), kept(tmp_path / "b", study("tic-tac-toe", rule=9.0))]
     result = CliRunner().invoke(cli, ["bench-designers", *map(str, places), "--out", str(tmp_path / "site")])

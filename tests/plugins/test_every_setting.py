@@ -14,7 +14,7 @@ import pytest
 
 import lake
 from t2t_core.errors import T2TError
-from t2t_core.hookspecs import Brief, RoundState
+from t2t_core.hookspecs import Brief, RoundState, TrialRun
 from t2t_core.plugins import installed, load
 from t2t_core.records import Response, Round, Sampling, Scored, Task
 from t2t_envs.frozen_lake import Configuration, generate
@@ -166,6 +166,31 @@ def asks(designer: str) -> dict[str, Effect]:
     }
 
 
+def tries() -> dict[str, Effect]:
+    """What the probe asks of its trials."""
+
+    def tried(spec: str) -> list[tuple[Any, int]]:
+        asked: list[tuple[Any, int]] = []
+
+        def trial(configuration: Any, instances: int) -> TrialRun:
+            asked.append((configuration, instances))
+            return TrialRun({"groups": {}}, 1, 1)
+
+        made = Brief("the brief", state(), lake.Setting(FIRST), state().testbed.request(100), 7, trial=trial)
+        installed().designers.make(spec).propose(made)
+        return asked
+
+    def instances() -> None:
+        assert {count for _, count in tried("probe")} == {64} and {count for _, count in tried("probe:instances=9")} == {9}
+
+    def step() -> None:
+        first, usual, wide = tried("probe")[0], tried("probe")[1:], tried("probe:step=1")[1:]
+        assert first == tried("probe:step=1")[0] and usual != wide
+        assert {group["data_ratio"] for group in wide[0][0].values()} == {0.0, 1.0}
+
+    return {"instances": instances, "step": step}
+
+
 SAMPLING = {"temperature", "max_tokens", "thinking", "top_p", "top_k", "min_p"}  # taken before a designer's own settings are read
 DESIGNERS: dict[str, dict[str, Any]] = {
     "random": {},
@@ -177,6 +202,7 @@ DESIGNERS: dict[str, dict[str, Any]] = {
     "shuffled": {},
     "mislabelled": {},
     "schedule": {},
+    "probe": tries(),
     "sec": {"rate": apart("sec", "sec:rate=0.9"), "temperature": apart("sec", "sec:temperature=2")},
     "dump": {"temperature": apart("dump", "dump:temperature=2")},
     "adarft": {
