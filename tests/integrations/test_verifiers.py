@@ -166,6 +166,23 @@ def test_the_stream_follows_its_configuration_and_meets_nothing_protected(tmp_pa
         assert sizes() == {7}
 
 
+def test_verifiers_takes_the_source_that_the_page_gives_prime_rl() -> None:
+    import tomllib
+
+    from verifiers.v1.configs.taskset import TasksetConfig
+    from verifiers.v1.utils.loaders import load_taskset, taskset_config_type
+
+    page = (Path(__file__).parents[2] / "docs" / "skyrl.md").read_text()
+    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (source,) = tomllib.loads(text)["source"]
+    assert source["env"]["agent"] == {"harness": {"id": "null"}, "runtime": {"type": "subprocess"}}
+    config = taskset_config_type(source["env"]["taskset"]["id"]).model_validate({**source["env"]["taskset"], "batch": 4})
+    assert isinstance(config, TasksetConfig)
+    with pytest.warns(UserWarning, match="the former configuration stays"):  # the file is not there yet
+        (task,) = load_taskset(config).take(1)
+    assert BED.read_instance(task.data.instance).num_agents == 2
+
+
 def test_the_page_s_taskset_is_one() -> None:
     page = Path(__file__).parents[2] / "docs" / "verifiers.md"
     (block,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
