@@ -31,7 +31,7 @@ from t2t_leaderboard.schemas import MAX_SAMPLES
 class Request:
     """What `t2t bench` was asked for; `options` are the testbed's own, parsed; `shared` are settings for every policy that
     declares them (`shared_settings` of its factory), e.g. base_url. `answer_pages`: pages of every answer; None: of few
-    answers."""
+    answers. `shard` (i, n): ask about every n-th instance alone, from the i-th on."""
 
     testbed: str
     policies: Sequence[str] = ()
@@ -49,6 +49,7 @@ class Request:
     shared: Mapping[str, str] = field(default_factory=dict)
     reported: bool = True
     answer_pages: bool | None = None
+    shard: tuple[int, int] | None = None
 
 
 class Listener(Protocol):
@@ -98,7 +99,9 @@ def run(request: Request, listener: Listener) -> Result:
         if warning := greedy(one, request.samples):
             listener.note(warning)
     settings, _ = _plan(testbed, request, request.limit, request.samples)
-    folder = SafePath(request.out or _folder(settings, planned if request.policies else [], request.sampling))
+    named = _folder(settings, planned if request.policies else [], request.sampling)
+    part = "-{}-of-{}".format(*request.shard) if request.shard else ""
+    folder = SafePath(request.out or named.with_name(named.name + part))
     with locks.locked(folder) as stale:
         if stale:
             listener.note(stale)
@@ -108,10 +111,10 @@ def run(request: Request, listener: Listener) -> Result:
         try:
             ended = _ask(bench, planned, request, listener)
         except KeyboardInterrupt:
-            _write(folder, request)  # what there is until now, marked as such
+            write(folder, request.reported, request.answer_pages)  # what there is until now, marked as such
             listener.note(f"a partial leaderboard is in {folder}")
             raise
-        made, verification = _write(folder, request)
+        made, verification = write(folder, request.reported, request.answer_pages)
     return Result(folder, made, verification, ended)
 
 
@@ -122,10 +125,10 @@ def questions(request: Request) -> Evaluation:
     return _evaluation(testbed, request, every, request.samples)
 
 
-def _write(folder: SafePath, request: Request) -> tuple[dict[str, Any], rescoring.Verification]:
+def write(folder: SafePath, reported: bool, with_pages: bool | None = None) -> tuple[dict[str, Any], rescoring.Verification]:
     """The leaderboard of whatever the folder holds, checked, and its pages."""
     bench = read_bench(folder)
-    shown = (request.reported, _with_answers(bench, request.answer_pages))
+    shown = (reported, _with_answers(bench, with_pages))
     verification = rescoring.verify_answers(bench, *shown)
     made = dict(verification.board or board.build(bench, *shown))
     board.write(folder, made)
@@ -233,7 +236,10 @@ def _row(bench: Bench, one: Planned, request: Request, max_usd: float | None, pr
     open_row(bench, folder, one, request.limit)
     now = {instance.id for instance in bench.first(request.limit)}
 
+    number, shards = request.shard or (1, 1)
+
     def wanted(index: int) -> bool:
-        return index % evaluation.samples < request.samples and evaluation.instance(index).id in now
+        mine = index // evaluation.samples % shards == number - 1
+        return mine and index % evaluation.samples < request.samples and evaluation.instance(index).id in now
 
     return evaluate(evaluation, one.policy, folder, max_usd=max_usd, progress=progress, wanted=wanted)

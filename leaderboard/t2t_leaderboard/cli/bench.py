@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +44,7 @@ _OPTIONS: list[Callable[[Any], Any]] = [
     click.option("--system-prompt", default="", metavar="TEXT|@FILE",
                  help="Said to every policy before the question, in the role of the system."),  # fmt: skip
     click.option("--instances", type=click.Path(path_type=Path), help="Your own set: JSON Lines, or a form of `t2t export`."),
+    click.option("--shard", metavar="I/N", help="Ask about the I-th of N equal parts alone; `t2t merge` joins their folders."),
     click.option("--twin", type=int, metavar="SEED", help="A fresh set of the same distribution instead of the frozen one."),
     click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of what policies draw."),
     click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: runs/bench-..., named after the command]"),
@@ -125,11 +127,23 @@ def _request(given: dict[str, Any]) -> Any:
         sampling=Sampling(given["temperature"], given["max_tokens"], given["thinking"]),
         shared=shared,
         system_prompt=_system_prompt(given["system_prompt"]),
+        shard=_shard(given["shard"]),
         **{name: given[name] for name in _AS_GIVEN},
     )
 
 
 _AS_GIVEN = ("limit", "samples", "prompt_format", "seed", "twin", "instances", "out", "max_usd", "reported", "answer_pages")
+
+
+def _shard(text: str | None) -> tuple[int, int] | None:
+    """`2/8` -> (2, 8); T2TError for anything that is no part of a whole."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"([0-9]{1,5})/([0-9]{1,5})", text, re.ASCII)
+    number, parts = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 1 <= number <= parts:
+        raise T2TError(f"{ascii(text)[:40]} is no part of a whole", where="--shard", next="--shard 1/4 to --shard 4/4")
+    return number, parts
 
 
 def _system_prompt(text: str) -> str:
