@@ -12,17 +12,15 @@ from typing import Any
 from t2t_core.evaluation.answers import NOT_ASKED
 from t2t_core.evaluation.evaluate import scored
 from t2t_core.evaluation.questions import Evaluation
-from t2t_core.hookspecs import AnyTestbed
-from t2t_core.records import Scored, Verdict
 from t2t_core.report import html
-from t2t_core.report.document import Block, Document, Example, Filter, Folded, Paragraph, Section, Tone, spaced
+from t2t_core.report.document import Block, Document, Filter, Folded, Paragraph, Section
 from t2t_core.report.document import Links as Leads
+from t2t_core.report.examples import example
 from t2t_core.store.paths import SafePath
 from t2t_leaderboard.named_rows import Links
 
 FOLDER = "answers"
 MOST = 5000  # answers for which a bench writes pages unless told otherwise, and that one page shows
-_WORDS = 4000  # characters of an answer that are shown; of a longer one, its beginning and its end
 _FILTERS = (("column", "column"), ("verdict", "verdict"), ("failure", "first failed check"))
 
 
@@ -69,7 +67,8 @@ def answers_document(answers: Answers, table: str, columns: Sequence[str], back:
             continue
         first = one.instance if first is None else first
         if left > 0:
-            sections[place.column].append(example(testbed, one, evaluation.prompt_format, evaluation.samples, number))
+            where = f"line {number} of answers.jsonl"
+            sections[place.column].append(example(testbed, one, evaluation.prompt_format, evaluation.samples, where))
         left -= 1
     lead: list[Block] = [Leads([("the leaderboard", back)]), Paragraph(f"Every answer to {table}, as it came.", "soft")]
     if left < 0:
@@ -81,51 +80,3 @@ def answers_document(answers: Answers, table: str, columns: Sequence[str], back:
     filters = [Filter(facet, title) for facet, title in _FILTERS]
     made = [Section(column, blocks, {"column": column}) for column, blocks in sections.items()]
     return Document(f"{answers.label}: {table}", lead, made if first is not None else [], filters)
-
-
-def example(testbed: AnyTestbed, one: Scored, form: str, samples: int, line: int) -> Example:
-    """One answer with its verdict; `line` is the one in answers.jsonl."""
-    judged, tone, facets = _judged(one)
-    talked = testbed.turns > 1
-    spoken = [(m.role, m.content) for m in one.messages] if talked else [("answer", one.response.text)]
-    notes = [("reasoning", one.response.reasoning), ("what came instead of an answer", one.response.error)]
-    said = [(who, _cut(text, line)) for who, text in (*spoken, *((who, text) for who, text in notes if text))]
-    if why := _why(one.verdict):
-        said.insert(0, ("verdict", why))
-    which = f", answer {one.sample + 1}" if samples > 1 else ""
-    picture = testbed.picture(one.instance, one.messages if talked else one.response.text, form)
-    return Example(f"{one.instance.id}{which}{_took(one)}", judged, tone, said, picture, facets)
-
-
-def _judged(one: Scored) -> tuple[str, Tone, dict[str, str]]:
-    verdict = one.verdict
-    if one.response.error is not None:
-        return "error", "bad", {"verdict": "error"}
-    if not verdict.valid:
-        failure = verdict.failure or "not valid"
-        return f"not valid, fails: {spaced(failure)}", "bad", {"verdict": "not valid", "failure": spaced(failure)}
-    judged = "optimal" if verdict.optimal else "valid"
-    return judged, "good", {"verdict": judged}
-
-
-def _why(verdict: Verdict) -> str:
-    lines = [f"{spaced(name)}: {fault.message}" for name, fault in verdict.faults.items()]
-    if verdict.valid:
-        lines += [f"{spaced(name)} {cost}" for name, cost in verdict.costs.items()]
-        lines += [f"{spaced(name)}, more than the optimum: {gap}" for name, gap in verdict.gaps.items() if gap]
-    return "\n".join(lines)
-
-
-def _took(one: Scored) -> str:
-    response = one.response
-    parts = [f"{response.completion_tokens:,} tokens"] if response.completion_tokens else []
-    parts += [f"${response.cost_usd:.6f}"] if response.cost_usd else []
-    parts += [response.finish_reason] if response.finish_reason not in ("stop", "error") else []
-    return "".join(f", {part}" for part in parts)
-
-
-def _cut(text: str, line: int) -> str:
-    if len(text) <= _WORDS:
-        return text
-    half = _WORDS // 2
-    return f"{text[:half]}\n... {len(text) - 2 * half:,} characters; line {line} of answers.jsonl has them ...\n{text[-half:]}"

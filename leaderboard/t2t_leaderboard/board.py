@@ -43,7 +43,11 @@ def measured(bench: Bench, row: Row) -> dict[str, Any]:
 def build(bench: Bench, with_reported: bool = True, with_answers: bool = False) -> dict[str, Any]:
     """The whole leaderboard of a folder: every finished row, and the reported ones of its frozen sets; `with_answers`: its page
     leads to pages of the rows' answers."""
-    finished = [measured(bench, row) for row in bench.rows() if row.finished]
+    return assembled(bench, [measured(bench, row) for row in bench.rows() if row.finished], with_reported, with_answers)
+
+
+def assembled(bench: Bench, finished: list[dict[str, Any]], with_reported: bool, with_answers: bool) -> dict[str, Any]:
+    """The leaderboard of these rows, which are as `measured` makes them."""
     order = arranged(bench.testbed, chain.from_iterable(bench.stored))
     tables = [_table(bench, title, columns, finished) for title, columns in order.items()]
     if with_reported:

@@ -13,5 +13,6 @@ def register_commands(registry: Registry) -> None:
     registry.add("compare", "t2t_leaderboard.cli.compare:compare", "Two rows on the same instances: paired difference, interval.")
     registry.add("merge", "t2t_leaderboard.cli.merge:merge", "Bench folders that each asked a part of the questions, as one.")
     registry.add("submit", "t2t_leaderboard.cli.submit:submit", "Make a submission folder from a row of a bench folder.")
+    registry.add("site", "t2t_leaderboard.cli.site:site", "One static site of all submissions, checked.")
     designers = "t2t_leaderboard.cli.designers:bench_designers"
     registry.add("bench-designers", designers, "The leaderboard of designers, from study folders.")

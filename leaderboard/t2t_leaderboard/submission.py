@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -43,6 +43,12 @@ class Submission:
     folder: SafePath
     metadata: Mapping[str, Any]
     evaluation: Evaluation
+    stored: Sequence[Sequence[Any]] = ()
+
+    @property
+    def name(self) -> str:
+        """`<date>_<name>`, as its folder is called."""
+        return self.folder.name
 
     @property
     def reader(self) -> int:
@@ -146,16 +152,17 @@ def read(place: Path | SafePath) -> Submission:
     schema.check(metadata, SubmissionRecord, str(path))
     settings = metadata["settings"]
     testbed: AnyTestbed = installed().testbeds.make(settings["testbed"])
-    instances: list[Any] = []
+    stored: list[Sequence[Any]] = []
     for one in settings["sets"]:
         source = rescoring.named_set(testbed, one)
         if source is None:
             raise T2TError(f"{ascii(one['name'])} is a set of somebody's own", where=str(path))
-        instances += choose(testbed, source, settings["limit"]).instances
+        stored.append(choose(testbed, source, settings["limit"]).instances)
+    instances = [instance for chosen in stored for instance in chosen]
     sampling = recorded_sampling(metadata["sampling"], path)
     form, seed, system = settings["prompt_format"], settings["seed"], settings.get("system_prompt", "")
     asked = Evaluation(testbed, instances, settings["samples"], sampling, form, seed, system)
-    return Submission(folder, metadata, asked)
+    return Submission(folder, metadata, asked, stored)
 
 
 def verify(path: Path | SafePath) -> rescoring.Verification:

@@ -1,22 +1,44 @@
-"""`t2t report`: a run as one self-contained HTML page."""
+"""`t2t report`: a run, a sweep or a study as one self-contained HTML page."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
+from t2t_core.errors import T2TError
 from t2t_core.report import html
-from t2t_core.report.run_document import page_document
+from t2t_core.report.document import Document
+from t2t_core.report.run_page import page_document
+from t2t_core.report.sweep_page import sweep_page
 from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
+from t2t_core.study.study_page import study_page
+
+_PAGES: dict[str, Callable[[Path], Document]] = {"closed loop": page_document, "sweep": sweep_page, "study": study_page}
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write (default: RUN/report.html).")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write (default: FOLDER/report.html).")
 def report(folder: Path, out: Path | None) -> None:
-    """A run as one self-contained HTML page: tables, plots, what each designer saw and said."""
+    """A run, a sweep or a study as one self-contained HTML page.
+
+    Of a run: learning curves with each design as an event, configurations as heat maps of what changed, the designer's words
+    beside its edits and their corrections, failures by type and group, examples with moving pictures, costs. Of a sweep or a
+    study: every arm and seed, gates, differences with their intervals, and the way there.
+    """
     path = out or SafePath(folder) / "report.html"
-    folders.write_atomic(path, html.render(page_document(folder)))
+    folders.write_atomic(path, html.render(_page(folder)))
     click.echo(f"written {path}")
+
+
+def _page(folder: Path) -> Document:
+    manifest = SafePath(folder) / folders.MANIFEST
+    kind = folders.read_json(manifest).get("kind")
+    page = _PAGES.get(kind) if isinstance(kind, str) else None
+    if page is None:
+        known = "a run (t2t run), a sweep or a study (t2t sweep)"
+        raise T2TError(f"there is no report of {ascii(kind)[:60]}", where=str(manifest), cause=f"a report is of {known}")
+    return page(folder)

@@ -108,6 +108,14 @@ def stratified(rates: Sequence[Rate]) -> Estimate:
     return wilson(share, 1 / balanced if at_the_edge else share * (1 - share) / variance)
 
 
+def unpaired(a: Estimate, b: Estimate) -> Estimate:
+    """The difference a - b of two rates measured on different instances, with an interval from theirs (Newcombe 1998, method 10:
+    square-and-add of the distances to the limits)."""
+    below = math.hypot(a.value - a.low, b.high - b.value)
+    above = math.hypot(a.high - a.value, b.value - b.low)
+    return Estimate(a.value - b.value, a.value - b.value - below, a.value - b.value + above)
+
+
 # --- paired comparison
 
 

@@ -128,7 +128,14 @@ class Links:
     links: Sequence[tuple[str, str]]
 
 
-Block = Paragraph | Items | Table | Charts | Folded | Example | Links
+@dataclass(frozen=True)
+class Beside:
+    """Blocks side by side, as far as there is room. Only a page has them."""
+
+    parts: Sequence[Sequence[Block]]
+
+
+Block = Paragraph | Items | Table | Charts | Folded | Example | Links | Beside
 
 
 @dataclass(frozen=True)
@@ -160,9 +167,9 @@ class Document:
     @property
     def blocks(self) -> Iterator[Block]:
         """Every block."""
-        yield from self.lead
+        yield from _flat(self.lead)
         for section in self.sections:
-            yield from section.blocks
+            yield from _flat(section.blocks)
 
     def choices(self, facet: str) -> list[str]:
         """The values of a facet, in the order in which they stand."""
@@ -178,6 +185,13 @@ class Document:
                     yield from (row.facets for row in block.rows if isinstance(row, Row))
                 case Example():
                     yield block.facets
+
+
+def _flat(blocks: Sequence[Block]) -> Iterator[Block]:
+    for block in blocks:
+        yield block
+        for part in block.parts if isinstance(block, Beside) else ():
+            yield from _flat(part)
 
 
 def spaced(name: str) -> str:

@@ -21,6 +21,8 @@ class Figure:
         also: a second reading of the same figure, where two disagree.
         changed: it differs from the one before it, which is worth seeing.
         link: where a page leads from it; an address of the suite's own making.
+        heat: where it lies between its lowest and highest possible value, as a share; a page colours it so.
+        note: a few words that a page says under it.
     """
 
     value: float | None
@@ -33,6 +35,8 @@ class Figure:
     also: float | None = None
     changed: bool = False
     link: str = ""
+    heat: float | None = None
+    note: str = ""
 
     def text(self, coarser: int = 0) -> str:
         """The value, with `coarser` decimals less than usual."""

@@ -75,7 +75,7 @@ def _environment() -> Environment:
     return environment
 
 
-_BLOCKS = (model.Paragraph, model.Items, model.Table, model.Charts, model.Folded, model.Example, model.Links)
+_BLOCKS = (model.Paragraph, model.Items, model.Table, model.Charts, model.Folded, model.Example, model.Links, model.Beside)
 _KINDS = (*_BLOCKS, model.Divider, Figure, model.Words)
 
 

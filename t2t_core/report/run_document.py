@@ -6,20 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
 
 from t2t_core.cells import CELLS
 from t2t_core.records import ASKED_AGAIN, Knob
-from t2t_core.report.behaviour import MEASURES, analyze
-from t2t_core.report.behaviour_document import with_observed
-from t2t_core.report.charts import Axis, Chart, Lines, Series
+from t2t_core.report.charts import Chart, Lines, Series
 from t2t_core.report.document import (
     Block,
-    Cell,
     Charts,
     Column,
     Document,
-    Folded,
     Items,
     Paragraph,
     Row,
@@ -30,12 +25,11 @@ from t2t_core.report.document import (
 from t2t_core.report.figures import DASH, Figure, percent, points, share
 from t2t_core.report.knobs import knob_axis, knob_figure
 from t2t_core.report.summary import Budget, DesignSummary, RoundSummary, Summary, round_summary, summarize
-from t2t_core.report.training import END, TrainingSummary, updates
+from t2t_core.report.training import END, TrainingSummary
 from t2t_core.run.declaration import read_declaration
 from t2t_core.run.experiment import Experiment
-from t2t_core.run.round_files import READ, RoundFiles, finished_rounds, open_run
+from t2t_core.run.round_files import READ, finished_rounds, open_run
 from t2t_core.run.schemas import BenchSet, DifferenceRow
-from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
 
 POINTS = "Percentage points: the first minus the second on the same instances."
@@ -49,31 +43,22 @@ def run_document(path: Path | SafePath, summary: Summary | None = None) -> Docum
     declared = read_declaration(folder, experiment)
     group, knobs = declared.group, {knob.name: knob for knob in declared.knobs}
     sections = [
-        Section("Validation per round", list(_validation(summary.rounds, group))),
+        Section("Validation per round", list(validation_blocks(summary.rounds, group))),
         Section("Configurations", list(_configurations(summary.rounds, knobs, group))),
-        *(_bench(one) for one in (summary.bench.sets if summary.bench else ())),
-        Section("What each arm was given", [_budgets(summary.budgets)]),
-        *(_design(folder, design) for design in summary.designs),
-        *_training(folder, summary.training),
-        *_shared(summary.shared),
+        *(bench_section(one) for one in (summary.bench.sets if summary.bench else ())),
+        Section("What each arm was given", [budget_table(summary.budgets)]),
+        *(_design(design) for design in summary.designs),
+        *training_section(summary.training),
+        *shared_section(summary.shared),
     ]
-    return Document(_title(experiment), list(_lead(summary, experiment)), sections)
+    return Document(document_title(experiment), list(run_lead(summary, experiment)), sections)
 
 
-def page_document(path: Path | SafePath) -> Document:
-    """The same, and how the designer behaved, and what the folder says of versions and seeds."""
-    folder = SafePath.of(path)
-    made = run_document(folder)
-    manifest = Folded("run.json", folders.document(folders.read_json(folder / folders.MANIFEST)))
-    rest = [*_behaviour(folder), Section("Configuration, versions, seeds", [manifest])]
-    return Document(made.title, made.lead, [*made.sections, *rest])
-
-
-def _title(experiment: Experiment) -> str:
+def document_title(experiment: Experiment) -> str:
     return f"{experiment.designer} designs {experiment.testbed}"
 
 
-def _lead(summary: Summary, experiment: Experiment) -> Iterator[Block]:
+def run_lead(summary: Summary, experiment: Experiment) -> Iterator[Block]:
     names = ("context", "trainer", "policy", "seed")
     facts = ", ".join(f"{name} {getattr(experiment, name)}" for name in names)
     yield Paragraph(f"{facts}; {len(summary.rounds)} of {experiment.rounds} rounds are finished", "soft")
@@ -88,7 +73,7 @@ def _lead(summary: Summary, experiment: Experiment) -> Iterator[Block]:
         yield Paragraph(f"UNEQUAL BUDGETS, the arms do not compare: {line}", "bad")
 
 
-def _validation(rounds: Sequence[RoundSummary], group: str) -> Iterator[Block]:
+def validation_blocks(rounds: Sequence[RoundSummary], group: str) -> Iterator[Block]:
     names = list(rounds[0].groups) if rounds else []
     columns = [Column("round", words=True), Column("valid, %", total=True), Column("optimal, %", total=True)]
     columns += [Column(f"valid {name}") for name in names]
@@ -151,7 +136,7 @@ def run_charts(folder: Path | SafePath) -> dict[str, Chart]:
     return rates | {name: _knob_chart(name, knobs.get(name), rounds, group) for name in names}
 
 
-def _bench(table: BenchSet) -> Section:
+def bench_section(table: BenchSet) -> Section:
     rates, means = (list(table.rows[0].rates), list(table.rows[0].means)) if table.rows else ([], [])
     columns = [Column("arm", words=True), *(Column(f"{m}, %") for m in rates), *(Column(f"mean {spaced(m)}") for m in means)]
     rows = [Row([row.arm, *(share(row.rates[m]) for m in rates), *(Figure(row.means[m]) for m in means)]) for row in table.rows]
@@ -171,30 +156,26 @@ def _differences(differences: Sequence[DifferenceRow]) -> Table:
     return Table(columns, rows)
 
 
-def _budgets(budgets: Mapping[str, Budget]) -> Table:
+def budget_table(budgets: Mapping[str, Budget]) -> Table:
     names = [f.name for f in fields(Budget)]
     rows = [Row([arm, *(f"{value:,g}" if value < 1e6 else f"{value:,.0f}" for value in asdict(given).values())])
             for arm, given in budgets.items()]  # fmt: skip
     return Table([Column("arm", words=True), *(Column(spaced(name)) for name in names)], rows)
 
 
-def _design(folder: SafePath, design: DesignSummary) -> Section:
-    """What a designer did, and, folded, what it saw and replied."""
+def _design(design: DesignSummary) -> Section:
+    """What a designer did."""
     cells, tokens = len(design.changed), design.cost.completion_tokens
     blocks: list[Block] = [Paragraph(f"{design.designer} {design.outcome}, {cells} cells changed; {tokens} tokens written")]
     notes = [f"note: {note}" for note in design.notes]
     notes += [f"corrected {c.knob}: {c.proposed} -> {c.used} ({c.reason})" for c in design.corrections]
     if notes:
         blocks.append(Items(notes))
-    files = RoundFiles(folder, design.after_round)
-    blocks.append(Folded("What the designer saw", folders.read_text(files.context)))
-    if reply := files.read_proposal().raw:
-        blocks.append(Folded("Its reply", reply))
     return Section(f"Design after round {design.after_round}", blocks)
 
 
-def _training(folder: SafePath, arms: Mapping[str, Sequence[TrainingSummary]]) -> Iterator[Section]:
-    """A row per figure, a column per arm and round (round 0 is shared: once), and the reward as curves."""
+def training_section(arms: Mapping[str, Sequence[TrainingSummary]]) -> Iterator[Section]:
+    """A row per figure, a column per arm and round (round 0 is shared: once)."""
     shown = {
         f"{arm} round {one.round}": one
         for number, (arm, rounds) in enumerate(arms.items())
@@ -212,31 +193,14 @@ def _training(folder: SafePath, arms: Mapping[str, Sequence[TrainingSummary]]) -
         rows = [Row([spaced(name), *(_ends(figures.get(name)) for figures in columns.values())]) for name in names]
         part = Paragraph(f"Means of the first and of the last {END:.0%} of a round's updates.", "soft")
         table = Table([Column("figure", words=True), *(Column(name) for name in columns)], rows)
-        yield Section("Training", [part, table, *([Items(wrong)] if wrong else []), *_curves(folder)])
+        yield Section("Training", [part, table, *([Items(wrong)] if wrong else [])])
 
 
 def _ends(pair: Sequence[float] | None) -> str:
     return DASH if pair is None else f"{pair[0]:.4g} → {pair[1]:.4g}"
 
 
-def _curves(folder: SafePath) -> Iterator[Charts]:
-    """The mean reward of every update, a line per round."""
-    series, longest = [], 0
-    for files in finished_rounds(folder):
-        rewards = [figures.get("reward") for figures in updates(files)]
-        if any(_is_number(value) for value in rewards):
-            shown = [Figure(value, digits=3) if _is_number(value) else None for value in rewards]
-            series.append(Series(f"round {files.index}", shown, files.index))
-            longest = max(longest, len(rewards))
-    if series:
-        yield Charts([Lines("mean reward per update", [str(i + 1) for i in range(longest)], series, Axis(None, None))])
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _shared(arms: Mapping[str, Sequence[Mapping[str, Mapping[str, int]]]]) -> Iterator[Section]:
+def shared_section(arms: Mapping[str, Sequence[Mapping[str, Mapping[str, int]]]]) -> Iterator[Section]:
     """What a round's training instances share with each set, from the round with least to that with most."""
     names = list(dict.fromkeys(n for rounds in arms.values() for shared in rounds for counts in shared.values() for n in counts))
     rows = []
@@ -247,15 +211,3 @@ def _shared(arms: Mapping[str, Sequence[Mapping[str, Mapping[str, int]]]]) -> It
     if names:
         title = "Shared by a round's instances and a set, short of the same instances"
         yield Section(title, [Table([Column("arm and set", words=True), *(Column(spaced(n)) for n in names)], rows)])
-
-
-def _behaviour(folder: SafePath) -> Iterator[Section]:
-    result = analyze(folder)
-    if result["steps"]:
-        columns = [Column("number", words=True), *(Column(f"after {step['after_round']}") for step in result["steps"])]
-        columns.append(Column("formula", words=True))
-        rows: list[list[Cell]] = [
-            [spaced(m.name), *(Figure(step[m.name], digits=3) for step in result["steps"]), m.formula]
-            for m in MEASURES
-        ]
-        yield Section("Behaviour", [with_observed(columns, rows, result["observed"])])

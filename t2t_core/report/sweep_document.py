@@ -65,7 +65,7 @@ def sweep_document(result: SweepResult) -> Document:
     sections = [Section("Arms", [*_arms(result.arms), Paragraph("Percent; 95 % t interval over seeds.", "soft")])]
     if result.differences:
         note = "Percentage points, paired on the instances; 95 % interval over seeds and instances, each comparison for itself."
-        charts = Charts(list(difference_charts(result.differences).values()))
+        charts = Charts(_single(difference_charts(result.differences)))
         sections.append(Section("Differences", [_differences(result.differences), Paragraph(note, "soft"), charts]))
     return Document("Sweep", warnings, sections)
 
@@ -93,6 +93,16 @@ def _differences(differences: Sequence[SweepDifference]) -> Table:
     names = list(dict.fromkeys(name for row in cells.values() for name in row))
     rows = [Row([f"{arm} - {against}", *(found.get(n, Figure(None)) for n in names)]) for (arm, against), found in cells.items()]
     return Table([Column("difference", words=True), *(Column(name, total=True) for name in names)], rows)
+
+
+def _single(charts: Mapping[str, Dots]) -> list[Dots]:
+    """A chart for each panel, as there is room for on a page; one where nothing differs is left out."""
+    return [
+        Dots(f"{panel}, minus {against}", {"": lanes}, POINTS)
+        for against, chart in charts.items()
+        for panel, lanes in chart.panels.items()
+        if any(point.figure.value for lane in lanes for point in lane.points)
+    ]
 
 
 def difference_charts(differences: Sequence[SweepDifference]) -> dict[str, Dots]:

@@ -10,7 +10,7 @@ from typing import Any
 from t2t_core.run.round_files import RoundFiles
 from t2t_core.store import jsonlines
 
-_COUNTERS = ("update", "updates", "eta_seconds")
+COUNTERS = ("update", "updates", "eta_seconds")
 END = 0.2  # the share of a round's updates that its beginning, and its end, is the mean of
 
 
@@ -19,7 +19,7 @@ def updates(files: RoundFiles) -> list[Mapping[str, Any]]:
     path = files.metrics
     torn: list[jsonlines.Torn] = []
     lines = (line.value for line in jsonlines.read(path, torn)) if path.exists() else iter(())
-    return list({line["update"]: line for line in lines if _is_number(line.get("update"))}.values())
+    return list({line["update"]: line for line in lines if is_number(line.get("update"))}.values())
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def training_summary(rounds: Sequence[RoundFiles]) -> Iterator[TrainingSummary]:
     for files in rounds:
         done = updates(files)
         part = max(1, round(END * len(done)))
-        names = dict.fromkeys(name for line in done for name in line if name not in _COUNTERS)
+        names = dict.fromkeys(name for line in done for name in line if name not in COUNTERS)
         ends = {name: [_mean(lines, name) for lines in (done[:part], done[-part:])] for name in names}
         figures = {name: [end for end in pair if end is not None] for name, pair in ends.items() if None not in pair}
         if figures:
@@ -47,7 +47,7 @@ def training_summary(rounds: Sequence[RoundFiles]) -> Iterator[TrainingSummary]:
 
 
 def _mean(lines: Sequence[Mapping[str, Any]], name: str) -> float | None:
-    values = [float(line[name]) for line in lines if _is_number(line.get(name))]
+    values = [float(line[name]) for line in lines if is_number(line.get(name))]
     return sum(values) / len(values) if values else None
 
 
@@ -55,5 +55,6 @@ def _texts(value: Any) -> list[str]:
     return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a trainer's figure is a number; truth values are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -17,7 +17,8 @@ from t2t_core.plugins import installed
 from t2t_core.records import Proposal
 from t2t_core.registry import Spec
 from t2t_core.report import html, markdown
-from t2t_core.report.run_document import page_document, run_document
+from t2t_core.report.run_document import run_document
+from t2t_core.report.run_page import page_document
 from t2t_core.run.experiment import Experiment, read_published, resolve
 from t2t_core.seeding import Stream
 
@@ -256,6 +257,12 @@ def test_a_sweep_forks_its_arms_and_goes_on(config: Path, tmp_path: Path) -> Non
         picture = (tmp_path / "s" / f"minus_{against}.svg").read_text()
         panels = len({(d["set"], d["metric"]) for d in differences})
         assert picture.count("<circle") == rows * panels and "random V6" in picture
+    t2t("report", tmp_path / "s" / "seed_0" / "fixed_V1")
+    t2t("report", tmp_path / "s")
+    page = (tmp_path / "s" / "report.html").read_text()
+    for text in ("Every seed", "On the way", "validation: valid by round", "Differences"):
+        assert text in page, text
+    assert 'href="seed_0/fixed_V1/report.html"' in page and "random V6" in page
 
 
 class Tags(HTMLParser):

@@ -24,7 +24,7 @@ from t2t_core.loop.whole_run import run_experiment
 from t2t_core.plugins import installed
 from t2t_core.records import Response, TrainingResult
 from t2t_core.report import html
-from t2t_core.report.run_document import page_document
+from t2t_core.report.run_page import page_document
 from t2t_core.run import progress as loop_progress
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.progress import Reporter

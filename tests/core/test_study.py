@@ -152,6 +152,10 @@ def test_a_study_runs_compares_and_goes_on(tmp_path: Path) -> None:
     secondary = [d for d in result["differences"] if d["role"] == "secondary"]
     assert [d["p_holm"] for d in secondary] == pytest.approx(list(holm({d["arm"]: d["p"] for d in secondary}).values()))
     before = {p: p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file() and p.name != ".lock"}
+    t2t("report", tmp_path / "out", "--out", tmp_path / "study.html")
+    page = (tmp_path / "study.html").read_text()
+    for text in ("Comparisons at a glance", "The gate holds", "Every seed", "On the way", "5 points to either side of zero"):
+        assert text in page, text
     t2t("sweep", "--plan", path, "--out", tmp_path / "out")
     assert before == {p: p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file() and p.name != ".lock"}
     changed = planned(tmp_path, PLAN.replace("margin = 5.0", "margin = 9.0"))

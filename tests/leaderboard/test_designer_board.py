@@ -90,6 +90,12 @@ def test_a_page_and_a_table_come_from_folders(tmp_path: Path) -> None:
     page = (tmp_path / "site" / "designers.html").read_text()
     assert "tic-tac-toe" in page and "<script" not in page and "rule" in (tmp_path / "site" / "designers.md").read_text()
     assert html.render(leaderboard(read_studies(places))) == page
+    ours = Path(__file__).parents[2] / "leaderboard" / "results" / "2026-11-30_tiny-tictactoe"
+    given = [option for place in places for option in ("--studies", str(place))]
+    result = CliRunner().invoke(cli, ["site", str(ours), "--out", str(tmp_path / "all"), *given])
+    assert result.exit_code == 0, result.exception
+    assert "gain per million" in (tmp_path / "all" / "designers.html").read_text()
+    assert all('href="designers.html"' in (tmp_path / "all" / f"{name}.html").read_text() for name in ("index", "history"))
 
 
 def test_what_is_no_study_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,31 @@
+"""`t2t site`: one static site of all submissions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("places", metavar="RESULTS...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder of the site.")
+@click.option("--studies", multiple=True, type=click.Path(path_type=Path, file_okay=False),
+              help="A finished study of designers, for their board. Repeatable.")  # fmt: skip
+def site(places: tuple[Path, ...], out: Path, studies: tuple[Path, ...]) -> int:
+    """One static site of all submissions in RESULTS, each checked as t2t verify does.
+
+    Overall and by world, with every answer, the history, the designers of studies, and what twins say about contamination. A
+    submission that does not pass is named and not shown, and the exit status is 1. The same submissions give the same bytes.
+    """
+    from t2t_core.text import visible
+    from t2t_leaderboard import site as building
+    from t2t_leaderboard.designers import read_studies
+    from t2t_leaderboard.joined import join
+
+    found = join(places)
+    names = building.write(out, found, read_studies(studies) if studies else [])
+    click.echo(f"{len(names)} pages in {out}: open {out / building.INDEX}")
+    for name, problems in found.refused.items():
+        click.echo(f"not shown: {visible(name, 100)}: {visible(problems[0], 300)}")
+    return 1 if found.refused else 0

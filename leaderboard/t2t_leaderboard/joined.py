@@ -1,0 +1,187 @@
+"""Submissions of many people joined: those that were asked the same stand in one board, and a twin beside the set it is a twin
+of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.evaluation.answers import ANSWERS
+from t2t_core.evaluation.stats import Estimate, unpaired
+from t2t_core.hookspecs import AnyTestbed
+from t2t_core.store.jsonlines import canonical
+from t2t_core.store.paths import SafePath
+from t2t_core.text import one_line
+from t2t_leaderboard import board, submission
+from t2t_leaderboard.answer_pages import Answers
+from t2t_leaderboard.families import family_of
+from t2t_leaderboard.folder import Bench
+from t2t_leaderboard.submission import Submission
+
+
+@dataclass(frozen=True)
+class Question:
+    """What several submissions were asked alike: their settings, the joined board and the submissions in it."""
+
+    world: AnyTestbed
+    settings: Mapping[str, Any]
+    board: Mapping[str, Any]
+    submissions: Sequence[Submission]
+
+    @property
+    def twin(self) -> int | None:
+        """The seed of its twins, None for the frozen sets."""
+        seeds: list[int | None] = [one["twin_seed"] for one in self.settings["sets"]]
+        return seeds[0]
+
+    @property
+    def said(self) -> str:
+        """What tells it from other questions about the same world, in a few words; "" for the whole frozen sets as they are."""
+        limit, samples, twin = self.settings["limit"], self.settings["samples"], self.twin
+        parts = [f"twin {twin}"] if twin is not None else []
+        parts += [f"the first {limit} of each column"] if limit else []
+        parts += [f"{samples} answers each"] if samples > 1 else []
+        parts += ["system prompt"] if self.settings.get("system_prompt") else []
+        first = self.world.prompt_formats[0]
+        parts += [f"format {self.settings['prompt_format']}"] if self.settings["prompt_format"] != first else []
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Contamination:
+    """A model on the frozen sets and on a twin of them: the first rate of a table on both, and the difference, in percent. A
+    score that holds on the twin was not remembered."""
+
+    name: str
+    world: str
+    table: str
+    frozen: Estimate
+    twin: Estimate
+    seed: int
+
+    @property
+    def difference(self) -> Estimate:
+        return unpaired(self.frozen, self.twin)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Everything a site shows: the questions by world, and the folders that did not pass the check, with what is wrong."""
+
+    questions: Sequence[Question]
+    refused: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def worlds(self) -> dict[str, list[Question]]:
+        worlds: dict[str, list[Question]] = {}
+        for question in self.questions:
+            worlds.setdefault(question.world.name, []).append(question)
+        return worlds
+
+
+def join(places: Sequence[Path]) -> Joined:
+    """Read and check every submission in these folders, or that these folders are.
+
+    Raises:
+        T2TError: there is none at all.
+    """
+    folders = list(_folders(places))
+    if not folders:
+        raise T2TError("there is no submission", where=", ".join(map(str, places)), next="t2t submit makes one")
+    kept: dict[bytes, list[Submission]] = {}
+    refused: dict[str, Sequence[str]] = {}
+    for folder in folders:
+        try:
+            problems, one = submission.verify(folder).problems, submission.read(folder)
+        except T2TError as error:
+            refused[folder.name] = [error.what]
+            continue
+        if problems:
+            refused[folder.name] = problems
+        else:
+            kept.setdefault(_key(one), []).append(one)
+    return Joined(sorted((_question(found) for found in kept.values()), key=_order), refused)
+
+
+def _folders(places: Sequence[Path]) -> Iterator[SafePath]:
+    for place in places:
+        root = SafePath.of(place)
+        if not root.is_dir():
+            raise T2TError("there is no such folder", where=str(place))
+        if (root / submission.METADATA).exists():
+            yield root
+            continue
+        yield from (folder for folder in root.entries() if folder.is_dir() and (folder / submission.METADATA).exists())
+
+
+def _key(one: Submission) -> bytes:
+    """Equal for submissions that were asked the same."""
+    return canonical(dict(one.metadata["settings"]))
+
+
+def _order(question: Question) -> tuple[Any, ...]:
+    return (question.world.name, question.twin is not None, question.settings["limit"] or 10**9, question.said)
+
+
+def _question(found: Sequence[Submission]) -> Question:
+    first = found[0]
+    world, settings = first.evaluation.testbed, first.metadata["settings"]
+    bench = Bench(first.folder, settings, world, first.stored)
+    made = board.assembled(bench, [_row(one) for one in found], True, True)
+    return Question(world, settings, made, found)
+
+
+def _row(one: Submission) -> dict[str, Any]:
+    """A submission as a row of a board; its figures were recomputed when it was checked."""
+    metadata, caveat = one.metadata, one.metadata["describe"].get("caveat")
+    return {
+        "row": one.name,
+        "policy": metadata["policy"],
+        "named": one_line(metadata["name"]),
+        **({"caveat": one_line(caveat)[:60]} if isinstance(caveat, str) else {}),
+        "family": family_of(metadata["policy"], metadata["describe"]),
+        "sampling": metadata["sampling"],
+        "answers_sha256": metadata["answers"]["sha256"],
+        "tables": metadata["tables"],
+    }
+
+
+def answers(one: Submission) -> Answers:
+    """Its answers, for their pages."""
+    recorded = one.reader != one.evaluation.testbed.reader
+    return Answers(one.name, one.metadata["name"], one.evaluation, one.folder / ANSWERS, recorded)
+
+
+def contamination(joined: Joined) -> list[Contamination]:
+    """Every model that was asked the frozen sets and a twin in the same way, table by table."""
+    found = []
+    for frozen in (question for question in joined.questions if question.twin is None):
+        for twin in (q for q in joined.worlds[frozen.world.name] if q.twin is not None and _but_sets(q) == _but_sets(frozen)):
+            for one in frozen.submissions:
+                others = (other for other in twin.submissions if _asked(other) == _asked(one))
+                found += [c for other in others for c in _compared(one, other, frozen, twin.twin or 0)]
+    return found
+
+
+def _but_sets(question: Question) -> dict[str, Any]:
+    kept = {name: value for name, value in question.settings.items() if name != "sets"}
+    return {**kept, "bases": [one["base"] for one in question.settings["sets"]]}
+
+
+def _asked(one: Submission) -> tuple[Any, ...]:
+    return one.metadata["policy"], canonical(asdict(one.evaluation.sampling))
+
+
+def _compared(one: Submission, other: Submission, question: Question, seed: int) -> Iterator[Contamination]:
+    rate = next((metric.name for metric in question.world.metrics if metric.kind == "rate"), None)
+    for table, figures in one.metadata["tables"].items():
+        ours, theirs = (t["total"].get(rate) for t in (figures, other.metadata["tables"].get(table, {"total": {}})))
+        if ours and theirs and None not in (ours["value"], theirs["value"]):
+            yield Contamination(one.metadata["name"], question.world.name, table, _estimate(ours), _estimate(theirs), seed)
+
+
+def _estimate(figure: Mapping[str, Any]) -> Estimate:
+    return Estimate(*(float(figure[end]) for end in ("value", "low", "high")))
