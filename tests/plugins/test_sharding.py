@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -54,8 +55,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Trainings:
     """Trainings done together in two processes, and the same ones in this one."""
 
-    def __init__(self, model: Path, root: Path, sharding: str, jobs: Mapping[str, Mapping[str, Any]]) -> None:
-        self.model, self.root, self.sharding, self.jobs = model, root, sharding, jobs
+    def __init__(
+        self, model: Path, root: Path, sharding: str, jobs: Mapping[str, Mapping[str, Any]], machines: int = 1
+    ) -> None:
+        self.model, self.root, self.sharding, self.jobs, self.machines = model, root, sharding, jobs, machines
         self.figures: dict[str, list[dict[str, Any]]] = {}
 
     def job(self, name: str, where: str) -> tuple[TrainingJob, Settings]:
@@ -85,10 +88,12 @@ class Trainings:
             if "stop_at" in given:
                 (folder / "stop_at").write_text(str(given["stop_at"]))
             folders.append(str(folder))
-        command = [*launcher(first), str(SHARDED / "processes.py"), *folders]
         rooms = [str(SHARDED), *filter(None, sys.path)]
         variables = {**environment(first), "PYTHONPATH": os.pathsep.join(rooms), "HF_HUB_OFFLINE": "1"}
-        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=500)
+        ours, *others = ([*launcher(s), str(SHARDED / "processes.py"), *folders] for s in spread(first, self.machines))
+        more = [subprocess.Popen(command, env=variables, stdout=subprocess.DEVNULL) for command in others]
+        done = subprocess.run(ours, env=variables, capture_output=True, text=True, timeout=500)
+        assert [process.wait(60) for process in more] == [0] * len(more)
         (self.root / "output.txt").write_text(done.stdout + done.stderr)
         ends = [name for name, given in self.jobs.items() if "stop_at" not in given]
         missing = [name for name in ends if not (self.folder(name) / "result.json").exists()]
@@ -129,6 +134,21 @@ class Trainings:
         return figures, self.weights(name, "one")
 
 
+def spread(settings: Settings, machines: int) -> list[Settings]:
+    """The settings of every machine; all of them are this computer."""
+    if machines == 1:
+        return [settings]
+    shared = {"num_machines": machines, "main_process_ip": "127.0.0.1", "main_process_port": free_port()}
+    return [replace(settings, accelerate={**shared, "machine_rank": rank}) for rank in range(machines)]
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
 def openings(bed: Any, count: int) -> list[Any]:
     """Games that begin differently: a scripted move is drawn from what was said before it."""
     request = bed.request(8 * count)
@@ -141,24 +161,26 @@ def distance(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
     return max(float((one[name].float() - other[name].float()).abs().max()) for name in one)
 
 
-EQUAL = {"sgd": SGD, "micro": {**SGD, "micro_batch": 2},
-         "recompute": {**SGD, "recompute": True}, "lora": {**SGD, "lora": 2, "learning_rate": 20.0}}
+EQUAL = {"sgd": SGD, "micro": {**SGD, "micro_batch": 2, "recompute": True}, "lora": {**SGD, "lora": 2, "learning_rate": 20.0}}
 GAMES = {**SGD, "games": True, "prompt_format": "think"}
 JOBS: dict[str, dict[str, Any]] = {
     **EQUAL,
+    "whole": {**ADAMW, "epochs": 2, "micro_batch": 2},
+    "stopped": {**ADAMW, "epochs": 2, "micro_batch": 2, "stop_at": 6, "into": "taken away"},
+    "went on": {**ADAMW, "epochs": 2, "micro_batch": 2, "into": "taken away"},
+    "games": GAMES,
+    "games played": {**GAMES, "script": False, "temperature": 1e-4, "engine": "fast", "max_updates": 1},
+    "kept": {**ADAMW, "optimizer": "keep", "before": "whole"},
+    "greedy": {**SGD, "script": False, "temperature": 1e-4, "engine": "fast", "max_updates": 1},
+    "mixed": {**SGD, "dtype": "mixed"},
+    "mixed lora": {**SGD, "dtype": "mixed", "lora": 2, "script": False, "engine": "plain"},
+}
+MORE: dict[str, dict[str, Any]] = {
     "whole": {**ADAMW, "epochs": 2, "save_every": 2},
     "begun": {**ADAMW, "epochs": 2, "save_every": 2, "max_updates": 2, "into": "parts"},
     "resumed": {**ADAMW, "epochs": 2, "save_every": 2, "into": "parts"},
-    "stopped": {**ADAMW, "epochs": 2, "micro_batch": 2, "stop_at": 6, "into": "taken away"},
-    "went on": {**ADAMW, "epochs": 2, "micro_batch": 2, "into": "taken away"},
-    "undisturbed": {**ADAMW, "epochs": 2, "micro_batch": 2},
-    "games": GAMES,
-    "games played": {**GAMES, "script": False, "temperature": 1e-4, "engine": "fast", "max_updates": 1},
     "games by generate": {**GAMES, "script": False, "engine": "plain", "max_updates": 1},
-    "kept": {**ADAMW, "optimizer": "keep", "before": "whole"},
-    "greedy": {**SGD, "script": False, "temperature": 1e-4, "engine": "fast", "max_updates": 1},
     "plain": {**SGD, "script": False, "engine": "plain", "max_updates": 1},
-    "mixed": {**SGD, "dtype": "mixed"},
     "mixed lora": {**SGD, "dtype": "mixed", "lora": 2},
 }
 
@@ -166,6 +188,14 @@ JOBS: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def fsdp2(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Trainings:
     done = Trainings(model, tmp_path_factory.mktemp("fsdp2"), "fsdp2", JOBS)
+    done.launch()
+    return done
+
+
+@pytest.fixture(scope="module")
+def more(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Trainings:
+    """What the others show too, each by itself."""
+    done = Trainings(model, tmp_path_factory.mktemp("more"), "fsdp2", MORE)
     done.launch()
     return done
 
@@ -208,8 +238,7 @@ def test_games_in_turns_go_the_same_way(fsdp2: Trainings, monkeypatch: pytest.Mo
 
 
 def test_games_are_played_in_shards_each_as_long_as_it_lasts(fsdp2: Trainings) -> None:
-    for name in ("games played", "games by generate"):
-        assert fsdp2.figures[name][0]["response_tokens"] > 1, name
+    assert fsdp2.figures["games played"][0]["response_tokens"] > 1
 
 
 def test_processes_stop_together_within_an_update_and_go_on_to_the_same_bytes(fsdp2: Trainings) -> None:
@@ -217,7 +246,7 @@ def test_processes_stop_together_within_an_update_and_go_on_to_the_same_bytes(fs
     assert [told["update"] for told in fsdp2.figures["stopped"]] == [1]
     assert not (fsdp2.folder("stopped") / "result.json").exists()
     assert [told["update"] for told in fsdp2.figures["went on"]] == [2, 3, 4]
-    assert distance(fsdp2.weights("undisturbed"), fsdp2.weights("went on")) == 0
+    assert distance(fsdp2.weights("whole"), fsdp2.weights("went on")) == 0
 
 
 FIGURES = ("loss", "grad_norm", "kl", "reward", "zero_variance", "truncated", "response_tokens", "share_short")
@@ -233,10 +262,19 @@ def compare(one: list[dict[str, Any]], two: list[dict[str, Any]], kl: float = 1e
     assert "truncated" not in equal or 0 < one[0]["truncated"] < 1
 
 
-def test_a_stopped_training_ends_in_the_same_bytes(fsdp2: Trainings) -> None:
-    assert [told["update"] for told in fsdp2.figures["begun"]] == [1, 2]
-    assert [told["update"] for told in fsdp2.figures["resumed"]] == [3, 4]
-    assert distance(fsdp2.weights("whole"), fsdp2.weights("resumed")) == 0
+@pytest.mark.slow
+def test_a_training_goes_on_from_a_state_that_was_due(more: Trainings) -> None:
+    assert [told["update"] for told in more.figures["begun"]] == [1, 2]
+    assert [told["update"] for told in more.figures["resumed"]] == [3, 4]
+    assert distance(more.weights("whole"), more.weights("resumed")) == 0
+
+
+@pytest.mark.slow
+def test_generate_answers_in_shards_alone_and_in_games(more: Trainings) -> None:
+    assert len(more.answers("plain")) == 16
+    for name in ("plain", "games by generate"):
+        assert more.figures[name][0]["response_tokens"] > 1
+    assert len(more.figures["mixed lora"]) == 2
 
 
 def test_the_optimizer_of_the_round_before_is_taken_over(fsdp2: Trainings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,7 +315,7 @@ def test_our_sampler_reads_the_weights_that_were_put_together(fsdp2: Trainings, 
 
 def test_each_process_may_sample_for_as_long_as_it_needs(fsdp2: Trainings) -> None:
     """transformers' generate in shards would wait for the other process for ever, or fail."""
-    assert len(fsdp2.answers("plain")) == 16 and fsdp2.figures["plain"][0]["response_tokens"] > 1
+    assert len(fsdp2.answers("mixed lora")) == 2 * 16 and fsdp2.figures["mixed lora"][0]["response_tokens"] > 1
 
 
 def test_mixed_precision_keeps_float32_weights(fsdp2: Trainings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,6 +338,19 @@ def test_whole_checkpoints_load_anywhere(fsdp2: Trainings) -> None:
         assert not any("lora" in key or "shard" in key for key in loaded.state_dict())
 
 
+# --- two machines, both of which are this computer
+
+
+@pytest.mark.slow
+def test_two_machines_do_what_one_process_does(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    two = Trainings(model, tmp_path, "fsdp2", {"sgd": SGD}, machines=2)
+    two.launch()
+    figures, weights = two.alone("sgd", monkeypatch)
+    compare(figures, two.figures["sgd"])
+    assert distance(weights, two.weights("sgd")) < 1e-6
+    assert [facts["kinds"] for facts in two.facts("sgd")] == [["DTensor"], ["DTensor"]]
+
+
 # --- DeepSpeed
 
 
@@ -314,6 +365,9 @@ def test_zero_does_what_one_process_does(
         "resumed": {**ADAMW, "epochs": 2, "save_every": 2, "into": "parts"},
         "whole": {**ADAMW, "epochs": 2, "save_every": 2},
         "greedy": {**ADAMW, "script": False, "temperature": 1e-4, "max_updates": 1},
+        "stopped": {**ADAMW, "epochs": 2, "micro_batch": 2, "stop_at": 6, "into": "taken away"},
+        "went on": {**ADAMW, "epochs": 2, "micro_batch": 2, "into": "taken away"},
+        "undisturbed": {**ADAMW, "epochs": 2, "micro_batch": 2},
     }
     zero = Trainings(model, tmp_path, sharding, jobs)
     zero.launch()
@@ -323,4 +377,7 @@ def test_zero_does_what_one_process_does(
     compare(figures, zero.figures["adamw"])
     assert distance(weights, zero.weights("adamw")) < 2e-5
     assert distance(zero.weights("whole"), zero.weights("resumed")) == 0
+    assert [told["update"] for told in zero.figures["stopped"]] == [1], "it stopped within the second update"
+    assert [told["update"] for told in zero.figures["went on"]] == [2, 3, 4]
+    assert distance(zero.weights("undisturbed"), zero.weights("went on")) == 0
     assert len(zero.answers("greedy")) == 16

@@ -205,8 +205,26 @@ def _check_sharding(settings: Settings) -> None:
             f"{settings.processes} processes do not split into groups of vllm_tensor_parallel={settings.vllm_tensor_parallel}",
             where=WHERE,
         )
+    _check_machines(settings)
     if settings.accelerate and settings.processes < 2:
         raise T2TError("[training.accelerate] does nothing for one process", where=WHERE, next="set processes=2 or more")
+
+
+def _check_machines(settings: Settings) -> None:
+    machines = settings.accelerate.get("num_machines", 1)
+    if type(machines) is not int or machines < 1 or settings.processes % machines:
+        raise T2TError(
+            f"{settings.processes} processes do not spread over num_machines={ascii(machines)[:20]}",
+            where=f"{WHERE}, [training.accelerate]",
+            next="processes counts those of all machines, as many on each",
+        )
+    missing = [name for name in ("main_process_ip", "main_process_port") if name not in settings.accelerate]
+    if machines > 1 and missing:
+        raise T2TError(
+            f"{machines} machines have to agree on {' and '.join(missing)}",
+            where=f"{WHERE}, [training.accelerate]",
+            next="set the first machine's address and a port of it that is free",
+        )
 
 
 def check_fill(settings: Settings, instances: int) -> None:

@@ -53,11 +53,13 @@ class Stopping:
         class Callback(TrainerCallback):
             def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
                 stopping._first = state.global_step
+
+            def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+                """Not at an update's end: its figures are told after that."""
                 stopping._look(state)
 
             def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
                 stopping._chance, stopping._tokens = chance(), state.num_input_tokens_seen
-                stopping._look(state)
 
             def on_substep_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
                 stopping._look(state)

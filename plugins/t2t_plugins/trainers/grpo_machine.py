@@ -1,0 +1,89 @@
+"""Another machine's share of a run's trainings: `python -m t2t_plugins.trainers.grpo_machine RUN --rank 1`.
+
+`t2t run` on the first machine writes the job of every round into the run's folder, which lies on a disk that all machines see at
+the same path, and starts the processes of its own machine. This starts those of another one for each job as it comes, and ends
+with the run. Where a training was stopped or lost, it waits for the run to go on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.store import folders, jsonlines, paths
+from t2t_plugins.trainers.grpo_launch import JOB, LOOK_EVERY, MARK, MISTAKE, PROCESS, RESULT, STOP, environment, launcher
+from t2t_plugins.trainers.grpo_settings import WHERE, Settings
+from t2t_plugins.trainers.settings import check_settings
+
+SUMMARY = "summary.json"  # of a run that has come to its end
+
+
+def serve(run: Path, rank: int) -> None:
+    """Do this machine's share of every training of the run until the run has ended."""
+    while not (run / SUMMARY).exists():
+        for folder in waiting(run):
+            print(f"training {folder.parent.parent.relative_to(run)}", flush=True)
+            status = share(folder, rank)
+            print(f"training {folder.parent.parent.relative_to(run)} ended with status {status}", flush=True)
+        time.sleep(LOOK_EVERY)
+
+
+def waiting(run: Path) -> Iterator[Path]:
+    """The folders of jobs that want processes: they have neither come to a result nor been asked to stop."""
+    for path in sorted(run.glob(f"**/checkpoint/launch/{JOB}")):
+        if not any((path.parent / name).exists() for name in (RESULT, MISTAKE, STOP)):
+            yield path.parent
+
+
+def share(folder: Path, rank: int) -> int:
+    """Start this machine's processes of the job and wait for their end: the launcher's status."""
+    facts = jsonlines.loads(folders.read_bytes(folder / JOB, paths.MAX_STREAM))
+    settings = of_machine(check_settings(Settings, facts["settings"], WHERE), rank)
+    command = [*launcher(settings), "-m", PROCESS, str(folder)]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment(settings), text=True, errors="replace", **pipes) as process:
+        try:
+            for line in process.stdout or ():
+                if not line.startswith(MARK):
+                    print(line, end="", flush=True)
+        except BaseException:
+            process.terminate()
+            raise
+    return process.returncode
+
+
+def of_machine(settings: Settings, rank: int) -> Settings:
+    """The job's settings as that machine launches them; T2TError where the run has no such machine."""
+    machines = int(settings.accelerate.get("num_machines", 1))
+    if not 0 < rank < machines:
+        raise T2TError(
+            f"this run has no machine {rank}",
+            where=f"{WHERE}, [training.accelerate]",
+            cause=f"num_machines={machines}, and the first one, number 0, is where t2t run is",
+            next="set num_machines, or another --rank",
+        )
+    return replace(settings, accelerate={**settings.accelerate, "machine_rank": rank})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path, help="the run's folder")
+    parser.add_argument("--rank", type=int, required=True, help="this machine's number: 1, 2, ...")
+    given = parser.parse_args()
+    try:
+        serve(given.run.absolute(), given.rank)
+    except T2TError as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()
