@@ -18,6 +18,7 @@ from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.store import folders, jsonlines, paths
+from t2t_core.store.paths import SafePath
 from t2t_plugins.trainers.grpo_launch import JOB, LOOK_EVERY, MARK, MISTAKE, PROCESS, RESULT, STOP, environment, launcher
 from t2t_plugins.trainers.grpo_settings import WHERE, Settings
 from t2t_plugins.trainers.settings import check_settings
@@ -37,9 +38,11 @@ def serve(run: Path, rank: int) -> None:
 
 def waiting(run: Path) -> Iterator[Path]:
     """The folders of jobs that want processes: they have neither come to a result nor been asked to stop."""
-    for path in sorted(run.glob(f"**/checkpoint/launch/{JOB}")):
-        if not any((path.parent / name).exists() for name in (RESULT, MISTAKE, STOP)):
-            yield path.parent
+    top = SafePath.absolute(run)
+    for arm in (top, top / "control"):
+        for folder in (entry / "checkpoint/launch" for entry in arm.entries() if entry.name.startswith("round_")):
+            if (folder / JOB).exists() and not any((folder / name).exists() for name in (RESULT, MISTAKE, STOP)):
+                yield folder.path
 
 
 def share(folder: Path, rank: int) -> int:
