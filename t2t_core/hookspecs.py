@@ -148,8 +148,8 @@ class TrainingJob:
 class Policy(Protocol):
     """A batch of conversations in, the next turn of each out. Solvers, local models and endpoints all look the same.
 
-    registry.add("stay", "my_plugin:Stay", "never moves")
-    class Stay:
+    registry.add("same", "my_plugin:Same", "always the same answer")
+    class Same:
         def __init__(self, argument, settings): ...
         def respond(self, tasks, sampling):
             for position, task in enumerate(tasks):
@@ -170,9 +170,9 @@ class Policy(Protocol):
         request is a Response with `error`; an exception ends the whole evaluation (T2TError for what a user can mend).
 
         `tasks` may grow while you answer: the next turn of a conversation is appended when its answer has been yielded. A
-        policy that keeps several requests in flight looks at `len(tasks)` again after each answer, so that a finished game
-        makes room for the next, and has an attribute `open_at_once`, how many conversations keep it busy; one that looks
-        once is asked again for the rest."""
+        policy that keeps several requests in flight looks at `len(tasks)` again after each answer, so that a conversation that
+        has ended makes room for the next, and has an attribute `open_at_once`, how many conversations keep it busy; one that
+        looks once is asked again for the rest."""
         ...
 
     def describe(self) -> Mapping[str, Any]:

@@ -165,7 +165,7 @@ class Verdict:
     costs: every cost the testbed knows, empty unless valid. gap: cost minus stored optimum, None where either is missing.
     gaps: the same for each of `costs` whose optimum is stored. faults: for failed checks, where they first failed; also, under a
     name that is no check, what is wrong with the instance itself. figures: what else the testbed counts of an answer, valid or
-    not, for its metrics and reward terms (of a game: who won).
+    not, for its metrics and reward terms.
     """
 
     checks: Mapping[str, bool]

@@ -176,7 +176,7 @@ class GameConfig(vf.EnvConfig):
 
 
 class GameEnv(vf.Env[GameConfig]):
-    """Plays a testbed's conversations: the model moves, the testbed replies, until the game is over."""
+    """Plays a testbed's conversations: the model says something, the testbed replies, until the conversation is over."""
 
     async def run(self, task: TestbedTask, agents: Any) -> None:
         bed, form = task.bed, task.data.prompt_format

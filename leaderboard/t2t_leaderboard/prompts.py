@@ -24,7 +24,7 @@ def export(evaluation: Evaluation, path: Path, form: str, model: str) -> int:
         model: what a batch asks.
 
     Raises:
-        T2TError: what is asked next depends on what was said (a game), or a batch has no model.
+        T2TError: what is asked next depends on what was said (a task of several turns), or a batch has no model.
     """
     if evaluation.testbed.turns > 1:
         raise T2TError(

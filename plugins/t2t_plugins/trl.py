@@ -1,4 +1,4 @@
-"""A testbed in TRL's own shape, for a training script of yours: a dataset, a reward function and, for games, an environment.
+"""A testbed in TRL's own shape, for your training script: a dataset, a reward function and, for conversations, an environment.
 
     from trl import GRPOConfig, GRPOTrainer
     from t2t_plugins.trl import TestbedSpec
@@ -133,8 +133,11 @@ class TestbedSpec:
             log_metric("optimal", sum(v.optimal is True for v in verdicts) / len(verdicts))
 
 
+OVER = "The conversation is over."
+
+
 class Conversation:
-    """The environment's side of one game, played with one tool. TRL makes one per rollout, and offers `answer` to the model."""
+    """The environment's side of a conversation, held by one tool. TRL makes one per rollout, and offers `answer` to the model."""
 
     def __init__(self, spec: TestbedSpec) -> None:
         self._spec = spec
@@ -142,27 +145,27 @@ class Conversation:
         self.instance: Any = None
 
     def reset(self, instance: str, **columns: Any) -> None:
-        """Begin the game of a row; its opening stands in the row's prompt."""
+        """Begin the conversation of a row; its opening stands in the row's prompt."""
         self.instance = self._spec.testbed.read_instance(json.loads(instance))
         self._messages = ()
 
     def answer(self, text: str) -> str:
         """
-        Make your next move.
+        Give your next answer.
 
         Args:
-            text: Your move, in the form that the task asks for.
+            text: Your answer, in the form that the task asks for.
 
         Returns:
-            What the other side does, or that the game is over.
+            What the environment says to it, or that the conversation is over.
         """
         testbed, form = self._spec.testbed, self._spec.prompt_format
         if self._messages and not self._goes_on():
-            return "The game is over."
+            return OVER
         self._messages = (*self._messages, Message("assistant", text))
         said = replies(testbed, self.instance, self._messages, form)
         self._messages = (*self._messages, *said)
-        return "\n".join(message.content for message in said) if said else "The game is over."
+        return "\n".join(message.content for message in said) if said else OVER
 
     def _verdict(self) -> Verdict:  # what has no underscore is a tool of the model's
         return judge(self._spec.testbed, self.instance, self._messages, self._spec.prompt_format)

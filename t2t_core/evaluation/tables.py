@@ -200,7 +200,7 @@ def value(metric: Metric, group: Sequence[Scored]) -> float | None:
 
 def arranged(testbed: AnyTestbed, instances: Iterable[Any]) -> dict[str, list[str]]:
     """The columns of each table that these instances stand in, both in the order of the testbed's groups: a name stands where
-    the first group that it holds does. Of one group, numbers rise (9x9 before 10x10), and words keep the order they come in."""
+    the first group that it holds does. Of one group, numbers rise (9 before 10), and words keep the order they come in."""
     rank = {group: number for number, group in enumerate(testbed.groups)}
     tables: dict[str, int] = {}
     columns: dict[str, dict[str, int]] = {}
@@ -232,7 +232,7 @@ def first(testbed: AnyTestbed, instances: Sequence[Any], limit: int | None) -> S
 
 
 def natural(names: Iterable[str]) -> list[str]:
-    """Names in the order people expect: 9x9 before 10x10."""
+    """Names in the order people expect: 9 before 10."""
 
     def key(name: str) -> list[int | str]:
         return [int(piece) if odd % 2 else piece for odd, piece in enumerate(re.split(r"([0-9]{1,9})", name))]

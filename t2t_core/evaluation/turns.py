@@ -1,7 +1,7 @@
 """The conversations of an evaluation while they are held: what has been said, which turn comes next, and what is on disk.
 
 A one-shot task is one turn, and nothing of it stays in memory. In a conversation the environment's replies follow from what
-the policy said, so a game that a killed process left half played is set up again from the log.
+the policy said, so a conversation that a killed process left half held is set up again from the log.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from t2t_core.report.charts import Chart
 from t2t_core.report.figures import Figure
 
 Tone = Literal["", "strong", "soft", "good", "bad"]
-Facets = Mapping[str, str]  # what a page's filters go by, e.g. {"column": "5x5"}; the names are plain small letters
+Facets = Mapping[str, str]  # what a page's filters go by, e.g. {"column": "small"}; the names are plain small letters
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
     title = "Harder instances first"
     seeds = [101, 102, 103]
-    measure = [{set = "final_2agents", metric = "valid"}]   # what is compared, the mean over all columns of these
+    measure = [{set = "final", metric = "valid"}]   # what is compared, the mean over all columns of these
     margin = 1.5                    # percentage points that do not matter
     preset = "tiny"
     code = "3f2a..."                # t2t sweep --plan FILE --dry-run prints it
@@ -13,16 +13,16 @@
     [arms.fixed-again]              # the same, with other chance: what no designer did
     designer = "fixed"
     replica = 1
-    [arms.all-wait]
-    designer = "schedule:{plan}/all_wait.json"              # {plan} is the plan's folder
+    [arms.hard]
+    designer = "schedule:{plan}/hard.json"     # {plan} is the plan's folder
     [gate]                          # without leverage nobody is ranked
-    positive = "all-wait"
+    positive = "hard"
     negative = "fixed"
     at_least = 5.0
     above = 3.0
     same = ["fixed", "fixed-again"]
     [primary]
-    arm = "all-wait"
+    arm = "hard"
     against = "fixed"
     [[secondary]]
     arm = "fixed-again"

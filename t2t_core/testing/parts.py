@@ -129,9 +129,9 @@ def check_tracker(make: Callable[[], Any], folder: Path) -> None:
         with calling("figures()"):
             for update in (1 + session, 2 + session):
                 tracker.figures("update", update, {"reward": 0.5 * update, "kl": -1e-9})
-            tracker.figures("round", session, {"valid/all": 0.25, "valid/3 × 3": 1.0, "configuration/knob/3 × 3": 2.0})
+            tracker.figures("round", session, {"valid/all": 0.25, "valid/a × b": 1.0, "configuration/knob/a × b": 2.0})
         with calling("event()"):
-            tracker.event(session, "design after a round", "mine: proposed\n\n- knob of 3: 0.2 → 0.3 <b>\n")
+            tracker.event(session, "design after a round", "mine: proposed\n\n- knob of a: 0.2 → 0.3 <b>\n")
         with calling("end()"):
             tracker.end()
 

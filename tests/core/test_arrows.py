@@ -254,6 +254,7 @@ def test_it_sees_files_opened():
 GENERAL = {"in_bounds", "response_tokens"}  # names of a world's that say nothing of it
 WORDS = {"lake", "hole", "maze", "makespan", "pathfinding", "mapf", "robot", "frozen_lake"}
 WORDS |= {"tictactoe", "tic-tac-toe", "noughts", "minimax", "opponent", "payment", "coin", "jug", "litre"}
+FORMS = r"[0-9]+agents|all[-_ ]wait|game"  # names of sets and arms, and what only some tasks are
 TEXTS = (".py", ".css", ".html", ".toml", ".yaml", ".json")
 NO_WORLD = ("t2t_core", "t2t_plugins", "t2t_leaderboard")
 
@@ -275,7 +276,7 @@ def words_of_worlds():
 def test_no_word_of_any_world_stands_in_the_core_the_plugins_or_the_leaderboard():
     """Code, comments, texts and templates: whatever is particular to a task is declared by its testbed."""
     words = "|".join(sorted((re.escape(word) for word in words_of_worlds()), key=len, reverse=True))
-    pattern = re.compile(rf"(?<![\w-])(?:{words})s?(?![\w-])", re.IGNORECASE)
+    pattern = re.compile(rf"(?<![\w-])(?:{words}|{FORMS})s?(?![\w-])", re.IGNORECASE)
     files = [path for room in NO_WORLD for path in sorted(ROOMS[room].rglob("*")) if path.suffix in TEXTS]
     wrong = [
         f"{path.relative_to(ROOT)}:{number}: {found[0]}"

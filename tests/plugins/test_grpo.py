@@ -17,7 +17,7 @@ from t2t_core.hookspecs import TrainingJob, TrainingOrder
 from t2t_core.plugins import installed
 from t2t_core.records import Message, Verdict
 from t2t_plugins.trainers.facts import CellFacts, Judged
-from t2t_plugins.trainers.grpo import Batch, Game, Grpo, Settings, Training, Turn, advantages_of
+from t2t_plugins.trainers.grpo import Batch, Grpo, Rollout, Settings, Training, Turn, advantages_of
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.train
@@ -53,7 +53,7 @@ def games(count=6):
     def ids(length):
         return torch.randint(5, 200, (length,), generator=stream).tolist()
 
-    return [Game(0, (), (), [Turn(ids(3 + n), ids(1 + n % 4), True) for _ in range(1 + n % 2)]) for n in range(count)]
+    return [Rollout(0, (), (), [Turn(ids(3 + n), ids(1 + n % 4), True) for _ in range(1 + n % 2)]) for n in range(count)]
 
 
 def trl_inputs(rows, advantages):
@@ -181,7 +181,7 @@ def test_advantages_by_hand():
 
 def test_it_plays_whole_conversations_and_only_its_own_tokens_count(checkpoint, tmp_path):
     training = Training(job(checkpoint, tmp_path), Settings(group=2, prompts=2, max_tokens=3, prompt_format="plain"))
-    played = [Game(training.job.instances[at], (Message("user", "Guess a number below 8."),)) for at in (0, 0, 1, 1)]
+    played = [Rollout(training.job.instances[at], (Message("user", "Guess a number below 8."),)) for at in (0, 0, 1, 1)]
     training.play(played)
     for game in played:
         assert [m.role for m in game.messages[::2]] == ["assistant"] * len(game.turns)
@@ -196,7 +196,7 @@ def test_it_plays_whole_conversations_and_only_its_own_tokens_count(checkpoint, 
 
 def test_in_a_memoryless_format_each_turn_is_a_question_of_its_own(checkpoint, tmp_path):
     training = Training(job(checkpoint, tmp_path), Settings(group=2, prompts=1, max_tokens=3, prompt_format="last"))
-    played = [Game(training.job.instances[0], (Message("user", "Guess a number below 8."),)) for _ in range(2)]
+    played = [Rollout(training.job.instances[0], (Message("user", "Guess a number below 8."),)) for _ in range(2)]
     training.play(played)
     assert max(len(turn.prompt) for game in played for turn in game.turns) < 120
 
@@ -418,7 +418,7 @@ def test_trl_and_grpo_agree_on_whole_conversations(checkpoint, tmp_path):
                 turns.append(Turn(one.prompt + one.tokens[:at], one.tokens[at : at + length], True))
             at += length
         assert len(turns) == sum(message.role == "assistant" for message in one.messages)
-        played.append(Game(0, one.first, one.messages, turns))
+        played.append(Rollout(0, one.first, one.messages, turns))
     advantages = [0.9, -1.1, 0.3, -0.2, 1.4, -1.0]
     model = trainer.model.train()
     batch = Batch.of(played, advantages, Settings(temperature=0.7, max_tokens=3))

@@ -68,7 +68,7 @@ def test_a_game_is_played_by_one_tool_and_paid_when_it_is_over() -> None:
             replied = game.answer(f"<think>x</think><move>{move}</move>")
             if "over" in replied:
                 break
-        assert game.answer("<move>0</move>") == "The game is over." and replied
+        assert game.answer("<move>0</move>") == "The conversation is over." and replied
         games.append(game)
     paid = spec.reward_funcs(environments=games)
     assert paid == [spec.pays(game.instance, game._verdict()) for game in games] and len(set(paid)) > 1

@@ -29,8 +29,8 @@ def bench_designers(
     """The leaderboard of designers, from study folders.
 
     \b
-    a table          t2t bench-designers studies/waits studies/other
-    a page           t2t bench-designers studies/waits --out site
+    a table          t2t bench-designers studies/first studies/other
+    a page           t2t bench-designers studies/first --out site
     your own row     t2t bench-designers --plan plan.toml --designer mine --out my_study
 
     An entry runs the plan's gate, its arm `fixed` and the designer, from the plan's round 0 with the plan's seeds; its folder

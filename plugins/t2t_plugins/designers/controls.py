@@ -151,8 +151,8 @@ def _renamed(value: Any, new: Mapping[str, str]) -> Any:
 
 class Schedule:
     """`schedule:FILE` proposes what the JSON file holds, whatever happens: one configuration, or a list of them for the rounds
-    after the first one, whose last one stays in force. What a design should beat, or reach, is written down so: no waits, all
-    waits, a ladder of sizes."""
+    after the first one, whose last one stays in force. What a design should beat, or reach, is written down so: only what is
+    too hard, a ladder from easy to hard."""
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         read_settings(settings or {}, "designer schedule", {})

@@ -189,7 +189,7 @@ def _in_text(text: str, reader: _Reader, summary: str | None, depth: int) -> lis
 
 
 def _by_group(data: Mapping[str, Any], reader: _Reader) -> Groups:
-    """`{"3": {...}, "4x4": {...}}`; nothing where no group has knobs (what is said of groups may be anything)."""
+    """`{"a": {...}, "b": {...}}`; nothing where no group has knobs (what is said of groups may be anything)."""
     named = {key: reader.form.group_of(key) for key in data}
     if not any(named[key] is not None and _sets_knobs(value, reader.form) for key, value in data.items()):
         return {}

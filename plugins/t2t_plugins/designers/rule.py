@@ -20,8 +20,8 @@ class Rule:
       it where v < `low`, and stays otherwise.
 
     `rule:failures` reads the checked failure types instead: the share is as above, and the levels that the testbed names as
-    remedies of the group's most frequent first failure (`Testbed.remedies`: say, conflicts want more waits) move by `step`
-    moderate steps as they say; of failures that are equally frequent the remedies are added up.
+    remedies of the group's most frequent first failure (`Testbed.remedies`) move by `step` moderate steps as they say; of
+    failures that are equally frequent the remedies are added up.
 
     A group without answers keeps all of it. Defaults: floor 0.1, high 0.8, low 0.2, step 1, with failures 4.
     """

@@ -22,7 +22,7 @@ _NUMBERED = "the file numbers its answers, and its numbers are no names of insta
 class StoredAnswers:
     """A file of answers, most simply one JSON object per line:
 
-        {"id": "3agents_5x5_0001", "text": "<answer>...</answer>"}
+        {"id": "set_0001", "text": "<answer>...</answer>"}
 
     Fields, the first present of each: `id`, `instance_id` or `instance`; `text`, `completion`, `response`, `answer` or
     `generation`. Optional: `sample` (0 where absent), `tokens` or `completion_tokens`, `prompt_tokens`, `reasoning_tokens`,

@@ -3,7 +3,7 @@
 It computes what `trl-grpo` computes (a test holds losses and gradients equal to TRL's) without the framework around it, which
 costs a model of a tenth of a million parameters most of its time. It trains on whole conversations: an update plays
 `prompts` x `group` of them at once, turn by turn, and every turn is a row whose own tokens alone are in the loss. A
-conversation's reward is that of the whole game, and all of its turns share its advantage.
+conversation's reward is that of the whole of it, and all of its turns share its advantage.
 """
 
 from __future__ import annotations
@@ -232,10 +232,10 @@ class Training:
             if stop and self.done < total:
                 raise KeyboardInterrupt
         self._export()
-        games = self.settings.prompts * self.settings.group
+        rollouts = self.settings.prompts * self.settings.group
         metrics = {**self.last, "cells": self.facts.to_dict()}
         keep = self.settings.optimizer == "keep"
-        return TrainingResult(self.job.folder, metrics, total * games, total, self.tokens, keep_updates=keep)
+        return TrainingResult(self.job.folder, metrics, total * rollouts, total, self.tokens, keep_updates=keep)
 
     def schedule(self) -> list[list[int]]:
         """The instances of every update: each pass in an order of its own."""
@@ -259,10 +259,10 @@ class Training:
         for group in groups:
             judged = [Judged(r, v.valid, v.failure) for r, v in zip(group.rewards, group.verdicts, strict=True)]
             self.facts.add(self.job.instances[group.instance], judged, group.tokens)
-        games = [game for group in alive for game in group.games]
+        rollouts = [rollout for group in alive for rollout in group.rollouts]
         figures = self._figures(groups)
-        if games:
-            figures |= self.learn(games, [a for values in advantages for a in values])
+        if rollouts:
+            figures |= self.learn(rollouts, [a for values in advantages for a in values])
         if self.job.testbed.length_term:
             self.weights = self.weights.update(figures["short"])
         self.tokens += sum(group.tokens for group in groups)
@@ -284,52 +284,52 @@ class Training:
             missing = sum(group.dead for group in played)
 
     def _groups(self, instances: Sequence[int], number: int) -> list[Group]:
-        testbed, rollouts = self.job.testbed, range(self.settings.group)
-        games = [Game(testbed.rollout(self.job.instances[at], rollout)) for at in instances for rollout in rollouts]
-        for game in games:
-            game.first = opening(testbed, game.task, self.format)
-        self.play(games, number)
+        testbed, group = self.job.testbed, self.settings.group
+        rollouts = [Rollout(testbed.rollout(self.job.instances[at], nth)) for at in instances for nth in range(group)]
+        for rollout in rollouts:
+            rollout.first = opening(testbed, rollout.task, self.format)
+        self.play(rollouts, number)
         weights = self.weights.weights() if self.job.testbed.length_term else None
         groups = []
-        for at, members in zip(instances, parts_of(games, self.settings.group), strict=True):
+        for at, members in zip(instances, parts_of(rollouts, self.settings.group), strict=True):
             instance = self.job.instances[at]
-            verdicts = [judge(testbed, game.task, game.messages, self.format) for game in members]
-            rewards = [self._worth(instance, v, game, weights) for v, game in zip(verdicts, members, strict=True)]
+            verdicts = [judge(testbed, rollout.task, rollout.messages, self.format) for rollout in members]
+            rewards = [self._worth(instance, v, rollout, weights) for v, rollout in zip(verdicts, members, strict=True)]
             groups.append(Group(at, members, verdicts, rewards))
         return groups
 
-    def _worth(self, instance: Any, verdict: Verdict, game: Game, weights: tuple[float, float] | None) -> float:
+    def _worth(self, instance: Any, verdict: Verdict, rollout: Rollout, weights: tuple[float, float] | None) -> float:
         worth = reward(self.job.testbed, instance, verdict, self.job.reward)
         if weights is None:
             return worth
-        return total_reward(worth, length_reward(game.tokens, self.settings.length_start, self.settings.length_end), weights)
+        return total_reward(worth, length_reward(rollout.tokens, self.settings.length_start, self.settings.length_end), weights)
 
-    def play(self, games: Sequence[Game], number: int = 0) -> None:
-        """All games to their ends, turn by turn."""
+    def play(self, rollouts: Sequence[Rollout], number: int = 0) -> None:
+        """All rollouts to their ends, turn by turn."""
         import torch
 
         sampler, settings, testbed = Sampler(self.model, self.ends), self.settings, self.job.testbed
         sampling = Sampling(settings.temperature, settings.max_tokens)
-        open_games, turn = list(games), 0
-        while open_games:
-            encoded = self._encoded(open_games)
+        open_rollouts, turn = list(rollouts), 0
+        while open_rollouts:
+            encoded = self._encoded(open_rollouts)
             seed = key(self.job.seed, "rollout", self.done, number, turn)
             generator = torch.Generator().manual_seed(seed % 2**63)
             flat = [one for (one,) in sampler.sample(encoded, 1, settings.max_tokens, sampling, generator)]
             said = self.tokenizer.batch_decode([answer.tokens for answer in flat], skip_special_tokens=True)
             going_on = []
-            for game, prompt, answer, text in zip(open_games, encoded, flat, said, strict=True):
-                game.turns.append(Turn(prompt, answer.tokens, answer.ended, sum(answer.logprobs)))
-                game.messages = (*game.messages, Message("assistant", text))
-                reply = replies(testbed, game.task, game.messages, self.format)
+            for rollout, prompt, answer, text in zip(open_rollouts, encoded, flat, said, strict=True):
+                rollout.turns.append(Turn(prompt, answer.tokens, answer.ended, sum(answer.logprobs)))
+                rollout.messages = (*rollout.messages, Message("assistant", text))
+                reply = replies(testbed, rollout.task, rollout.messages, self.format)
                 if reply:
-                    game.messages = (*game.messages, *reply)
-                    going_on.append(game)
-            open_games, turn = going_on, turn + 1
+                    rollout.messages = (*rollout.messages, *reply)
+                    going_on.append(rollout)
+            open_rollouts, turn = going_on, turn + 1
 
-    def _encoded(self, games: Sequence[Game]) -> list[list[int]]:
-        """What each of the games shows the policy, as token ids; games that show the same are written out once."""
-        seen = [shown(self.job.testbed, game.first, game.messages, self.format) for game in games]
+    def _encoded(self, rollouts: Sequence[Rollout]) -> list[list[int]]:
+        """What each of the rollouts shows the policy, as token ids; rollouts that show the same are written out once."""
+        seen = [shown(self.job.testbed, rollout.first, rollout.messages, self.format) for rollout in rollouts]
         ids = self._ids if self.format in self.job.testbed.memoryless else {}
         fresh = [messages for messages in dict.fromkeys(seen) if messages not in ids]
         if fresh:
@@ -339,11 +339,11 @@ class Training:
 
     # --- the gradient
 
-    def learn(self, games: Sequence[Game], advantages: Sequence[float]) -> dict[str, Any]:
-        """`iterations` steps on these games; loss, KL and gradient norm of the first."""
+    def learn(self, rollouts: Sequence[Rollout], advantages: Sequence[float]) -> dict[str, Any]:
+        """`iterations` steps on these rollouts; loss, KL and gradient norm of the first."""
         import torch
 
-        batch = Batch.of(games, advantages, self.settings)
+        batch = Batch.of(rollouts, advantages, self.settings)
         old = reference = None
         if self.reference is not None:
             with torch.no_grad():
@@ -363,7 +363,8 @@ class Training:
         return figures
 
     def _figures(self, groups: Sequence[Group]) -> dict[str, Any]:
-        games = [game for group in groups for game in group.games]
+        rollouts = [rollout for group in groups for rollout in group.rollouts]
+        turns = [turn for rollout in rollouts for turn in rollout.turns]
         verdicts = [verdict for group in groups for verdict in group.verdicts]
         rewards = [value for group in groups for value in group.rewards]
         return {
@@ -371,11 +372,11 @@ class Training:
             "valid": sum(verdict.valid for verdict in verdicts) / len(verdicts),
             "optimal": sum(verdict.optimal is True for verdict in verdicts) / len(verdicts),
             "zero_variance": sum(group.dead for group in groups) / len(groups),
-            "turns": sum(len(game.turns) for game in games) / len(games),
-            "response_tokens": sum(game.tokens for game in games) / len(games),
-            "truncated": sum(not turn.ended for game in games for turn in game.turns) / sum(len(game.turns) for game in games),
-            "entropy": -sum(turn.logprob for game in games for turn in game.turns) / sum(game.tokens for game in games),
-            "short": sum(game.tokens <= self.settings.length_start for game in games) / len(games),
+            "turns": len(turns) / len(rollouts),
+            "response_tokens": sum(rollout.tokens for rollout in rollouts) / len(rollouts),
+            "truncated": sum(not turn.ended for turn in turns) / len(turns),
+            "entropy": -sum(turn.logprob for turn in turns) / sum(rollout.tokens for rollout in rollouts),
+            "short": sum(rollout.tokens <= self.settings.length_start for rollout in rollouts) / len(rollouts),
         }
 
     # --- on disk
@@ -445,8 +446,8 @@ class Turn:
 
 
 @dataclass
-class Game:
-    """A conversation: the instance as this rollout of it plays it, what opened it, all that was said after, and the turns."""
+class Rollout:
+    """A conversation: the instance as this rollout plays it, what opened it, all that was said after, and the turns."""
 
     task: Any
     first: tuple[Message, ...] = ()
@@ -463,7 +464,7 @@ class Group:
     """The conversations about one instance, which are compared with each other."""
 
     instance: int
-    games: Sequence[Game]
+    rollouts: Sequence[Rollout]
     verdicts: Sequence[Verdict]
     rewards: Sequence[float]
 
@@ -474,7 +475,7 @@ class Group:
 
     @property
     def tokens(self) -> int:
-        return sum(game.tokens for game in self.games)
+        return sum(rollout.tokens for rollout in self.rollouts)
 
 
 def parts_of(items: Sequence[Any], size: int) -> list[list[Any]]:
@@ -501,7 +502,7 @@ def advantages_of(rewards: Sequence[Sequence[float]], scale: str) -> list[list[f
 
 @dataclass(frozen=True)
 class Batch:
-    """The turns of an update. Equal ones (in a game of few positions most are) are one row, in the order of their length in a few
+    """The turns of an update. Equal ones (in a task of few states most are) are one row, in the order of their length in a few
     parts, so that little is padding. Those without an advantage are left out where nothing else would move them.
 
     Args:
@@ -517,15 +518,15 @@ class Batch:
     weights: Any
 
     @classmethod
-    def of(cls, games: Sequence[Game], advantages: Sequence[float], settings: Settings, rows: int = 512) -> Batch:
+    def of(cls, rollouts: Sequence[Rollout], advantages: Sequence[float], settings: Settings, rows: int = 512) -> Batch:
         import torch
 
-        total = sum(game.tokens for game in games)
+        total = sum(rollout.tokens for rollout in rollouts)
         turns = []
-        for game, advantage in zip(games, advantages, strict=True):
-            of_token = {"grpo": len(games) * max(1, game.tokens), "dr_grpo": len(games) * settings.max_tokens}
+        for rollout, advantage in zip(rollouts, advantages, strict=True):
+            of_token = {"grpo": len(rollouts) * max(1, rollout.tokens), "dr_grpo": len(rollouts) * settings.max_tokens}
             weight = 1 / of_token.get(settings.loss, total)
-            turns += [(turn, advantage, weight) for turn in game.turns if turn.tokens]
+            turns += [(turn, advantage, weight) for turn in rollout.turns if turn.tokens]
         if not settings.beta:
             turns = [row for row in turns if row[1]] or turns
         turns.sort(key=lambda row: len(row[0].prompt) + len(row[0].tokens))

@@ -4,8 +4,8 @@ With `answers_from=cbs` this is a warm-up on exact answers; with the checkpoint'
 self-imitation; with `answers_file=FILE` it learns what `t2t generate --answers-from` has written, whatever the round's
 instances are. It takes the same job as `trl-grpo`, so the loop can run it in its place.
 
-Of a conversation every turn of the policy is a row: what it saw then, and what it said. So a whole game is learnt without a
-word of the environment's in the loss, and a memoryless format is learnt as it is played.
+Of a conversation every turn of the policy is a row: what it saw then, and what it said. So whole conversations are learnt without
+a word of the environment's in the loss, and a memoryless format is learnt as it is played.
 """
 
 from __future__ import annotations
