@@ -116,8 +116,8 @@ class DesignedStream:
             compact=context.compact(self.modules, state),
         )
         step = design_step.propose(self.designer, brief, self.settings.design_seconds)
-        projection, _ = design_step.project(self.testbed, step.proposal.parsed, self.configuration, self.request)
-        step = design_step.settled(step, projection, self.configuration)
+        decision = design_step.decide(self.testbed, step, self.configuration, self.request)
+        step, projection = decision.step, decision.projection
         record = {
             "round": self.index,
             "configuration": ended.configuration,

@@ -14,7 +14,7 @@ from t2t_core.cells import numbers
 from t2t_core.closing import close
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import Brief
-from t2t_core.loop.design_step import project, projection_record, propose, settled, step_record
+from t2t_core.loop.design_step import decide, projection_record, propose, step_record
 from t2t_core.loop.rounds import Loop
 from t2t_core.records import Knob
 from t2t_core.report import terminal
@@ -22,7 +22,7 @@ from t2t_core.report.document import Column, Document, Items, Paragraph, Row, Se
 from t2t_core.report.knobs import knob_figure
 from t2t_core.report.summary import changed_cells
 from t2t_core.run.progress import Reporter
-from t2t_core.run.round_files import READ, RoundFiles, finished_rounds, open_run
+from t2t_core.run.round_files import PROPOSED, RoundFiles, finished_rounds, open_run
 from t2t_core.store import folders, schema
 from t2t_core.text import plain_lines
 
@@ -84,16 +84,15 @@ def _step(loop: Loop, files: RoundFiles, spec: str, show_context: bool) -> dict[
         seen = step.proposal.prompt if step.proposal.prompt is not None else brief.text
         click.echo(plain_lines(seen) if sys.stdout.isatty() else seen.encode("utf-8", "backslashreplace"), nl=False)
         click.echo("" if seen.endswith("\n") else "\n", err=True, nl=False)
-    projection, note = project(loop.testbed, step.proposal.parsed, brief.previous, brief.request)
-    step = settled(step, projection, brief.previous)
+    decision = decide(loop.testbed, step, brief.previous, brief.request)
     return {
         "run": str(files.run),
         "round": files.index,
         "context": loop.experiment.context,
         "previous": brief.previous.to_dict(),
         "prompt": step.proposal.prompt,
-        **schema.plain(step_record(spec, step)),
-        "projection": schema.plain(projection_record(projection, note)),
+        **schema.plain(step_record(spec, decision.step)),
+        "projection": schema.plain(projection_record(decision)),
     }
 
 
@@ -124,7 +123,7 @@ def _board(steps: list[dict[str, Any]], knobs: Mapping[str, Knob]) -> Document:
     columns = [Column("designer", words=True), Column("outcome", words=True)]
     columns += [Column(name) for name in ("cells changed", "corrections", "tokens")]
     groups = [Column("after Project", words=True), *(Column(group) for group in steps[0]["previous"])]
-    why = [(s, note) for s in steps if s["outcome"] not in READ for note in s["notes"]]
+    why = [(s, note) for s in steps if s["outcome"] not in PROPOSED for note in s["notes"]]
     notes = dict.fromkeys(f"{s['designer']} {s['outcome']} after round {s['round']}: {note}" for s, note in why)
     sections = [
         Section("Designs", [Table(columns, facts), Items(list(notes))]),

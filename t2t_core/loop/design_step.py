@@ -125,12 +125,6 @@ def propose(designer: Any, brief: Brief, seconds: float) -> Step:
     return Step(answer, "proposed", taken)
 
 
-def settled(step: Step, projection: Projection, previous: Any) -> Step:
-    """The step as it ended: "unchanged" where what was proposed came to the configuration in force."""
-    same = step.outcome == "proposed" and projection.configuration.to_dict() == previous.to_dict()
-    return replace(step, outcome="unchanged") if same else step
-
-
 def _clean(proposal: Proposal) -> Proposal:
     """The proposal with nothing in it that JSON cannot hold; what had to go is noted."""
     notes = [without_secrets(str(n))[:500] for n in list(_items(proposal.notes))[:MAX_NOTES]]
@@ -195,18 +189,31 @@ def plain_json(value: Any) -> Any:
     return walk(value, 0)
 
 
-def project(
-    testbed: AnyTestbed, proposal: Mapping[str, Any] | None, previous: Any, request: Any
-) -> tuple[Projection, str | None]:
-    """Project, or the previous configuration and a note: where nothing was proposed, or the testbed broke its promise never
-    to fail."""
-    if proposal is None:
-        return Projection(previous), "the previous configuration stays"
+@dataclass(frozen=True)
+class Decision:
+    """What a step comes to: the next configuration with what Project changed, and a note where the previous one stays."""
+
+    step: Step
+    projection: Projection
+    note: str | None = None
+
+
+def decide(testbed: AnyTestbed, step: Step, previous: Any, request: Any) -> Decision:
+    """Project the proposal. The previous configuration stays where nothing was proposed, or where the testbed broke its promise
+    never to fail; where Project comes to the configuration in force, the outcome is "unchanged"."""
+    if step.proposal.parsed is None:
+        return Decision(step, Projection(previous), f"designer {step.outcome}: the previous configuration stays")
     try:
-        return testbed.project(proposal, previous, request), None
+        projection = testbed.project(step.proposal.parsed, previous, request)
     except Exception as error:  # noqa: BLE001 - a stranger's testbed; one odd proposal must not end a run
         reason = without_secrets(f"{type(error).__name__}: {error}")[:400]
-        return Projection(previous), f"Project failed, the previous configuration stays: {reason}"
+        return Decision(_same(step), Projection(previous), f"Project failed, the previous configuration stays: {reason}")
+    same = projection.configuration.to_dict() == previous.to_dict()
+    return Decision(_same(step) if same else step, projection)
+
+
+def _same(step: Step) -> Step:
+    return replace(step, outcome="unchanged") if step.outcome == "proposed" else step
 
 
 def step_record(designer: str, step: Step) -> Design:
@@ -229,12 +236,18 @@ def step_record(designer: str, step: Step) -> Design:
     )
 
 
-def projection_record(projection: Projection, note: str | None) -> Projected:
-    """What `projection.json` keeps of a projection."""
+def recorded(design: Design) -> Step:
+    """The step that a `proposal.json` was made of, as far as a decision needs it."""
+    return Step(Proposal(design.raw, design.parsed, design.summary, tuple(design.notes)), design.outcome, 0.0)
+
+
+def projection_record(decision: Decision) -> Projected:
+    """What `projection.json` keeps of a decision."""
+    projection = decision.projection
     changes = [
         Correction(knob=c.knob, proposed=_kept(c.proposed), used=_kept(c.used), reason=c.reason) for c in projection.changes
     ]
-    return Projected(configuration=projection.configuration.to_dict(), changes=changes, note=note)
+    return Projected(configuration=projection.configuration.to_dict(), changes=changes, note=decision.note)
 
 
 def _kept(value: Any) -> Any:

@@ -20,7 +20,16 @@ from t2t_core.evaluation.answers import ANSWERS, Progress
 from t2t_core.evaluation.evaluate import evaluate, scored
 from t2t_core.hookspecs import Brief, Trainer, TrainingJob
 from t2t_core.loop import design_step
-from t2t_core.loop.design_step import make_brief, projection_record, propose, round_state, settled, step_record
+from t2t_core.loop.design_step import (
+    Decision,
+    decide,
+    make_brief,
+    projection_record,
+    propose,
+    recorded,
+    round_state,
+    step_record,
+)
 from t2t_core.loop.preparation import prepare
 from t2t_core.loop.trial_runs import TrialRuns
 from t2t_core.records import Round, TrainingResult
@@ -31,7 +40,7 @@ from t2t_core.run.forks import Fork
 from t2t_core.run.gpus import Gpus, gpus_here
 from t2t_core.run.progress import Reporter
 from t2t_core.run.questions import failed, own_set
-from t2t_core.run.round_files import KIND, READ, RoundFiles, round_facts
+from t2t_core.run.round_files import KIND, RoundFiles, round_facts
 from t2t_core.run.schemas import Generation, Training, TriedAll
 from t2t_core.run.tracking import Tracking
 from t2t_core.seeding import key
@@ -138,8 +147,9 @@ class Loop:
             if not files.proposal.exists():
                 with self._stage(files, "design"):
                     self._design(files)
-            if not files.projection.exists():
-                self._project(files)
+            if not files.projection.exists():  # it was stopped between the two
+                previous = self.testbed.read_configuration(files.read_configuration())
+                self._settle(files, decide(self.testbed, recorded(files.read_proposal()), previous, self.request))
 
     @contextmanager
     def _stage(self, files: RoundFiles, name: str) -> Iterator[None]:
@@ -293,27 +303,23 @@ class Loop:
             step = propose(self.designer, brief, self.experiment.design_seconds)
         finally:
             close(self.designer)
-        projection, _ = design_step.project(self.testbed, step.proposal.parsed, brief.previous, self.request)
-        step = settled(step, projection, brief.previous)
+        decision = decide(self.testbed, step, brief.previous, self.request)
         shown = step.proposal.prompt if step.proposal.prompt is not None else brief.text
         folders.write_atomic(files.context, shown.encode("utf-8", "backslashreplace"))
         if trials.done:
             folders.write_json(files.trials, TriedAll(trials=trials.done))
-        folders.write_json(files.proposal, step_record(self.experiment.designer, step))
-        if step.outcome == "unchanged":
+        folders.write_json(files.proposal, step_record(self.experiment.designer, decision.step))
+        if decision.step.outcome == "unchanged":
             self.reporter.note("the designer proposed what came to the configuration in force")
         elif step.outcome != "proposed":
             self.reporter.note(f"designer {step.outcome}, the configuration stays: {'; '.join(step.proposal.notes)[:300]}")
+        self._settle(files, decision)
 
-    def _project(self, files: RoundFiles) -> None:
-        previous = self.testbed.read_configuration(files.read_configuration())
-        record = files.read_proposal()
-        projection, note = design_step.project(self.testbed, record.parsed, previous, self.request)
-        if record.outcome not in READ:
-            note = f"designer {record.outcome}: {note}"
-        folders.write_json(files.projection, projection_record(projection, note))
+    def _settle(self, files: RoundFiles, decision: Decision) -> None:
+        """Keep the next configuration, and tell what Project corrected."""
+        folders.write_json(files.projection, projection_record(decision))
         self.tracking.design(files)
-        for change in projection.changes:
+        for change in decision.projection.changes:
             self.reporter.note(f"corrected {change.knob}: {change.reason}"[:200])
 
 

@@ -44,7 +44,7 @@ from t2t_core.run.experiment import Experiment
 from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter
 from t2t_core.run.questions import request
-from t2t_core.run.round_files import READ
+from t2t_core.run.round_files import PROPOSED
 from t2t_core.store import folders, jsonlines, locks
 from t2t_core.store.paths import SafePath
 
@@ -200,7 +200,7 @@ def _arm(name: str, seeds: Sequence[int], summaries: Sequence[Summary]) -> ArmRe
         seeds=list(seeds),
         figures={key: OverSeeds(values, **_plain(asdict(t_interval(values)))) for key, values in figures.items()},
         budget=Budget(**{key: sum(b[key] for b in budgets) for key in budgets[0]}),
-        designs_failed=sum(design.outcome not in READ for summary in summaries for design in summary.designs),
+        designs_failed=sum(design.outcome not in PROPOSED for summary in summaries for design in summary.designs),
     )
 
 

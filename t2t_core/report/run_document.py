@@ -28,7 +28,7 @@ from t2t_core.report.summary import Budget, DesignSummary, RoundSummary, Summary
 from t2t_core.report.training import END, TrainingSummary
 from t2t_core.run.declaration import read_declaration
 from t2t_core.run.experiment import Experiment
-from t2t_core.run.round_files import READ, finished_rounds, open_run
+from t2t_core.run.round_files import PROPOSED, finished_rounds, open_run
 from t2t_core.run.schemas import BenchSet, DifferenceRow
 from t2t_core.store.paths import SafePath
 
@@ -62,7 +62,7 @@ def run_lead(summary: Summary, experiment: Experiment) -> Iterator[Block]:
     names = ("context", "trainer", "policy", "seed")
     facts = ", ".join(f"{name} {getattr(experiment, name)}" for name in names)
     yield Paragraph(f"{facts}; {len(summary.rounds)} of {experiment.rounds} rounds are finished", "soft")
-    lost = {o: n for o, n in Counter(design.outcome for design in summary.designs).items() if o not in READ}
+    lost = {o: n for o, n in Counter(design.outcome for design in summary.designs).items() if o not in PROPOSED}
     if lost:
         told = ", ".join(f"{count} {outcome}" for outcome, count in lost.items())
         yield Paragraph(f"of {len(summary.designs)} designs {told}: the configuration stayed, as the control's does", "bad")

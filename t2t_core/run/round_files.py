@@ -25,7 +25,7 @@ from t2t_core.store.instance_files import read_instances
 from t2t_core.store.paths import SafePath
 
 KIND = "closed loop"
-READ = ("proposed", "unchanged")  # the outcomes of a design in which a configuration was proposed
+PROPOSED = ("proposed", "unchanged")  # the outcomes of a design in which a configuration was proposed
 CONTEXT, TRIALS, PROPOSAL, PROJECTION = DESIGN_FILES = ("context.md", "trials.json", "proposal.json", "projection.json")
 
 

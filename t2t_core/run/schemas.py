@@ -86,7 +86,8 @@ class TriedAll:
 class Design:
     """`proposal.json`: the designer's reply word for word, what was read from it, what was mended, and what it cost.
 
-    `outcome` is "proposed", "unreadable" (no configuration in the reply), "failed" or "timed out".
+    `outcome` is "proposed", "unchanged" (Project made of it the configuration in force), "unreadable" (no configuration in the
+    reply), "failed" or "timed out".
     """
 
     designer: str

@@ -21,7 +21,7 @@ from t2t_core.hookspecs import TrackedRun
 from t2t_core.plugins import installed
 from t2t_core.registry import Spec
 from t2t_core.run.experiment import Experiment
-from t2t_core.run.round_files import READ, RoundFiles
+from t2t_core.run.round_files import PROPOSED, RoundFiles
 from t2t_core.run.schemas import BenchTable, Configuration, Design, Projected
 from t2t_core.store import folders, jsonlines
 from t2t_core.store.paths import SafePath
@@ -101,7 +101,7 @@ class Tracking:
         if self:
             design, projected = files.read_proposal(), files.read_projection()
             changes = list(_changes(files.read_configuration(), projected.configuration))
-            counts = {"proposed": int(design.outcome in READ), "changes": len(changes), "corrections": len(projected.changes)}
+            counts = {"proposed": int(design.outcome in PROPOSED), "changes": len(changes), "corrections": len(projected.changes)}
             self._figures(ROUND, files.index, {f"design/{name}": n for name, n in {**counts, "usd": design.cost.usd}.items()})
             told = _told(design, projected, changes)
             self._each("event", files.index, f"design after round {files.index}", told)

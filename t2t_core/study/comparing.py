@@ -21,7 +21,7 @@ from t2t_core.evaluation.trials import (
 )
 from t2t_core.loop.sweep import CONTROL
 from t2t_core.report.summary import unequal
-from t2t_core.run.round_files import READ
+from t2t_core.run.round_files import PROPOSED
 from t2t_core.study.outcomes import Trial, Trials, rates
 from t2t_core.study.plan import Compared, Plan, PlanFile
 from t2t_core.study.running import BASE
@@ -240,7 +240,7 @@ def _arm(plan: Plan, trials: Trials, name: str) -> ArmResult:
         updates=sum(b.updates for b in budgets) / len(own),
         design_tokens=sum(b.design_tokens for b in budgets) / len(own),
         design_usd=sum(b.design_usd for b in budgets) / len(own),
-        designs_failed=sum(outcome not in READ for trial in own for outcome in trial.designs),
+        designs_failed=sum(outcome not in PROPOSED for trial in own for outcome in trial.designs),
         same_as=[
             other
             for other, theirs in trials.arms.items()
@@ -309,7 +309,7 @@ def _deviations(plan: Plan, trials: Trials) -> Iterator[str]:
         yield f"the code changed between sessions: {' -> '.join(code[:12] for code in trials.codes)}"
     for name, own in trials.arms.items():
         for seed, trial in zip(plan.seeds, own, strict=True):
-            bad = [outcome for outcome in trial.designs if outcome not in READ]
+            bad = [outcome for outcome in trial.designs if outcome not in PROPOSED]
             if bad:
                 yield f"seed {seed}, {name}: {len(bad)} of {len(trial.designs)} designs {bad[0]}"
     for number, seed in enumerate(plan.seeds):

@@ -23,7 +23,7 @@ from t2t_core.records import Proposal, Response, TrainingResult
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter
-from t2t_core.run.round_files import READ
+from t2t_core.run.round_files import PROPOSED
 from t2t_core.seeding import Stream
 from t2t_core.store import locks, schema
 
@@ -138,7 +138,7 @@ def test_a_designer_cannot_break_the_loop(tmp_path: Path, behave: Callable[[Any]
     if outcome != "proposed":
         before, after = (read(tmp_path / f"round_{i}" / "configuration.json") for i in (0, 1))
         assert after == {group: pytest.approx(knobs) for group, knobs in before.items()}
-    if outcome not in READ:
+    if outcome not in PROPOSED:
         assert outcome in read(tmp_path / "round_0" / "projection.json")["note"]
         assert any(outcome in line and "\x1b" not in line for line in lines)
 

@@ -24,7 +24,7 @@ from t2t_core.plugins import installed
 from t2t_core.records import Proposal, TrainingResult
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.progress import Reporter
-from t2t_core.run.round_files import READ, RoundFiles
+from t2t_core.run.round_files import PROPOSED, RoundFiles
 from t2t_core.seeding import Stream
 from t2t_core.store import locks
 from t2t_core.store.paths import SafePath
@@ -230,7 +230,7 @@ def test_rounds_of_garbage_on_frozen_lakes_stay_sound_and_name_every_correction(
                 taken = configuration.get(size, {}).get(knob)
                 same = isinstance(value, (int, float)) and not isinstance(value, bool) and value == taken
                 about = {size, f"{size}.{knob}"} | ({"data_ratio"} if knob == "data_ratio" else set())
-                assert same or named & about or proposal["outcome"] not in READ, (index, size, knob, value, taken)
+                assert same or named & about or proposal["outcome"] not in PROPOSED, (index, size, knob, value, taken)
                 used += same
         corrections += len(projection["changes"])
         instances = (tmp_path / f"round_{index + 1}" / "instances.jsonl").read_bytes()
