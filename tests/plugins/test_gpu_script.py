@@ -25,10 +25,9 @@ def script(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    import gpu
+    monkeypatch.setattr(sys, "path", [*sys.path])  # it adds to the path
+    from benchmarks import gpu
 
-    monkeypatch.delitem(sys.modules, "gpu")
     return gpu
 
 

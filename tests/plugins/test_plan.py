@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from benchmarks import memory
 from t2t_core.cli import cli
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingOrder
@@ -20,9 +20,6 @@ from t2t_core.run.gpus import Gpus, gpus_here, read_gpus
 from t2t_plugins.trainers.grpo_plan import Plan, disk, plan_text, remedy
 from t2t_plugins.trainers.grpo_settings import Settings
 from t2t_plugins.trainers.shapes import QWEN3, Shape, read_shape, shape_of
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
-import memory  # noqa: E402 - a benchmark, from its folder
 
 QWEN3_4B = "Qwen/Qwen3-4B"
 PAPER = {"engine": "vllm-colocate", "processes": 4, "sharding": "fsdp2", "recompute": True, "micro_batch": 2}
