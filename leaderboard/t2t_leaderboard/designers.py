@@ -46,7 +46,7 @@ class Entry:
         millions = (self.arm.tokens + self.arm.design_tokens) / 1e6
         ends = (self.arm.gain, self.arm.gain_low, self.arm.gain_high)
         value, low, high = (None if end is None or not millions else end / millions for end in ends)
-        return Figure(value, low, high, 2, 2, signed=True)
+        return Figure(value, low, high, 1, 1, signed=True)
 
 
 def read_studies(places: Sequence[Path]) -> list[StudyResult]:
@@ -90,16 +90,23 @@ def leaderboard(studies: Sequence[StudyResult]) -> Document:
     said = Paragraph("Means over design steps and seeds; t2t analyze has the formulas.", "soft")
     sections.append(Section("How they designed", [_profiles(tables), said]))
     ranked = sum(bool(rows) and all(row.leverage for row in rows) for rows in tables.values())
-    lead = f"{len(studies)} studies. Designers are ranked in {ranked} of {len(tables)} worlds and starts, where there is a lever."
+    lead = f"Studies: {len(studies)}. The gate held, and designers are ranked, in {ranked} of {len(tables)} worlds and starts."
     return Document("Designers", [Paragraph(lead), Paragraph(_NOTE, "soft")], sections)
 
 
 def _blocks(rows: Sequence[Entry]) -> list[Block]:
     held = all(row.leverage for row in rows)
     blocks: list[Block] = [] if held else [Paragraph(_unranked(rows), "bad")]
+    blocks += [Paragraph(f"Gate: {text}.", "soft") for text in dict.fromkeys(_gate(row.study) for row in rows) if text]
     blocks.append(_table(rows, held))
     lanes = [Lane(_name(row), [Point(_gain(row.arm))], number) for number, row in enumerate(rows)]
     return [*blocks, Charts([Dots("minus fixed: percentage points, 95 % intervals", {"": lanes}, POINTS)])]
+
+
+def _gate(study: StudyResult) -> str:
+    """What the gate compared, and what came of it."""
+    tested = [d for d in study.differences if d.role in ("gate", "same")]
+    return "; ".join(f"{d.arm} minus {d.against} {Figure(d.value, d.low, d.high, 1, 1, signed=True).full()}" for d in tested)
 
 
 def _gain(arm: ArmResult) -> Figure:
@@ -113,7 +120,10 @@ def _unranked(rows: Sequence[Entry]) -> str:
 
 
 def _name(row: Entry) -> str:
-    return row.arm.arm if row.arm.arm == row.arm.designer else f"{row.arm.arm} ({row.arm.designer})"
+    designer = row.arm.designer
+    if designer.startswith("schedule:"):
+        designer = "given"
+    return row.arm.arm if row.arm.arm == designer else f"{row.arm.arm} ({designer})"
 
 
 def _table(rows: Sequence[Entry], held: bool) -> Table:

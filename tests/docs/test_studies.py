@@ -4,12 +4,15 @@ import importlib.util
 import json
 import re
 import tomllib
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from t2t_core.plugins import installed
-from t2t_core.study.outcomes import MeasuredSets
+from t2t_core.store.paths import SafePath
+from t2t_core.study.comparing import compare
+from t2t_core.study.outcomes import MeasuredSets, code_hashes, kept_seeds, read_trials
 from t2t_core.study.plan import read_plan
 
 STUDIES = Path(__file__).parents[2] / "studies"
@@ -86,3 +89,16 @@ def test_every_committed_plan_can_be_run(plan):
 def test_no_two_plans_share_a_seed():
     seeds = [seed for plan in (STUDIES / "designers").rglob("*.toml") for seed in tomllib.loads(plan.read_text())["seeds"]]
     assert len(seeds) == len(set(seeds))
+
+
+@pytest.mark.parametrize("name", sorted(place.name for place in (STUDIES / "designers" / "results").iterdir()))
+def test_a_study_of_designers_follows_from_its_outcomes(name, monkeypatch):
+    monkeypatch.chdir(STUDIES.parent)
+    folder, file = SafePath(STUDIES / "designers" / "results" / name), read_plan(Path(f"studies/designers/{name}.toml"))
+    result = json.loads((STUDIES / "designers" / "results" / name / "study.json").read_text())
+    assert kept_seeds(file, folder) == result["seeds"] == list(file.plan.seeds) and result["plan"] == file.sha256
+    again = json.loads(json.dumps(asdict(compare(file, read_trials(file, folder, code_hashes(folder))))))
+    assert again["leverage"] == result["leverage"] and again["deviations"] == result["deviations"]
+    for part in ("differences", "arms"):
+        for ours, kept in zip(again[part], result[part], strict=True):
+            assert ours == {key: pytest.approx(value) if isinstance(value, float) else value for key, value in kept.items()}

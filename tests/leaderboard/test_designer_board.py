@@ -70,6 +70,12 @@ def test_only_worlds_with_a_lever_rank() -> None:
         assert said is None or said in text
 
 
+def test_what_the_gate_compared_stands_beside_who_is_ranked_or_is_not() -> None:
+    for leverage in (True, False):
+        text = markdown.render(leaderboard([study(leverage=leverage, rule=2.0)]))
+        assert "Gate: a minus b +6.0 [+4.0 to +8.0]." in text.replace("\\", "")
+
+
 def test_a_designers_gains_stand_side_by_side_over_the_challenges() -> None:
     """Where there is no lever no figure stands; what a designer was never put to is no zero."""
     lakes, forgets = study(rule=2.0, sec=3.0), study("forgetting", rule=-4.0)
