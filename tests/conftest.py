@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import lake
+from browsing import chromium
 from t2t_core.plugins import installed
 
 # On a machine that is busy with other work, drawing an example may take a second and say nothing of the test.
@@ -42,3 +44,15 @@ def lake_plugins() -> Iterator[None]:
     plugins.policies.add("repeater", lake.Repeater, "scripted policy")
     yield
     del plugins.testbeds.entries["lake"], plugins.policies.entries["repeater"]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A Chromium; the test is skipped where there is none, or no playwright."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[browser]'")
+    if chromium() is None:
+        pytest.skip("there is no chromium on this machine")
+    with playwright.sync_playwright() as running:
+        started = running.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        yield started
+        started.close()

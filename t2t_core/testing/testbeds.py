@@ -15,6 +15,7 @@ from t2t_core.records import InstanceSet, Message, Place, Projection, Response, 
 from t2t_core.reward import reward
 from t2t_core.testing.base import as_json, calling, finite, mapping, require, short
 from t2t_core.testing.declarations import check_declarations, check_words
+from t2t_core.testing.showing import check_shown
 
 GARBAGE: tuple[Any, ...] = (
     *(None, True, -1, 10**400, float("nan"), float("inf"), -1e308, 1e308, "", "0.5", "\x00\x1b[2J", [], [1, 2], {}, {"a": {}}),
@@ -258,6 +259,7 @@ def _verify(testbed: AnyTestbed, instances: Sequence[Any], solve: Callable[[Any]
             _verdict(testbed, verdict, short(text))
             _reward(testbed, instance, verdict, short(text))
             scored.append(Scored(instance, 0, Response(text), verdict, messages))
+            check_shown(testbed, scored[-1])
         if solve:
             right = scored[-1].verdict
             require(right.valid, f"a solution is not valid: {right.failure} fails", cause=f"the answer was {short(texts[-1])}")

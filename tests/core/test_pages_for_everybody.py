@@ -5,11 +5,8 @@ What can be told from the HTML and the style sheets is always told; what needs a
 from __future__ import annotations
 
 import base64
-import functools
 import hashlib
 import re
-import shutil
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,8 +14,14 @@ from typing import Any
 import pytest
 
 from addition import t2t
+from browsing import axe_faults, opened
+from t2t_core.loop.sweep import Grid, sweep
+from t2t_core.loop.whole_run import run_experiment
 from t2t_core.report import svg
+from t2t_core.run.experiment import Experiment
+from t2t_core.run.progress import Reporter
 
+RESULTS = Path(__file__).parents[2] / "leaderboard" / "results"
 SHEETS = svg.sheet("page.css") + svg.sheet("chart.css")
 
 
@@ -155,44 +158,33 @@ def test_every_answer_has_a_moving_picture_and_the_board_leads_to_its_failures(b
 # --- in a browser
 
 
-@functools.cache
-def chromium() -> str | None:
-    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[browser]'")
-    if chromium() is None:
-        pytest.skip("there is no chromium on this machine")
-    with playwright.sync_playwright() as running:
-        started = running.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        yield started
-        started.close()
-
-
-def opened(browser: Any, path: Path, **context: Any) -> Any:
-    """The page, in a context of its own; `page.told` has what the console said."""
-    page = browser.new_context(**context).new_page()
-    page.told = []
-    page.on("console", lambda message: page.told.append(message.text))
-    page.on("pageerror", lambda error: page.told.append(str(error)))
-    page.goto(f"file://{path}")
-    return page
-
-
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_axe_finds_nothing(browser: Any, benched: Path, scheme: str, width: int) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install -e '.[browser]'")
     for path in pages(benched):
-        page = opened(browser, path, viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
-        page.evaluate("document.querySelectorAll('details').forEach((one) => one.open = true)")
-        found = axe.Axe().run(page).response["violations"]
-        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
-        assert not page.evaluate("document.documentElement.scrollWidth > innerWidth"), "the page itself never scrolls sideways"
-        page.context.close()
+        assert axe_faults(browser, path, axe, width, scheme) == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.usefixtures("lake_plugins")
+def test_axe_finds_nothing_on_reports_and_on_the_site(browser: Any, tmp_path: Path, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install -e '.[browser]'")
+    settings = {"testbed": "lake", "policy": "repeater", "generation": {"samples": 10}, "validation": {"set": "validation"}}
+    for designer in ("rule", "fixed"):
+        experiment = Experiment.from_dict(settings | {"trainer": "none", "designer": designer, "rounds": 2})
+        run_experiment(experiment, tmp_path / designer, Reporter())
+        t2t("report", tmp_path / designer)
+    grid = Grid(["fixed", "random"], ["F"], [0, 1])
+    sweep(experiment, grid, tmp_path / "sweep", Reporter())
+    t2t("report", tmp_path / "sweep")
+    t2t("site", RESULTS, "--out", tmp_path / "site")
+    reports = [tmp_path / name / "report.html" for name in ("rule", "fixed", "sweep")]
+    for path in (*reports, *sorted((tmp_path / "site").glob("*.html"))):
+        for width in (1280, 390):
+            assert axe_faults(browser, path, axe, width, scheme) == [], path.name
 
 
 @pytest.mark.browser

@@ -401,3 +401,21 @@ def test_a_broken_trainer_is_named(train, match, tmp_path):
     (tmp_path / "old" / "model").write_text("old")
     with pytest.raises(CheckFailed, match=match):
         check_trainer(Trainer(train), Pond(), tmp_path, checkpoint=tmp_path / "old")
+
+
+@pytest.mark.parametrize(
+    ("method", "result", "match"),
+    [
+        ("plan", lambda: [1], "cannot be counted: it is a list"),
+        ("plan", lambda: object(), "is another one the second time"),
+        ("picture", lambda: None, "is NoneType, not text"),
+        ("picture", lambda: "<svg>", "is no XML"),
+        ("picture", lambda: "<svg/>", "is a <svg>, not an <svg> with its xmlns"),
+        ("picture", lambda: f'<svg xmlns="http://www.w3.org/2000/svg" id="i{TURN()}"/>', "another one the second time"),
+        ("picture", lambda: 1 / 0, "ZeroDivisionError"),
+    ],
+)
+def test_a_plan_that_cannot_be_counted_and_a_picture_that_is_none_are_named(method, result, match):
+    made = type("Broken", (Pond,), {method: lambda self, *arguments, **named: result()})()
+    with pytest.raises(CheckFailed, match=match):
+        check_testbed(made, solve=answer)
