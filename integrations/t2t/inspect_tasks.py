@@ -82,12 +82,12 @@ def _parsed(bed: AnyTestbed, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _samples(bed: AnyTestbed, given: Any, form: str, limit: int | None) -> Sequence[Sample]:
-    taken: Counter[str] = Counter()
+    taken: Counter[tuple[str, str]] = Counter()
     samples = []
     for instance in given.instances:
         place = bed.place(instance)
-        taken[place.column] += 1
-        if limit is None or taken[place.column] <= limit:
+        taken[place.table, place.column] += 1
+        if limit is None or taken[place.table, place.column] <= limit:
             where = {"table": place.table, "place": f"{place.table}, {place.column}"}
             facts = {"set": given.name, **where, "instance": instance.to_dict()}
             samples.append(Sample(id=instance.id, input=_messages(opening(bed, instance, form)), metadata=facts))

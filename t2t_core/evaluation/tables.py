@@ -217,6 +217,13 @@ def _by_rank(ranks: Mapping[str, int]) -> list[str]:
     return sorted(ranks, key=lambda name: (ranks[name], [int(number) for number in re.findall("[0-9]{1,9}", name)]))
 
 
+def columns_of(testbed: AnyTestbed, instances: Iterable[Any]) -> dict[str, str]:
+    """The column of every instance by its id, with its table where they stand in several: two tables may name columns alike."""
+    places = {instance.id: testbed.place(instance) for instance in instances}
+    several = len({place.table for place in places.values()}) > 1
+    return {id: f"{place.table}, {place.column}" if several else place.column for id, place in places.items()}
+
+
 def first(testbed: AnyTestbed, instances: Sequence[Any], limit: int | None) -> Sequence[Any]:
     """The first `limit` instances of each column, in their order; all of them without a limit."""
     if limit is None:

@@ -16,7 +16,7 @@ from t2t_core.evaluation.answers import ANSWERS
 from t2t_core.evaluation.evaluate import evaluate, scored
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.stats import paired_difference, stratified
-from t2t_core.evaluation.tables import Tally, together, value
+from t2t_core.evaluation.tables import Tally, columns_of, together, value
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import InstanceSet, Scored
 from t2t_core.run.engines import Engines
@@ -91,7 +91,7 @@ class ClosingBench:
         sets = []
         for chosen, evaluation in self._sets:
             by_checkpoint = {
-                arm.checkpoint: measure(self._testbed, scored(evaluation, self._folder / arm.name / chosen.name / ANSWERS))
+                arm.checkpoint: measure(evaluation, scored(evaluation, self._folder / arm.name / chosen.name / ANSWERS))
                 for arm in _asked(arms)
             }
             found = {arm.name: by_checkpoint[arm.checkpoint] for arm in arms}
@@ -143,7 +143,7 @@ def evaluation_sets(experiment: Experiment, testbed: AnyTestbed) -> list[Instanc
 def measured(experiment: Experiment, testbed: AnyTestbed, folder: SafePath, arm: str) -> dict[str, Values]:
     """Set by set, the rates per instance that an arm's finished answers in a bench folder give."""
     return {
-        chosen.name: measure(testbed, scored(evaluation, folder / arm / chosen.name / ANSWERS)).rates
+        chosen.name: measure(evaluation, scored(evaluation, folder / arm / chosen.name / ANSWERS)).rates
         for chosen, evaluation in evaluations(experiment, testbed)
     }
 
@@ -153,12 +153,14 @@ def _answered(evaluation: Evaluation, path: SafePath) -> bool:
     return path.exists() and all(answer.response.error is None for answer in scored(evaluation, path))
 
 
-def measure(testbed: AnyTestbed, answers: Iterable[Scored]) -> Measured:
-    """The testbed's metrics of these answers, one to an instance; in a rate, an answer that never came counts 0."""
+def measure(evaluation: Evaluation, answers: Iterable[Scored]) -> Measured:
+    """The metrics of the answers to an evaluation, one to an instance; in a rate, an answer that never came counts 0."""
+    testbed = evaluation.testbed
+    columns = columns_of(testbed, evaluation.instances)
     tallies: dict[str, Tally] = {}
     rates: Values = {m.name: {} for m in testbed.metrics if m.kind == "rate"}
     for answer in answers:
-        column = testbed.place(answer.instance).column
+        column = columns[answer.instance.id]
         tallies.setdefault(column, Tally(testbed.metrics, 1)).add([answer])
         for metric in (m for m in testbed.metrics if m.name in rates):
             share = value(metric, [answer])

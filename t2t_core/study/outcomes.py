@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from t2t_core.errors import T2TError
+from t2t_core.evaluation.tables import columns_of
 from t2t_core.plugins import installed
 from t2t_core.report.summary import Budget
 from t2t_core.run.closing_bench import Values, evaluations
@@ -104,9 +105,10 @@ class MeasuredSets:
         cells: dict[str, dict[str, str]] = {}
         for chosen, evaluation in evaluations(experiment, testbed):
             by_column, by_id = columns.setdefault(chosen.name, {}), cells.setdefault(chosen.name, {})
+            named = columns_of(testbed, evaluation.instances)
             for instance in evaluation.instances:
                 place = testbed.place(instance)
-                by_column.setdefault(place.column, []).append(instance.id)
+                by_column.setdefault(named[instance.id], []).append(instance.id)
                 by_id[instance.id] = testbed.cell_of(place.cell) or place.cell or place.column
         return cls(columns, cells)
 

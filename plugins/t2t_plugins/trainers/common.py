@@ -12,6 +12,7 @@ from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.demonstrations import refuse_protected
+from t2t_core.evaluation.tables import columns_of
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.seeding import Stream
 from t2t_core.store import folders
@@ -33,8 +34,9 @@ def stratified(job: TrainingJob, seed: int) -> list[int]:
     """
     stream = Stream.of(seed, "order")
     columns: dict[str, list[int]] = {}
+    named = columns_of(job.testbed, job.instances)
     for index, instance in enumerate(job.instances):
-        columns.setdefault(job.testbed.place(instance).column, []).append(index)
+        columns.setdefault(named[instance.id], []).append(index)
     placed = []
     for name in sorted(columns):
         members = columns[name]

@@ -10,10 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from t2t_core import hookspecs
-from t2t_core.conversation import play
+from t2t_core.conversation import judge, play
 from t2t_core.errors import T2TError
+from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.tables import columns_of, tabulate
 from t2t_core.plugins import installed
 from t2t_core.records import Message, Place, Response, Sampling, Scored, Task
+from t2t_core.run.closing_bench import measure
 from t2t_core.seeding import key
 from t2t_core.testing import check_testbed
 from t2t_envs.tictactoe import CHECKS, Instance, sets
@@ -40,6 +43,27 @@ def test_places() -> None:
     assert place(p=0.0, opponent="second").table == "against the second optimal player"
     assert place(p=0.25, board="X...O....") == Place("against mixed play", "p 0.25-0.5", "0.25-0.5 first mid-game", "0.25-0.5")
     assert place(p=0.0, opponent="first").table == "against mixed play, first"
+
+
+def test_a_set_of_two_tables_that_name_columns_alike_keeps_them_apart() -> None:
+    """A run's closing bench as the leaderboard: a file of one's own may hold games against several opponents."""
+    games = [*BED.load_set("random").instances[:6], *BED.load_set("optimal").instances[:6]]
+    evaluation = Evaluation(BED, games)
+    answers = []
+    for game in games:
+        speaker = "4" if game.p == 1 else "nonsense"
+        messages = play(BED, game, "compact", lambda seen, speaker=speaker: Message("assistant", f"<move>{speaker}</move>"))
+        answers.append(Scored(game, 0, Response(""), judge(BED, game, messages, "compact"), messages))
+    tables = tabulate(BED, answers, 1)
+    measured = measure(evaluation, answers)
+    for metric in measured.rates:
+        for table in tables:
+            for column, figures in tables[table]["cells"].items():
+                rates = measured.rates[metric][f"{table}, {column}"]
+                assert sum(rates.values()) / len(rates) == pytest.approx(figures[metric]["value"] / 100), (metric, table, column)
+    columns = columns_of(BED, games)
+    assert set(columns.values()) == {f"{table}, moving {turn}" for table in tables for turn in ("first", "second")}
+    assert set(columns_of(BED, games[:6]).values()) == {"moving first", "moving second"}
 
 
 def test_every_validation_game_is_in_a_cell_of_the_curricula() -> None:
