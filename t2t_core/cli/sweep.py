@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import click
 from t2t_core.cli.generate import read_configuration
 from t2t_core.cli.loop_options import experiment_options, gather
 from t2t_core.errors import T2TError
+from t2t_core.loop import on_ray
 from t2t_core.loop.sweep import Grid, arm_name
 from t2t_core.loop.sweep import sweep as sweep_grid
 from t2t_core.plugins import installed
@@ -51,6 +53,8 @@ class _Sweep(click.Command):
 @click.option("--seeds", help="Seeds, separated by spaces, or a range 0-4 (default: the configuration's one, or --seed).")
 @click.option("--plan", type=click.Path(path_type=Path, dir_okay=False), help="A study's plan, instead of everything but --out.")
 @click.option("--dry-run", is_flag=True, help="With --plan: check it, print the hash of the code and what would run, and stop.")
+@click.option("--ray", "cluster", metavar="WHERE",
+              help="Do the runs side by side on Ray: local, auto or HOST:PORT, then ,cpus=N,gpus=N of each.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder of the sweep.")
 @click.argument("testbed_options", nargs=-1, type=click.UNPROCESSED)
 def sweep(
@@ -60,6 +64,7 @@ def sweep(
     seeds: str | None,
     plan: Path | None,
     dry_run: bool,
+    cluster: str | None,
     out: Path | None,
     **given: Any,
 ) -> None:
@@ -79,7 +84,7 @@ def sweep(
     """
     if plan:
         others = {"--designers": designers, "--contexts": contexts, "--seeds": seeds, FILES: files}
-        others |= {f"--{name}": value for name, value in given.items()}
+        others |= {"--ray": cluster} | {f"--{name}": value for name, value in given.items()}
         _of_plan(plan, dry_run, out, [name for name, value in others.items() if value])
         return
     if dry_run:
@@ -95,7 +100,9 @@ def sweep(
         grid = Grid([], [], chosen, _configurations(experiment, files, given, designers, contexts))
     else:
         grid = Grid(_words(designers) or [experiment.designer], _words(contexts) or [experiment.context], chosen)
-    result = sweep_grid(experiment, grid, out, Reporter(click.echo))
+    reporter = Reporter(click.echo)
+    ahead = None if cluster is None else partial(on_ray.run_ahead, cluster=on_ray.Cluster.parse(cluster), reporter=reporter)
+    result = sweep_grid(experiment, grid, out, reporter, ahead)
     terminal.show(sweep_document(result), terminal.console())
 
 

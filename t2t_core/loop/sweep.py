@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -76,18 +76,30 @@ class Grid:
         return ((designer, context) for designer in self.designers for context in self.contexts)
 
 
-def sweep(experiment: Experiment, grid: Grid, out: Path, reporter: Reporter) -> SweepResult:
-    """Do or go on with the grid; the result, which is also in `sweep.json` and `sweep.md`, its differences drawn beside them."""
+def sweep(
+    experiment: Experiment,
+    grid: Grid,
+    out: Path,
+    reporter: Reporter,
+    ahead: Callable[[Sequence[Sequence[PlannedRun]]], None] | None = None,
+) -> SweepResult:
+    """Do or go on with the grid; the result, which is also in `sweep.json` and `sweep.md`, its differences drawn beside them.
+
+    Args:
+        ahead: does the runs elsewhere first, given those of every seed; what follows finds them done and makes the tables.
+    """
     folder = SafePath(out)
     _check(experiment, grid)
     settings = {**experiment.to_dict(), "grid": grid.to_dict()}
-    of_seed = _fixed if grid.configurations else _forked
+    planned = [list(cells(replace(experiment, seed=seed), grid, folder / f"seed_{seed}")) for seed in grid.seeds]
     with locks.locked(folder):
         folders.open_manifest(folder, KIND, settings, asked=transport.asked)
+        if ahead:
+            ahead(planned)
         arms: dict[str, list[Summary]] = {}
         answers: dict[str, list[dict[str, Values]]] = {}
-        for seed in grid.seeds:
-            for name, summary, found in of_seed(replace(experiment, seed=seed), grid, folder / f"seed_{seed}", reporter):
+        for of_seed in planned:
+            for name, summary, found in _results(of_seed, reporter):
                 arms.setdefault(name, []).append(summary)
                 answers.setdefault(name, []).append(found)
         result = SweepResult(
@@ -119,37 +131,50 @@ def _check(experiment: Experiment, grid: Grid) -> None:
         uses[comes_to] = name
 
 
-def _fixed(
-    experiment: Experiment, grid: Grid, folder: SafePath, reporter: Reporter
-) -> Iterator[tuple[str, Summary, dict[str, Values]]]:
-    """The arms of one seed, each with its own configuration for good."""
-    testbed = installed().testbeds.make(experiment.testbed)
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of a sweep: its arm, what it is, where it lies, what it forks from, and which policies it measures at its end."""
+
+    arm: str
+    experiment: Experiment
+    folder: SafePath
+    fork: Fork | None = None
+    measured: Sequence[str] = ("designed",)
+
+    @property
+    def title(self) -> str:
+        return f"seed {self.experiment.seed}: {'the shared round 0' if self.arm == BASE else self.arm}"
+
+    def run(self, reporter: Reporter) -> Summary:
+        """Do or go on with it."""
+        return run_experiment(self.experiment, self.folder, reporter, self.fork, measured=self.measured)
+
+
+def cells(experiment: Experiment, grid: Grid, folder: SafePath) -> Iterator[PlannedRun]:
+    """The runs of one seed: the shared round 0 and the arms that fork from it, or one for each fixed configuration."""
     for number, (name, configuration) in enumerate(grid.configurations.items()):
-        reporter.say(f"seed {experiment.seed}: {name}")
-        place = folder / arm_name(name)
         arm = replace(experiment, configuration=configuration, designer=CONTROL)
-        summary = run_experiment(arm, place, reporter, measured=["designed"] if number else ["designed", "base"])
-        if not number:
-            asked = "base" if (place / "bench" / "base").is_dir() else "designed"  # one checkpoint is asked once
-            yield BASE, replace(summary, rounds=[]), measured(arm, testbed, place / "bench", asked)
-        yield name, summary, measured(arm, testbed, place / "bench", "designed")
-
-
-def _forked(
-    experiment: Experiment, grid: Grid, folder: SafePath, reporter: Reporter
-) -> Iterator[tuple[str, Summary, dict[str, Values]]]:
-    """Every arm of one seed, the untrained policy first: its name, its summary and its answers to every evaluation set."""
-    shared, seed = folder / "shared", experiment.seed
-    testbed = installed().testbeds.make(experiment.testbed)
-    reporter.say(f"seed {seed}: the shared round 0")
-    summary = run_experiment(replace(experiment, rounds=1, designer=CONTROL), shared, reporter, measured=["base"])
-    yield BASE, replace(summary, rounds=[]), measured(experiment, testbed, shared / "bench", "base")
+        yield PlannedRun(name, arm, folder / arm_name(name), measured=["designed"] if number else ["designed", "base"])
+    if grid.configurations:
+        return
+    shared = folder / "shared"
+    yield PlannedRun(BASE, replace(experiment, rounds=1, designer=CONTROL), shared, measured=["base"])
     for designer, seen in grid.arms():
-        reporter.say(f"seed {seed}: {designer}, context {seen}")
-        place = folder / arm_name(designer, seen)
         arm = replace(experiment, designer=designer, context=seen)
-        summary = run_experiment(arm, place, reporter, Fork(shared, 0, "../shared@0"), measured=["designed"])
-        yield f"{designer} {seen}", summary, measured(arm, testbed, place / "bench", "designed")
+        yield PlannedRun(f"{designer} {seen}", arm, folder / arm_name(designer, seen), Fork(shared, 0, "../shared@0"))
+
+
+def _results(planned: Sequence[PlannedRun], reporter: Reporter) -> Iterator[tuple[str, Summary, dict[str, Values]]]:
+    """Every arm of one seed, the untrained policy first: its name, its summary and its answers to every evaluation set."""
+    for cell in planned:
+        reporter.say(cell.title)
+        summary, bench = cell.run(reporter), cell.folder / "bench"
+        testbed = installed().testbeds.make(cell.experiment.testbed)
+        if "base" in cell.measured:
+            asked = "base" if (bench / "base").is_dir() else "designed"  # one checkpoint is asked once
+            yield BASE, replace(summary, rounds=[]), measured(cell.experiment, testbed, bench, asked)
+        if "designed" in cell.measured:
+            yield cell.arm, summary, measured(cell.experiment, testbed, bench, "designed")
 
 
 def _differences(answers: Mapping[str, Sequence[dict[str, Values]]], control: str | None) -> Iterator[SweepDifference]:

@@ -1,0 +1,107 @@
+"""A sweep's runs on a Ray cluster, side by side (`t2t sweep --ray`). Its folder lies where every node sees it.
+
+Each run is a task. It keeps what it did in its folder, so a task that Ray starts again, because a node died say, goes on from
+there; the sweep itself then finds every run done and makes the tables, the same bytes as without Ray.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.loop.sweep import PlannedRun
+from t2t_core.run.progress import Reporter
+
+RETRIES = 3  # of a run whose worker died (our choice)
+_NUMBER = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,3})?")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where Ray runs, and what of it a run needs.
+
+    Args:
+        address: "local" starts one on this machine; "auto" finds the one that it belongs to; else HOST:PORT or ray://HOST:PORT.
+        cpus, gpus: of each run.
+    """
+
+    address: str = "local"
+    cpus: float = 1.0
+    gpus: float = 0.0
+
+    @classmethod
+    def parse(cls, text: str) -> Cluster:
+        """`auto,gpus=1,cpus=4`; T2TError for anything else."""
+        address, *rest = [piece.strip() for piece in text.split(",")]
+        settings = dict(piece.partition("=")[::2] for piece in rest)
+        wrong = [name for name, value in settings.items() if name not in ("cpus", "gpus") or not _NUMBER.fullmatch(value)]
+        if wrong or not address or "=" in address:
+            raise T2TError(f"{ascii(text)[:60]} names no cluster", where="--ray", next="--ray local, or --ray auto,cpus=4,gpus=1")
+        return cls(address, **{name: float(value) for name, value in settings.items()})
+
+
+def run_ahead(planned: Sequence[Sequence[PlannedRun]], cluster: Cluster, reporter: Reporter) -> None:
+    """Do the runs of every seed; those that fork wait for the one that they fork from.
+
+    Raises:
+        T2TError: Ray is not installed or not reached, or runs failed; the others are done by then.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError:
+        raise T2TError("Ray is not installed", where="--ray", next="pip install 't2t-core[ray]'") from None
+    began = not ray.is_initialized()
+    if began:
+        _connect(ray, cluster.address)
+    try:
+        task = ray.remote(num_cpus=cluster.cpus, num_gpus=cluster.gpus, max_retries=RETRIES, retry_exceptions=False)(_run)
+        titles: dict[Any, str] = {}
+        for cells in planned:
+            shared = None
+            for cell in cells:
+                running = task.remote(cell, os.getcwd(), shared if cell.fork else None)
+                shared = shared or running
+                titles[running] = cell.title
+        _wait(ray, titles, reporter)
+    finally:
+        if began:
+            ray.shutdown()
+
+
+def _connect(ray: Any, address: str) -> None:
+    try:
+        if address == "local":
+            ray.init(address="local", include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
+        else:
+            ray.init(address=address, log_to_driver=False)
+    except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
+        raise T2TError(f"no Ray cluster at {address}", where="--ray", cause=str(error)[:300], next="ray start --head") from None
+
+
+def _run(cell: PlannedRun, folder: str, shared: Any) -> None:
+    """In a worker: one run, from the folder that the sweep was started in, since paths may be relative."""
+    os.chdir(folder)
+    cell.run(Reporter())
+
+
+def _wait(ray: Any, titles: Mapping[Any, str], reporter: Reporter) -> None:
+    waiting, failed = list(titles), dict[str, str]()
+    while waiting:
+        done, waiting = ray.wait(waiting, num_returns=1)
+        for each in done:
+            try:
+                ray.get(each)
+                reporter.say(f"{titles[each]}: done, {len(waiting)} runs to go")
+            except ray.exceptions.RayError as error:
+                cause = getattr(error, "cause", None) or error
+                failed[titles[each]] = cause.what if isinstance(cause, T2TError) else str(cause).strip().splitlines()[-1][:300]
+                reporter.say(f"{titles[each]}: failed, {len(waiting)} runs to go")
+    if failed:
+        title, cause = next(iter(failed.items()))
+        what = f"{len(failed)} of {len(titles)} runs failed"
+        raise T2TError(what, where=title, cause=cause, next="mend it and give the same command again: what is done stays")
