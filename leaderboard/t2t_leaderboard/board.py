@@ -57,7 +57,17 @@ def assembled(bench: Bench, finished: list[dict[str, Any]], with_reported: bool,
                 for table in (t for t in tables if t["title"] in places):
                     table["rows"] += _sorted(_reported(bench.testbed, one["base"], table["columns"]))
     facts = {"reported": with_reported, "answer_pages": with_answers, "notes": _notes(bench.testbed, tables)}
+    facts["columns"] = _columns(bench)
     return {**empty(bench), **facts, "tables": tables}
+
+
+def _columns(bench: Bench) -> str:
+    """What the columns are together: the testbed's own word where each of them is one of its groups."""
+    groups: dict[str, set[str]] = {}
+    for place in map(bench.testbed.place, chain.from_iterable(bench.stored)):
+        groups.setdefault(place.column, set()).add(place.group)
+    of_one = all(len(group) == 1 for group in groups.values())
+    return bench.testbed.group if of_one and len(groups) == len(set().union(*groups.values())) else "column"
 
 
 def empty(bench: Bench) -> dict[str, Any]:
@@ -70,6 +80,7 @@ def empty(bench: Bench) -> dict[str, Any]:
         "metrics": _metrics(bench.testbed),
         "reported": True,
         "answer_pages": False,
+        "columns": "column",
         "notes": [],
         "tables": [],
     }

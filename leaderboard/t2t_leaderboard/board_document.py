@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -47,12 +46,9 @@ def board_document(board: Json, verification: Json | None, links: Links | None =
 
 
 def filters(board: Json) -> list[Filter]:
-    """What a reader may choose by; tables such as "3 agents" and "4 agents" are told by their agents, columns "5x5" by their
-    size."""
+    """What a reader may choose by. Where the tables' titles end in one word, they are told by it."""
     last = {table["title"].split()[-1] for table in board["tables"] if " " in table["title"]}
-    columns = [column for table in board["tables"] for column in table["columns"]]
-    sizes = bool(columns) and all(re.fullmatch(r"(\d+)x\1", column) for column in columns)
-    named = (next(iter(last)) if len(last) == 1 else "table", "size" if sizes else "column", "first failed check", "family")
+    named = (next(iter(last)) if len(last) == 1 else "table", board["columns"], "first failed check", "family")
     return [Filter(facet, title) for facet, title in zip(("table", "column", "failure", "family"), named, strict=True)]
 
 

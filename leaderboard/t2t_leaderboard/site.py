@@ -141,7 +141,8 @@ def _world(questions: Sequence[Question], leads: Sequence[tuple[str, str]]) -> D
             sections.append(Section(title, made.blocks, made.facets))
     notes = list(dict.fromkeys(note for question in questions for note in question.board["notes"]))
     world = questions[0].world
-    filters = board_document.filters({"tables": [t for question in questions for t in question.board["tables"]]})
+    tables = [table for question in questions for table in question.board["tables"]]
+    filters = board_document.filters({**questions[0].board, "tables": tables})
     title = f"{world.title[:1].upper()}{world.title[1:]}: results"
     return Document(title, [Links(leads)], [*sections, Section("How to read this", [Items(notes)])], filters)
 

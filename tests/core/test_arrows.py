@@ -254,7 +254,7 @@ def test_it_sees_files_opened():
 GENERAL = {"in_bounds", "response_tokens"}  # names of a world's that say nothing of it
 WORDS = {"lake", "hole", "maze", "makespan", "pathfinding", "mapf", "robot", "frozen_lake"}
 WORDS |= {"tictactoe", "tic-tac-toe", "noughts", "minimax", "opponent", "payment", "coin", "jug", "litre"}
-FORMS = r"[0-9]+agents|all[-_ ]wait|game"  # names of sets and arms, and what only some tasks are
+FORMS = r"[0-9]+agents|(?P<side>[0-9]+) ?[x×] ?(?P=side)|all[-_ ]wait|game"  # of names, and of some tasks
 TEXTS = (".py", ".css", ".html", ".toml", ".yaml", ".json")
 NO_WORLD = ("t2t_core", "t2t_plugins", "t2t_leaderboard")
 

@@ -152,7 +152,7 @@ def test_every_answer_has_a_moving_picture_and_the_board_leads_to_its_failures(b
     assert all("animateTransform" in page for page in answers)
     (link,) = set(re.findall(r'href="(answers/independent[^"]*0\.html#failure=[^"]*)"', board))
     assert link.endswith("#failure=conflict%20free") and 'data-failure="conflict free"' in answers[0]
-    assert 'data-filter="table"' in board and ">agents <select" in board and ">size <select" in board
+    assert 'data-filter="table"' in board and ">agents <select" in board and ">map size <select" in board
 
 
 # --- in a browser
