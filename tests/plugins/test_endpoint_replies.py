@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from fake_server import FakeServer
-from odd_replies import GOOD, REPLIES, completion, delta, error, events, ok, openai_error
+from odd_replies import GOOD, REPLIES, USAGE, completion, delta, error, events, ok, openai_error
 
 from t2t_core.errors import T2TError
 from t2t_core.plugins import load
@@ -71,6 +71,30 @@ def test_reasoning_is_kept(field):
     details = [{"type": "reasoning.text", "text": "hm"}, {"type": "reasoning.encrypted", "data": "x"}]
     assert judged(ok(completion(message={"reasoning_details": details}))).response.reasoning == "hm"
     assert judged(ok(completion())).response.reasoning is None
+
+
+@pytest.mark.parametrize("reasoning", [["first ", {"text": "then"}], {"content": "first then"}, {"text": "first then"}])
+def test_reasoning_in_whatever_shape_is_kept(reasoning):
+    assert judged(ok(completion(message={"reasoning": reasoning}))).response.reasoning == "first then"
+
+
+def test_what_came_before_a_stream_failed_is_kept():
+    broken = events(delta(content=GOOD[:9], reasoning="hm"), {"error": {"code": 502, "message": "died"}, "usage": USAGE})
+    response = judged(broken).response
+    assert (response.text, response.detail, response.reasoning, response.completion_tokens) == ("", GOOD[:9], "hm", 20)
+
+
+@pytest.mark.parametrize(
+    "said, remedy",
+    [
+        ({"detail": [{"loc": ["body", "temperature"], "msg": "ensure this value is greater than 0"}]}, "temperature=none"),
+        ({"detail": [{"loc": ["body", "top_p"], "msg": "Input should be less than or equal to 1"}]}, "top_p=none"),
+        ({"error": {"message": "This model only support stream mode, please enable the stream parameter"}}, "stream"),
+    ],
+)
+def test_what_a_server_would_take_is_named(said, remedy):
+    found = judged(error(422, said))
+    assert found.kind is kinds.STOP and remedy in found.remedy
 
 
 def test_what_came_of_a_broken_answer_is_kept_but_is_no_answer():

@@ -56,11 +56,14 @@ def _streamed(text: str) -> Any:
     pieces: dict[str, list[str]] = {}
     calls: dict[Any, dict[str, Any]] = {}
     finish: Any = None
-    for line in _LINE_END.split(text):  # not splitlines: a model's text may hold U+2028
-        event = _event(line)
+    events = [_event(line) for line in _LINE_END.split(text)]  # not splitlines: a model's text may hold U+2028
+    indices = [choice.get("index") for event in events for choice in _choices(event)]
+    index = next((i for i in indices if i in (0, None)), indices[0] if indices else None)  # whose pieces are the answer's
+    for event in events:
         whole.update({name: value for name, value in event.items() if value is not None and name != "choices"})
-        choices = event.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
+        choice = next((c for c in _choices(event) if c.get("index") in (index, None)), {})
+        if choice.get("usage"):  # Moonshot counts in the last choice
+            whole.setdefault("usage", choice["usage"])
         if isinstance(choice.get("message"), Mapping):
             return event
         delta = choice.get("delta")
@@ -77,6 +80,11 @@ def _streamed(text: str) -> Any:
     whole_stream = finish or "[DONE]" in text[-20:]
     choice = {"message": message, "finish_reason": finish if whole_stream else "abort", "error": whole.pop("error", None)}
     return {**whole, "choices": [choice]}
+
+
+def _choices(event: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    choices = event.get("choices")
+    return [choice for choice in choices if isinstance(choice, Mapping)] if isinstance(choices, list) else []
 
 
 def _add_calls(calls: dict[Any, dict[str, Any]], piece: Any) -> None:

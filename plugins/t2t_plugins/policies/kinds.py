@@ -96,7 +96,7 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 _REFUSES = r"unsupported|not support\w*|n't support|unrecognized|unknown|not permitted|not allowed|not accept\w*|invalid|only"
-_REFUSES += r"|must|cannot|deprecated|too large|valid range|maximum"
+_REFUSES += r"|must|cannot|deprecated|too large|valid range|maximum|(greater|less) than|at (least|most)|out of range|should be"
 
 
 def _refused_setting(name: str) -> re.Pattern[str]:
@@ -108,6 +108,7 @@ def _refused_setting(name: str) -> re.Pattern[str]:
 _REMEDIES = (
     (re.compile(r"max_completion_tokens.{0,20} instead", re.IGNORECASE), "limit_field=max_completion_tokens"),
     (re.compile(r"max_tokens.{0,20} instead", re.IGNORECASE), "limit_field=max_tokens"),
+    (re.compile(r"only supports? stream|stream mode", re.IGNORECASE), 'extra_body={"stream": true}'),
     (_refused_setting("temperature"), "temperature=none, so that the server's own is used"),
     *((_refused_setting(name), f"{name}=none, so that the server's own is used") for name in ("top_p", "top_k", "min_p")),
     (_refused_setting("reasoning_effort"), "another reasoning_effort= or thinking_switch=, or none"),

@@ -12,12 +12,13 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from t2t_core.records import Response, ToolCall
 from t2t_core.text import one_line
-from t2t_plugins.policies import bodies, kinds
-from t2t_plugins.policies.bodies import MAX_CALLS, REASONING
+from t2t_plugins.policies import bodies, kinds, message
+from t2t_plugins.policies.bodies import MAX_CALLS
 from t2t_plugins.policies.client import HttpReply
 from t2t_plugins.policies.kinds import Kind
 
@@ -87,9 +88,9 @@ def judge(reply: HttpReply, prices: Prices, redact: Callable[[str], str] = uncha
     if not isinstance(data, Mapping):
         start = reply.body.lstrip()[:15].lower()
         if start.startswith((b"<!doctype", b"<html")):
-            return fault(kinds.PASSING, "the server sent an HTML page with status 200")
+            return fault(kinds.PASSING, f"the server sent an HTML page with status {reply.status}")
         what = "no JSON object" if start else "an empty body"
-        return fault(kinds.PASSING, f"the server sent {what} with status 200", billed_unknown=True)
+        return fault(kinds.PASSING, f"the server sent {what} with status {reply.status}", billed_unknown=True)
     return _Completion(data, reply, prices, redact).judged()
 
 
@@ -104,33 +105,45 @@ class _Completion:
     redact: Callable[[str], str]
 
     def judged(self) -> Judged:
-        choice = _first(self.data.get("choices"))
-        if not isinstance(choice, Mapping):
-            return self._without_answer(self.data, "the reply has no choices")
+        choice = self._choice
+        if not choice:
+            remedy = "" if "choices" in self.data else "the address of its OpenAI-compatible API, which mostly ends in /v1"
+            return self._without_answer(self.data, "the reply has no choices", remedy)
         if choice.get("error"):
             return self._without_answer(choice, "the answer broke off")
-        message = _message(choice)
         finish, details = _finish(choice.get("finish_reason"))
         kind = kinds.of_finish(finish)
-        if message is None:
-            if kind is None:
-                return self._without_answer({}, "the reply's choice has neither message nor finish reason")
-            message = {}
-        if not _is_readable(message):
+        if message.of_choice(choice) is None and kind is None:
+            return self._without_answer({}, "the reply's choice has neither message nor finish reason")
+        if not self._said.readable:
             return self._without_answer({}, "the reply's choice holds something that is no message")
         if kind is kinds.ABORTED and details:  # SGLang says why, with a status of its own
             return self._without_answer({"error": details}, "the server aborted the answer")
-        return self._of(message, finish, kind)
+        return self._of(finish, kind)
 
-    def _of(self, message: Mapping[str, Any], finish: str, kind: Kind | None) -> Judged:
-        facts = self._facts(message)
-        text, calls, refusal = facts.text, facts.tool_calls, message.get("refusal")
-        if not text and not calls and isinstance(refusal, str) and refusal:
+    @cached_property
+    def _choice(self) -> Mapping[str, Any]:
+        """The choice that was asked for: the one with index 0, or the first where none has it. Empty where there is none."""
+        choices = self.data.get("choices")
+        choices = choices if isinstance(choices, list) and choices else [None]
+        whole = [c for c in choices if isinstance(c, Mapping)]
+        first = next((c for c in whole if type(c.get("index")) is int and c["index"] == 0), choices[0])
+        return first if isinstance(first, Mapping) else {}
+
+    @cached_property
+    def _said(self) -> message.Said:
+        own = message.of_choice(self._choice)
+        return message.said({} if own is None else own)
+
+    def _of(self, finish: str, kind: Kind | None) -> Judged:
+        facts = self._facts()
+        text, calls, refusal = facts.text, facts.tool_calls, self._said.refusal
+        if not text and not calls and refusal:
             text, kind = self.redact(_whole(refusal)), kinds.REFUSAL
         if kind is None:
             if not text and not calls:
-                said = f"finish_reason {ascii(finish)[:60]}" if finish else "no finish reason"
-                return self._fault(kinds.PASSING, f"the reply has no answer and {said}", facts)
+                what = f"finish_reason {ascii(finish)[:60]}" if finish else "no finish reason"
+                return self._fault(kinds.PASSING, f"the reply has no answer and {what}", facts)
             kind = kinds.ANSWER
         if kind is kinds.ANSWER and not text and not calls:
             kind = kinds.EMPTY
@@ -143,36 +156,42 @@ class _Completion:
         known = {name: getattr(facts, name) for name in _FACTS}
         return fault(kind, what, billed_unknown=facts.cost_usd is None, detail=facts.text or None, **known)
 
-    def _without_answer(self, said: Mapping[str, Any], otherwise: str) -> Judged:
+    def _without_answer(self, said: Mapping[str, Any], otherwise: str, remedy: str = "") -> Judged:
         """A 200 whose JSON holds an error instead of an answer (OpenRouter sends one when the service behind it fails)."""
         error = _error_of(said)
-        facts = self._facts({})
-        if not error.said:
-            return self._fault(kinds.PASSING, otherwise, facts)
+        facts = self._facts()
+        if not error.said or not _is_error(said):
+            return replace(self._fault(kinds.PASSING, otherwise, facts), remedy=remedy)
         judged = _error(error.status or self.reply.status, said, self.reply, self.redact)
         known = {name: getattr(facts, name) for name in _FACTS}
-        return replace(judged, response=replace(judged.response, **known), billed_unknown=facts.cost_usd is None)
+        response = replace(judged.response, **known, detail=judged.response.detail or facts.text or None)
+        return replace(judged, response=response, billed_unknown=facts.cost_usd is None)
 
-    def _facts(self, message: Mapping[str, Any]) -> Response:
+    def _facts(self) -> Response:
         """Everything the reply tells, answered or not."""
-        text, thoughts = _content(message.get("content"))
-        reasoning = next((m for m in (message.get(n) for n in REASONING) if isinstance(m, str) and m), None)
-        reasoning = reasoning or thoughts or _thought(message.get("reasoning_details"))
-        model = self.data.get("model")
-        prompt, completion, hidden = _usage(self.data.get("usage"), bool(text))
+        model, usage = self.data.get("model"), self._usage
+        prompt, completion, hidden = _tokens(usage, bool(self._said.text))
         cost = self.prices.cost(prompt, completion)
         if cost is None:
-            cost = _reported_cost(self.data.get("usage"), self.reply.headers)
+            cost = _reported_cost(usage, self.reply.headers)
+        own = message.of_choice(self._choice)
         return Response(
-            self.redact(_whole(text)),
+            self.redact(_whole(self._said.text)),
             prompt,
             completion,
             hidden,
             cost_usd=cost,
             model=one_line(self.redact(model), 200) or None if isinstance(model, str) else None,
-            reasoning=self.redact(_whole(reasoning)) if reasoning else None,
-            tool_calls=tuple(self._calls(message.get("tool_calls"))),
+            reasoning=self.redact(_whole(self._said.thoughts)) if self._said.thoughts else None,
+            tool_calls=tuple(self._calls(own.get("tool_calls") if isinstance(own, Mapping) else None)),
         )
+
+    @property
+    def _usage(self) -> Mapping[str, Any]:
+        """What was counted: beside the choices, in the choice (Moonshot), or among Groq's own fields."""
+        groq = self.data.get("x_groq")
+        places = (self.data, self._choice, groq if isinstance(groq, Mapping) else {})
+        return next((usage for usage in (place.get("usage") for place in places) if isinstance(usage, Mapping)), {})
 
     def _calls(self, calls: Any) -> Iterator[ToolCall]:
         """The tools that the model wants to use. Arguments are JSON as text; some servers send the value itself."""
@@ -189,26 +208,6 @@ class _Completion:
 _FACTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cost_usd", "model", "reasoning")
 
 
-def _first(choices: Any) -> Any:
-    """The choice that was asked for: the one with index 0, or the first where none has it."""
-    choices = choices if isinstance(choices, list) and choices else [None]
-    return next((c for c in choices if isinstance(c, Mapping) and type(c.get("index")) is int and c["index"] == 0), choices[0])
-
-
-def _message(choice: Mapping[str, Any]) -> Any:
-    """A choice's message; None where it has none. A text in its place is what the model said, and so is one beside it where there
-    is none (servers of plain completions send `text`)."""
-    message = choice.get("message")
-    if message is None and isinstance(choice.get("text"), str):
-        message = choice["text"]
-    return {"content": message} if isinstance(message, str) else message
-
-
-def _is_readable(message: Any) -> bool:
-    """Whether what the model said can be found in it. A content of another kind may hold an answer, so it is not called empty."""
-    return isinstance(message, Mapping) and isinstance(message.get("content"), str | list | None)
-
-
 def _finish(value: Any) -> tuple[str, Mapping[str, Any] | None]:
     """The finish reason as a word, and what the server adds where it sends an object (SGLang does)."""
     if isinstance(value, Mapping):
@@ -217,33 +216,8 @@ def _finish(value: Any) -> tuple[str, Mapping[str, Any] | None]:
     return (one_line(value, 60) if isinstance(value, str) else ""), None
 
 
-def _content(content: Any) -> tuple[str, str]:
-    """The visible text and the thoughts: of a string, or of a list of parts."""
-    if isinstance(content, str):
-        return content, ""
-    texts: list[str] = []
-    thoughts: list[str] = []
-    for part in content if isinstance(content, list) else ():
-        if isinstance(part, str):
-            texts.append(part)
-        elif isinstance(part, Mapping):
-            kind = part.get("type")
-            if kind in ("text", "output_text") and isinstance(part.get("text"), str):
-                texts.append(part["text"])
-            elif kind in ("thinking", "reasoning"):
-                thoughts.append(_thought(part.get(str(kind), part.get("text"))))
-    return "".join(texts), "".join(thoughts)
-
-
-def _thought(value: Any) -> str:
-    """A string, or the texts of a list of parts (Mistral sends one within a part)."""
-    parts = [p.get("text") for p in value if isinstance(p, Mapping)] if isinstance(value, list) else [value]
-    return "".join(p for p in parts if isinstance(p, str))
-
-
-def _usage(usage: Any, answered: bool) -> tuple[int | None, int | None, int | None]:
+def _tokens(usage: Mapping[str, Any], answered: bool) -> tuple[int | None, int | None, int | None]:
     """Prompt, completion and hidden tokens. What is zero though it cannot be is not known: some servers fill in zeros."""
-    usage = usage if isinstance(usage, Mapping) else {}
     details = usage.get("completion_tokens_details", usage.get("output_tokens_details"))
     details = details if isinstance(details, Mapping) else usage
     prompt = _count(usage.get("prompt_tokens", usage.get("input_tokens")))
@@ -275,9 +249,9 @@ def _number(value: Any) -> float | None:
     return float(value) if type(value) in (int, float) and abs(value) < _MAX_NUMBER else None
 
 
-def _reported_cost(usage: Any, headers: Mapping[str, str]) -> float | None:
+def _reported_cost(usage: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:
     """A cost in USD that the service itself reports: OpenRouter as a number, Perplexity as an object, LiteLLM as a header."""
-    value: Any = usage.get("cost") if isinstance(usage, Mapping) else None
+    value: Any = usage.get("cost")
     if isinstance(value, Mapping):
         value = value.get("total_cost")
     number = _number(headers.get("x-litellm-response-cost") if value is None else value)
@@ -316,6 +290,11 @@ def _error_of(reply: Any) -> _Error:
     status = next((int(str(c)) for c in codes if type(c) in (int, str) and re.fullmatch("[1-5][0-9][0-9]", str(c))), None)
     said = " ".join([message, *(one_line(w, 2000) for w in words if type(w) in (int, str))]).strip()
     return _Error(message, said, status)
+
+
+def _is_error(said: Mapping[str, Any]) -> bool:
+    """Whether an object that is no completion calls itself an error; what another API sends as its answer does not."""
+    return bool(said.get("error")) or any(isinstance(said.get(name), str | list) for name in ("message", "detail", "msg"))
 
 
 def _error(status: int, parsed: Any, reply: HttpReply, redact: Callable[[str], str]) -> Judged:
