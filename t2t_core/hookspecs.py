@@ -220,8 +220,9 @@ class ContextModule(Protocol):
 class Trainer(Protocol):
     """A policy's checkpoint, instances and a reward in; a new checkpoint and its metrics out. Knows nothing of designers.
 
-    Settings stand in a run's configuration under [training]. Six attributes are optional: `defaults` (setting -> value) and
-    `constants` (name -> value, what no setting changes), which `t2t run --dry-run` prints; `facts` (name -> text: the algorithm,
+    Settings stand in a run's configuration under [training]. Seven attributes are optional: `policies`, the names of those
+    that can play what it trains, where not every policy can (a run with another is refused); `defaults` (setting -> value)
+    and `constants` (name -> value, what no setting changes), which `t2t run --dry-run` prints; `facts` (name -> text: the algorithm,
     the reward), which the context T:full tells; `check(order)`, which raises T2TError for what `train` would refuse (called in a
     dry run too); `ready(order)`, which raises T2TError where something it needs is not at hand on this machine; and
     `plan(order, gpus)`, the text of what it takes of each GPU (`t2t_core.run.gpus.Gpus`, None where there are none), T2TError

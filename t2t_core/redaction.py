@@ -97,11 +97,22 @@ def without_secrets(text: str, cut: bool = False) -> str:
 
 @lru_cache(maxsize=256)
 def forms(secret: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Every way in which a secret is written: legible, that is as it is, in an address, in HTML or JSON; and as base64, also from
-    within a longer text (`Authorization: Basic` holds a name before the password)."""
+    """Every way in which a secret is written: legible, that is as it is, in an address, in HTML or JSON; and letter by letter as
+    these may write it, in hexadecimal, in other capitals, and as base64, also from within a longer text (`Authorization: Basic`
+    holds a name before the password)."""
     legible = (secret, quote(secret), quote(secret, safe=""), html.escape(secret), json.dumps(secret)[1:-1])
-    encoded = (form for form in _base64(secret.encode("utf-8", "replace")) if len(form) >= _LEAST_KEY)
+    data = secret.encode("utf-8", "replace")
+    encoded = (form for form in (*_base64(data), *_letter_by_letter(secret, data)) if len(form) >= _LEAST_KEY)
     return tuple(dict.fromkeys(legible)), tuple(dict.fromkeys(encoded))
+
+
+def _letter_by_letter(secret: str, data: bytes) -> Iterator[str]:
+    yield from (secret.lower(), secret.upper(), data.hex(), data.hex().upper(), "".join(f"&#{ord(c)};" for c in secret))
+    for number in ("{:02x}", "{:02X}"):
+        yield "".join(f"%{number.format(byte)}" for byte in data)
+        yield "".join(f"&#x{number.format(ord(c))};" for c in secret)
+        yield "".join(f"\\x{number.format(byte)}" for byte in data)
+        yield "".join(f"\\u{number.format(ord(c)).rjust(4, '0')}" for c in secret)
 
 
 def _base64(secret: bytes) -> Iterator[str]:

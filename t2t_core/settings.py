@@ -16,8 +16,10 @@ from t2t_core.redaction import Redactor
 
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _NAMES = {"key", "token", "passwd", "passphrase", "passcode", "bearer", "cookie", "credential", "auth", "apitoken"}
+_NAMES |= {"pwd", "jwt", "personalaccesstoken"}
 _LEAST = 4  # characters of what counts as a key by its name alone
-_ENDINGS = ("apikey", "secret", "password", "accesstoken", "authtoken", "secretkey", "accesskey", "authorization", "privatekey")
+_ENDINGS: tuple[str, ...] = ("subscriptionkey", "refreshtoken", "idtoken", "hftoken", "sessiontoken", "bearertoken", "userkey")
+_ENDINGS += ("apikey", "secret", "password", "accesstoken", "authtoken", "secretkey", "accesskey", "authorization", "privatekey")
 # A name and a value within a text: a broken piece of JSON, a header, a setting that was meant to be one.
 _ASSIGNED = re.compile(
     r"(api[ _-]?key|(access|auth|api)[ _-]?token|authorization|password|(client|api)[ _-]?secret|(secret|private)[ _-]?key)s?"

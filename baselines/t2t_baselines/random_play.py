@@ -15,6 +15,8 @@ class RandomPlay:
     """Random legal play in the world that a task belongs to: a random walk on a frozen lake (its settings: `max_steps`), a random
     free cell in tic-tac-toe."""
 
+    talks = False
+
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         self._walk, self._moves = RandomWalk(argument, settings), RandomMoves()
 

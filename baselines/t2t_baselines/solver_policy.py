@@ -33,6 +33,7 @@ class Planner:
     world: ClassVar[str]
     instances: ClassVar[type[Any]]
     readers: Mapping[str, Reader] = {}
+    talks = False
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         no_argument(argument, f"policy {self.name}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from t2t_core.evaluation.tables import erring
 from t2t_core.report.charts import Stacks
 from t2t_core.report.document import Block, Cell, Charts, Column, Row, Table, Words, spaced
 from t2t_core.report.figures import DASH, Figure
@@ -69,8 +70,8 @@ def _faults(row: Json) -> Words:
     answers = row["answers"]
     names = [name for name in ("errors", "truncated", "refused") if answers[name]]
     words = [f"{answers[name]} {name.removesuffix('s') if answers[name] == 1 else name}" for name in names]
-    incomplete = ["incomplete"] if row["incomplete"] else []
-    return Words(", ".join([*incomplete, *words]) or "none", tone="bad" if row["incomplete"] else "")
+    incomplete = ["incomplete"] if erring(row) else []
+    return Words(", ".join([*incomplete, *words]) or "none", tone="bad" if incomplete else "")
 
 
 def _parts(row: Json) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from t2t_core.evaluation.answers import ANSWERS
 from t2t_core.evaluation.evaluate import scored
-from t2t_core.evaluation.tables import arranged, tabulate
+from t2t_core.evaluation.tables import arranged, erring, tabulate
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
@@ -162,7 +162,7 @@ def _notes(testbed: AnyTestbed, tables: list[dict[str, Any]]) -> list[str]:
         notes += dict.fromkeys(f"reported: {row['source']}" for row in rows if row["kind"] == "reported")
     if any("mean_of_cells" in figure for row in rows for figure in row["total"].values()):
         notes.append("two figures in a reported total: as printed / the mean of the row's own cells, where they disagree")
-    if any(row.get("incomplete") for row in rows):
+    if any(row["kind"] == "measured" and erring(row) for row in rows):
         notes.append("incomplete: more than 1 % of the row's answers are errors")
     for row in rows:
         if wrong := row.get("wrong_instances"):

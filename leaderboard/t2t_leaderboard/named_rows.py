@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from t2t_core.evaluation.tables import erring
 from t2t_core.report.document import Words
 from t2t_leaderboard.families import family
 
@@ -31,7 +32,7 @@ class Named:
     def name(self, row: Json) -> Words:
         if row["kind"] != "measured":
             return Words(row["policy"])
-        incomplete = row["incomplete"]
+        incomplete = erring(row)
         small, link = "incomplete" if incomplete else "", self.pages.get(row["row"], "")
         return Words(row["label"], small, "bad" if incomplete else "", self.colours[row["row"]], link=link)
 

@@ -146,7 +146,7 @@ def _check_row(bench: Bench, row: Row, found: _Found) -> None:
     if bench.prompts_sha256(row.limit) != row.facts["prompts_sha256"]:
         found.problems.append(f"{row.folder / 'row.json'}: the prompts are not those that this version asks")
     if not row.finished:
-        if (row.folder / LOG).exists():
+        if not (row.folder / LOG).is_empty():  # empty where the server refused the very first question
             found.late(f"{path}: the answers of {LOG} are not in it yet")
         return
     missing: list[str] = []

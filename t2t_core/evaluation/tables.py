@@ -150,7 +150,7 @@ def _table(testbed: AnyTestbed, cells: dict[str, Tally]) -> dict[str, Any]:
         "total": {m.name: _figure(m, every) for m in testbed.metrics},
         "answers": {**answers, "cost_usd": cost},
         "failures": dict(sorted(failures.items())),
-        "incomplete": bool(unasked) or answers["errors"] > INCOMPLETE * answers["asked"],
+        "incomplete": bool(unasked) or erring({"answers": answers}),
         **({"partial": {"asked": answers["asked"], "of": answers["asked"] + unasked}} if unasked else {}),
         **({"wrong_instances": {"answers": sum(c.wrong for c in wrong), "first": wrong[0].first_wrong}} if wrong else {}),
         **_repeated({column: cells[column].repeated for column in natural(cells)}),
@@ -169,6 +169,11 @@ def _repeated(columns: Mapping[str, Repeated | None]) -> dict[str, Any]:
     every = list(known.values())
     cells = {name: repeated.figures([one], shown) for name, one in known.items()}
     return {"repeated": {"answers": every[0].samples, "cells": cells, "total": repeated.figures(every, shown)}}
+
+
+def erring(table: Mapping[str, Any]) -> bool:
+    """Whether a row's table has more errors than one that counts: `incomplete` also holds where questions were not asked yet."""
+    return bool(table["answers"]["errors"] > INCOMPLETE * table["answers"]["asked"])
 
 
 def together(tallies: Iterable[Tally]) -> Mapping[str, float | None]:

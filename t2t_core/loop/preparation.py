@@ -11,6 +11,8 @@ from t2t_core.evaluation.questions import Evaluation
 from t2t_core.hookspecs import AnyTestbed, TrainingOrder
 from t2t_core.loop import context
 from t2t_core.plugins import installed
+from t2t_core.records import InstanceSet
+from t2t_core.registry import Spec
 from t2t_core.reward import check_weights
 from t2t_core.run import questions, tracking
 from t2t_core.run.closing_bench import evaluation_sets
@@ -54,6 +56,7 @@ def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
     trainer = plugins.trainers.make(experiment.trainer)
     named = context.modules(experiment.context, plugins.contexts)
     order = TrainingOrder(experiment.start(), testbed, experiment.training, experiment.samples, experiment.rounds)
+    check_plays(experiment, trainer)
     check = getattr(trainer, "check", None)
     if check is not None:
         check(order)
@@ -68,9 +71,40 @@ def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
     except NotReady:
         if not dry:
             raise
-    evaluation_sets(experiment, testbed)
+    check_apart(validation, evaluation_sets(experiment, testbed), experiment, testbed)
     first = first_configuration(experiment, testbed, wanted)
     return Preparation(experiment, testbed, trainer, order, designer, named, wanted, first, validation)
+
+
+def check_plays(experiment: Experiment, trainer: Any) -> None:
+    """T2TError where the run's policy cannot play what its trainer trains."""
+    players, name = getattr(trainer, "policies", ()), Spec.parse(experiment.policy).name
+    if players and name not in players:
+        raise T2TError(
+            f"the policy {name} cannot play what the trainer {Spec.parse(experiment.trainer).name} trains",
+            where=f"trainer {experiment.trainer}",
+            cause=f"it trains for {', '.join(players)}",
+            next=f'write policy = "{players[0]}:{{checkpoint}}", or name another trainer',
+        )
+
+
+def check_apart(
+    validation: Evaluation | None, sets: Sequence[InstanceSet], experiment: Experiment, testbed: AnyTestbed
+) -> None:
+    """T2TError where what steers the design is also to measure it: a set by its name, or instances in a file of one's own."""
+    steering = experiment.validation.get("set")
+    same = any(chosen.name == steering for chosen in sets)
+    own = [instance for chosen in sets if chosen.kind == "file" for instance in chosen.instances]
+    steered = {testbed.identity(instance) for instance in validation.instances} if validation and own else set()
+    shared = sum(testbed.identity(instance) in steered for instance in own)
+    if same or shared:
+        what = f"the set {steering}" if same else f"{shared} of {len(own)} instances of the file"
+        raise T2TError(
+            "what steers the design cannot measure it",
+            where="[validation] set and [evaluation]",
+            cause=f"{what} would do both: every design is made after the validation",
+            next="name another set in one of them",
+        )
 
 
 def first_configuration(experiment: Experiment, testbed: AnyTestbed, request: Any) -> Any:

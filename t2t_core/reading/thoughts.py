@@ -5,7 +5,7 @@ on both, so every reader of replies asks here first. Marks of thought are those 
 
 * `<think>…</think>`, and the same with `thinking`, `thought`, `reasoning` and `seed:think` (upper or lower case, attributes
   in the opening mark allowed); `[THINK]…[/THINK]`; `◁think▷…◁/think▷`; `<|begin_of_thought|>…<|end_of_thought|>`;
-  `<|START_THINKING|>…<|END_THINKING|>`.
+  `<|START_THINKING|>…<|END_THINKING|>`; `<|channel>…<channel|>` (Gemma 4) and `<unused94>…<unused95>` (MedGemma).
 * In a harmony transcript the channel `analysis`: from `<|channel|>analysis` to the message's end. Where the special tokens
   were dropped, such a text begins with the word "analysis", run together with the next, and the answer follows the last
   "assistantfinal".
@@ -26,6 +26,8 @@ _MARK = re.compile(
     | ◁(?P<triangle>/?+)think▷
     | <\|(?P<phrase>begin|end)_of_thought\|>
     | <\|(?P<token>START|END)_THINKING\|>
+    | (?P<gemma><\|channel>|<channel\|>)
+    | <unused(?P<unused>94|95)>
     | (?P<header>(?:<\|start\|>[^<\n]{0,40}+)?+<\|channel\|>\s{0,4}+(?P<channel>[a-z]{1,20}+)[^<\n]{0,100}+(?:<\|message\|>)?+)
     | <\|(?P<message>end|return|call|start|message)\|>(?:(?<=<\|start\|>)[a-z]{1,20}+(?=<\|))?+
     """,
@@ -80,7 +82,7 @@ def set_aside_thoughts(text: str) -> Said:
 def _may_hold_thoughts(text: str) -> bool:
     """Whether any mark can stand in the text: much quicker to see than where."""
     low = text.lower()
-    return any(sign in low for sign in ("think", "thought", "reasoning", "<|", "analysis"))
+    return any(sign in low for sign in ("think", "thought", "reasoning", "<|", "|>", "<unused9", "analysis"))
 
 
 def _kind(mark: re.Match[str]) -> tuple[str, bool, bool]:
@@ -94,5 +96,5 @@ def _kind(mark: re.Match[str]) -> tuple[str, bool, bool]:
     elif name == "tag":
         name, ends = written.removeprefix("/"), written.startswith("/")
     else:
-        ends = written in ("/", "end")
+        ends = written in ("/", "end", "<channel|>", "95")
     return name, not ends, ends

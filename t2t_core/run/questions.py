@@ -44,13 +44,14 @@ def requested(testbed: AnyTestbed, count: int, options: Mapping[str, Any], where
     parameters = signature(testbed.request).parameters.values()
     known = [p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY or p.default is not Parameter.empty]
     takes_any = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
-    strange = [] if takes_any else [name for name in options if name not in known]
+    fixed = [p.name for p in parameters if p.kind is not Parameter.VAR_KEYWORD and p.name not in known]  # what we give
+    strange = [name for name in options if name in fixed or not (takes_any or name in known)]
     if strange:
         own = ", ".join(name for name in known if name != "exclude")
         raise T2TError(
             f"the generator of {testbed.name} has no setting {ascii(strange[0])[:60]}",
             where=where,
-            cause=f"its settings are {own}" if own else "it has no settings but the number of instances",
+            cause=f"its settings are {own}" if own else "" if takes_any else "it has no settings but the number of instances",
             next="leave it out, or name the testbed that it belongs to",
         )
     return testbed.request(count, **options)

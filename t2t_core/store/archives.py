@@ -30,7 +30,11 @@ def members(file: BinaryIO, path: Path | SafePath, wanted: Callable[[str], bool]
             names = archive.namelist()
             if len(names) > MOST_MEMBERS:
                 raise T2TError(f"the archive has more than {MOST_MEMBERS} members", where=str(path))
-            for name in sorted(filter(wanted, names)):
+            chosen = sorted(filter(wanted, names))
+            said = sum(archive.getinfo(name).file_size for name in set(chosen))
+            if said > most:  # what it says may be less than what comes, so that is counted too
+                raise T2TError(f"the archive unpacks to more than {most} bytes", where=str(path))
+            for name in chosen:
                 with archive.open(name) as member:
                     data = member.read(left + 1)
                 left -= len(data)

@@ -75,6 +75,11 @@ class SafePath:
         """Is anything there? A link counts: opening it says what is wrong. T2TError where the way to it is none."""
         return self._look() is not None
 
+    def is_empty(self) -> bool:
+        """Is it nothing, or a file without a byte?"""
+        found = self._look()
+        return found is None or (stat.S_ISREG(found.st_mode) and found.st_size == 0)
+
     def is_dir(self) -> bool:
         """Is it a folder? A link to one is none."""
         found = self._look()

@@ -108,6 +108,11 @@ def test_a_dry_run_of_every_preset_names_every_value(preset: str) -> None:
         (["--trainer", "trl-sft", "--set", "training.answers_file=no.jsonl"], "no such file of answers"),
         (["--trainer", "trl-sft", "--set", "training.answers_file=setup.cfg", "--set", "training.temperature=1"], "do nothing"),
         (["--trainer", "trl-sft", "--set", "training.answer_format=haiku"], "no prompt format 'haiku'"),
+        (["--trainer", "ppo"], "tiny cannot play what the trainer ppo trains"),
+        (["--trainer", "sb3", "--policy", "sb3:{checkpoint}"], "cannot go on from the checkpoint"),
+        (["--preset", "ppo", "--policy", "tiny:{checkpoint}"], "tiny cannot play what the trainer ppo trains"),
+        (["--preset", "ppo", "--testbed", "tictactoe"], "no such environment of tictactoe"),
+        (["--designer", "llm:cbs"], "the policy cbs cannot design"),
         *((["--set", setting], match) for setting, match in {
             "training.epoch=3": "no setting 'epoch'",
             "training.group=1": "group must be at least 2",

@@ -112,6 +112,9 @@ def test_however_it_is_written_nothing_of_it_is_left(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("SOME_API_KEY", key)
     names = [base64.b64encode(f"{'me' * n}:{key}".encode()).decode() for n in range(4)]
     names += [base64.urlsafe_b64encode(f"{'m' * n}{key}{'e' * m}".encode()).decode() for n in range(3) for m in range(3)]
+    names += [key.upper(), key.lower(), key.encode().hex(), key.encode().hex().upper()]
+    for letter in ("%{:02x}", "%{:02X}", "&#{};", "&#x{:x};", "&#x{:X};", "\\x{:02x}", "\\u{:04x}", "\\u{:04X}"):
+        names.append("".join(letter.format(ord(c)) for c in key))
     for written in (quote(key), quote(key, safe=""), html.escape(key), json.dumps(key), *names):
         shown = without_secrets(f"you sent {written}!")
         assert "[SOME_API_KEY]" in shown and shown.startswith("you sent ") and shown.endswith("!")
@@ -145,6 +148,8 @@ REFUSED: list[Any] = [
     {"x": "Authorization: Bearer abcdefgh12345678"},
     {"extra_body": '{"provider": {"credentials": {"v": "hunter2"}}}'},
     {"extra_body": {"auth": "hunter2"}},
+    *({"extra_body": {name: "hunter2"}} for name in ("Ocp-Apim-Subscription-Key", "refresh_token", "id_token", "hf_token", "jwt")),
+    {"extra_body": {"user_key": "hunter2"}},
     {"extra_body": {"api_keys": ["hunter2"], "client_secrets": {"a": [{"b": "hunter2"}]}}},
     {"extra_body": '{"api_key": "hunter2"'},
     {"extra_body": "{'Authorization': 'hunter2'}"},

@@ -22,6 +22,8 @@ PAIRS = [
     ("◁think▷", "◁/think▷"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|channel>thought\n", "<channel|>"),
+    ("<unused94>thought\n", "<unused95>"),
     ("<|channel|>analysis<|message|>", "<|end|>"),
     ("<|start|>assistant<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
 ]

@@ -269,6 +269,8 @@ def test_mixtures_get_the_same_verdict(question: tuple[Instance, Paths], text: s
         "Agent 0: (0,0)<think></think>",
         "<thought>\nAgent 0: (0,0)",
         "<|end|>Agent 0: (0,0)",
+        "Agent 0: (0,0)<channel|>",
+        "<unused94>Agent 0: (0,0)<unused95>",
         "Robot 0: (0,0)",
         "A0: (0,0)",
     ],

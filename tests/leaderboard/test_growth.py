@@ -86,6 +86,7 @@ def test_rows_that_were_not_asked_are_partial_and_say_so(tmp_path):
     assert found.verified and found.partial == ["adder:off=3: 4 of 10 questions were asked"]
     assert "incomplete: adder:off=3: 4 of 10" in t2t("verify", out).stdout
     assert "PARTIAL" in (out / "leaderboard.md").read_text() and "4 of 10 asked" in (out / "leaderboard.html").read_text()
+    assert "more than 1 %" not in (out / "leaderboard.md").read_text(), "questions that were not asked are no errors"
     with pytest.raises(T2TError, match="the row is incomplete"):
         submission.make(out, "a", tmp_path / "s", "adder:off=3")
     assert "0 asked now" in bench(out, "--policy", "adder", "--limit", 2).stderr, "a smaller limit asks for nothing more"

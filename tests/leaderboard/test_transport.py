@@ -70,6 +70,16 @@ def test_a_server_that_moves_goes_on_with_its_row(tmp_path):
     assert {p: p.read_bytes() for p in out.rglob("*") if p.is_file()} == before, "the same start adds nothing"
 
 
+def test_where_a_server_refuses_the_first_question_nothing_is_damaged(tmp_path):
+    out = tmp_path / "out"
+    with FakeServer(lambda prompt, nth: "401") as refusing:
+        assert bench("--policy", f"endpoint:m,base_url={refusing.url},attempts=1", "--out", out).return_value == 1
+    assert rescoring.verify(out).verified and "NOT VERIFIED" not in (out / "leaderboard.md").read_text()
+    with server() as serving:
+        assert bench("--policy", f"endpoint:m,base_url={serving.url},attempts=1", "--out", out).return_value == 0
+    assert rescoring.verify(out).verified
+
+
 def test_an_address_on_the_command_line_too(tmp_path):
     out = tmp_path / "out"
     for _ in range(2):

@@ -145,7 +145,19 @@ def test_an_archive_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypa
     monkeypatch.setattr("t2t_plugins.policies.stored.MAX_WHOLE", 100_000)
     with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("samples/a.json", json.dumps(wrapped("0" * 1_000_000, "inspect")))
+    reads: list[str] = []
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", lambda file, n=-1: reads.append(file.name) or b"")
     with pytest.raises(T2TError, match="unpacks to more than 100000 bytes"):
+        ask(tmp_path / "log.eval", ("a", 0))
+    assert not reads, "it says so itself, so nothing is unpacked"
+
+
+def test_an_archive_that_lies_about_its_size_is_refused_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("t2t_plugins.policies.stored.MAX_WHOLE", 100_000)
+    with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("samples/a.json", json.dumps(wrapped("0" * 1_000_000, "inspect")))
+        file.getinfo("samples/a.json").file_size = 10
+    with pytest.raises(T2TError, match="unpacks to more than|cannot be read"):
         ask(tmp_path / "log.eval", ("a", 0))
 
 

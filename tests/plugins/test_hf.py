@@ -112,6 +112,10 @@ def test_a_model_that_cannot_be_had_is_one_clear_error(folder, tasks, tmp_path, 
     assert "hf download somebody/no-such-model" in str(refusal.value)
     with pytest.raises(T2TError, match="no folder"):
         HuggingFace("./nowhere", {})
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(T2TError, match="no folder"):  # and not a model of that name on the hub
+        HuggingFace("file", {})
     with pytest.raises(T2TError, match="needs a model"):
         HuggingFace("", {})
     with pytest.raises(T2TError, match="did you mean engine"):

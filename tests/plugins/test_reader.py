@@ -183,6 +183,12 @@ REFUSED: dict[str, list[str]] = {
     "a key that may mean a knob": [
         '{"3": {"data_ratio": 0.4, "hole_count": 2}}',
         '{"3": {"data_ratio": 0.4, "wait_weight": 0.2}}',
+        *(JSON.replace('"hole_ratio": 0.1', f'"{key}": 0.1') for key in ("p_hole", "ratio_of_holes", "new_hole_ratio")),
+        *(JSON.replace('"hole_ratio": 0.1', f'"{key}": 0.9') for key in ("max_hole_ratio", "non_hole_ratio", "free_ratio")),
+        JSON.replace('"wait_ratio": 0.3', '"no_wait_ratio": 0.7'),
+        JSON.replace('"data_ratio": 0.4', '"weight": 0.4'),
+        JSON.replace('"data_ratio": 0.4', '"proportion": 0.4'),
+        JSON.replace("data_ratio", "d\u0430ta_ratio"),  # a Cyrillic letter in it
     ],
     "a comment that stands for what is left out": [
         '{"3": {"data_ratio": 0.4},\n // ... other sizes\n}',

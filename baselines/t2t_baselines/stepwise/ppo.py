@@ -27,6 +27,7 @@ from t2t_core.seeding import Stream, key
 from t2t_core.settings import AT_LEAST_ONE, POSITIVE, Range, check_settings, no_argument
 from t2t_core.store import folders
 
+from .orders import check_order
 from .playing import MAX_SIZE
 
 WHERE = "trainer ppo"
@@ -178,6 +179,8 @@ def logits_and_value(network: Any, seen: Any, masks: Any) -> tuple[Any, Any]:
 class Ppo:
     """The trainer behind the name; a run's settings stand in its configuration under [training]."""
 
+    policies = ("ppo",)
+
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         no_argument(argument, WHERE)
         self._settings = dict(settings or {})
@@ -186,6 +189,7 @@ class Ppo:
 
     def check(self, order: TrainingOrder) -> None:
         """T2TError for what `train` would refuse, before a run has begun."""
+        check_order(order, ARCHITECTURE, WHERE)
         settings = check_settings(Settings, {**self._settings, **order.settings}, WHERE)
         if settings.lakes * settings.horizon % settings.minibatches:
             raise T2TError("minibatches must divide lakes * horizon", where=WHERE)

@@ -23,6 +23,7 @@ from t2t_core.seeding import Stream, key
 from t2t_core.settings import AT_LEAST_ONE, POSITIVE, Range, check_settings, no_argument, one_of, read_settings
 from t2t_core.store import archives, folders
 
+from .orders import check_order
 from .playing import MAX_SIZE, StepPolicy
 
 TRAINER, POLICY = "trainer sb3", "policy sb3"
@@ -62,6 +63,8 @@ class Settings:
 class Sb3:
     """The trainer behind the name; a run's settings stand in its configuration under [training]."""
 
+    policies = ("sb3",)
+
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         no_argument(argument, TRAINER)
         self._settings = dict(settings or {})
@@ -70,6 +73,7 @@ class Sb3:
 
     def check(self, order: TrainingOrder) -> None:
         """T2TError for what `train` would refuse, before a run has begun."""
+        check_order(order, ARCHITECTURE, TRAINER)
         layers_of(check_settings(Settings, {**self._settings, **order.settings}, TRAINER).layers, TRAINER)
 
     def ready(self, order: TrainingOrder) -> None:

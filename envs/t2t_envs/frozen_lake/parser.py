@@ -37,8 +37,8 @@ from .reading.tokens import FAR, Cell, Label, Path
 __all__ = ["FAR", "READER", "Reading", "format_answer", "parse_answer", "read_answer"]
 
 # Of this rule; whatever holds verdicts records it. 1 counted the last block even where it was empty; 2 refused `-> stay at (1,0)`
-# and `Agent (0):`.
-READER = 3
+# and `Agent (0):`; 3 knew neither Gemma's marks of thought nor marks of direction, nor a list of moves beside a path in JSON.
+READER = 4
 
 _STRUCK = re.compile(r"(?<![\w)\]~])~~(?=[^\s~>])[^~\n]++~~(?![\w(\[~>])")
 _TAG = re.compile(r"<(/)?answer>", re.IGNORECASE | re.ASCII)

@@ -138,6 +138,12 @@ def llm(argument: str, settings: Mapping[str, str]) -> LanguageModelDesigner:
     spec = Spec.parse(argument)
     if not spec.name:
         raise T2TError("the designer llm needs a policy", next="write llm:<policy>, for example llm:openai:gpt-5.4")
+    if not getattr(installed().policies.find(spec.name).load(), "talks", True):
+        raise T2TError(
+            f"the policy {spec.name} cannot design: it has no words of its own",
+            where=f"designer llm:{spec.name}",
+            next="name a language model, for example llm:openai:gpt-5.4",
+        )
     own = {key: value for key, value in settings.items() if key in _READERS}
     others = {**spec.settings, **{key: value for key, value in settings.items() if key not in _READERS}}
     to_policy, sampling = read_sampling(Spec(spec.name, spec.argument, others), Sampling())

@@ -30,6 +30,7 @@ _STARTS = re.compile(r"""\{(?=\s*+(?:["'“‘}\w$.…]|//|/\*|\#))|\[(?=\s*+\{)
 _PERCENT = re.compile(r"\s*+(-?+[0-9]{1,20}+(?:\.[0-9]{1,20}+)?+)\s?+%\s*+")
 _DECIMAL = re.compile(r"\s*+-?+(?:[0-9]{1,20}+(?:\.[0-9]{0,20}+)?+|\.[0-9]{1,20}+)\s*+")
 _DEEPEST = 4  # wrappers around a configuration
+_QUANTITY = ("ratio", "share", "fraction", "proportion", "percent", "weight")  # of what, nobody can say
 _RATIO = ("ratio", "share", "fraction", "proportion", "density", "rate", "probability", "prob", "level")  # without a unit
 _UNIT = re.compile(r"%|(?<![a-z])(?:percent(?:age)?s?|pct)(?![a-z])", re.IGNORECASE)
 _IN_PARENTHESES = re.compile(r"\s*+\([^()]{0,40}+\)\s*+$")
@@ -276,8 +277,8 @@ def _values(group: str, value: Any, reader: _Reader) -> Values:
             reader.note(f"the key {_short(key)} was read as {knob}")
         values[name] = number
     for key, number in values.items():
-        meant = _near(key, reader.form)
-        if key not in knobs and meant not in (None, *values) and isinstance(_number(number, reader), (int, float)):
+        meant = _near(key, values, reader.form)
+        if key not in knobs and meant is not None and isinstance(_number(number, reader), (int, float)):
             raise _Unreadable(f"{group}.{_short(key)} may mean {meant}")
     if not any(name in values for name in (*knobs, *reader.form.parts)):
         raise _Unreadable(f"the group {group} names none of {', '.join(knobs)}")
@@ -299,9 +300,13 @@ def _names(knob: str) -> set[str]:
     return {f"{_letters(word)}{plural}{_letters(other)}" for plural in ("", "s") for other in ("", *others)}
 
 
-def _near(key: str, form: Form) -> str | None:
-    """The knob whose first word a key begins with, though it is not its name: "hole_count"."""
-    return next((knob for knob in form.knobs if _letters(key).startswith(_letters(knob.split("_")[0]))), None)
+def _near(key: str, values: Values, form: Form) -> str | None:
+    """The knob without a value that a key may mean, though it is not its name: it holds the knob's own word ("hole_count",
+    "no_wait_ratio"), or a word for a ratio or its weight ("free_ratio", "proportion")."""
+    letters = _letters(key)
+    missing = [knob for knob in form.knobs if knob not in values]
+    own = (knob for knob in missing if _letters(knob.split("_")[0]) in letters)
+    return next(own, missing[0] if missing and any(word in letters for word in _QUANTITY) else None)
 
 
 def _percent(key: str, value: Any, reader: _Reader) -> Any:

@@ -41,6 +41,8 @@ class StoredAnswers:
         T2TError: no file, or none of its records can be read.
     """
 
+    talks = False
+
     def __init__(self, argument: str, settings: Mapping[str, str]) -> None:
         read_settings(settings, "policy answers", {})
         if not argument:

@@ -61,7 +61,7 @@ def read(path: Path, torn: list[jsonlines.Torn]) -> Iterator[tuple[str, Stored |
         T2TError: the file cannot be opened, or as a whole it is none of the kinds above.
     """
     with _opened(path) as file:
-        start = file.read(4096)
+        start = _start(path, file)
         file.seek(0)
         if start.startswith(b"PK\x03\x04"):
             yield from _of_archive(path, file)
@@ -74,6 +74,13 @@ def read(path: Path, torn: list[jsonlines.Torn]) -> Iterator[tuple[str, Stored |
 def _opened(path: Path) -> BinaryIO:
     try:
         return paths.open_plain(path)
+    except OSError as error:
+        raise paths.unreadable(path, error) from None
+
+
+def _start(path: Path, file: BinaryIO) -> bytes:
+    try:
+        return file.read(4096)
     except OSError as error:
         raise paths.unreadable(path, error) from None
 

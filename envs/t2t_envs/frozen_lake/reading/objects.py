@@ -93,12 +93,25 @@ def _list(data: Sequence[Any], name: str, depth: int, text: Callable[[str], Path
 
 def _agent(item: Any) -> tuple[Label, Any] | None:
     """The label and the path of `{"agent": 0, "path": [...]}`."""
-    path = _value(item, _PATH_KEYS)
+    path = _path_of(item)
     if path is None:
         return None
     names = [value for key, value in item.items() if key.lower() in _AGENT_KEYS and type(value) in (int, str)]
     labels = {int(match[1]) if (match := _LABEL.fullmatch(str(name))) else str(name).lower() for name in names}
     return (labels.pop(), path) if len(labels) == 1 else None
+
+
+def _path_of(item: Any) -> Any:
+    """What stands under the only name of a path; a list of words beside it names the moves (`"moves": ["right", "up"]`)."""
+    if not isinstance(item, dict):
+        return None
+    named = [value for key, value in item.items() if key.lower() in _PATH_KEYS]
+    cells = [value for value in named if not (isinstance(value, list) and value and all(map(_is_word, value)))]
+    return cells[0] if len(cells) == 1 else named[0] if len(named) == 1 else None
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and value.isalpha()
 
 
 def _value(item: Any, keys: Sequence[str]) -> Any:

@@ -86,7 +86,7 @@ private:
         const bool token = at != text_end && *at == U'|';
         if (token) ++at;
         if (at == text_end) return false;
-        return (token ? std::u32string_view(U"bcemrs") : std::u32string_view(U"trs")).find(lower(*at)) != std::u32string_view::npos;
+        return (token ? std::u32string_view(U"bcemrs") : std::u32string_view(U"trscu")).find(lower(*at)) != std::u32string_view::npos;
     }
 };
 
