@@ -222,11 +222,12 @@ class Trainer(Protocol):
 
     Settings stand in a run's configuration under [training]. Seven attributes are optional: `policies`, the names of those
     that can play what it trains, where not every policy can (a run with another is refused); `defaults` (setting -> value)
-    and `constants` (name -> value, what no setting changes), which `t2t run --dry-run` prints; `facts` (name -> text: the algorithm,
-    the reward), which the context T:full tells; `check(order)`, which raises T2TError for what `train` would refuse (called in a
-    dry run too); `ready(order)`, which raises T2TError where something it needs is not at hand on this machine; and
-    `plan(order, gpus)`, the text of what it takes of each GPU (`t2t_core.run.gpus.Gpus`, None where there are none), T2TError
-    where that does not fit; the dry run and the start of a run print it. All three get a `TrainingOrder` before a run begins.
+    and `constants` (name -> value, what no setting changes), which `t2t run --dry-run` prints; `facts` (name -> text: the
+    algorithm, the reward), which the context T:full tells; `check(order)`, which raises T2TError for what `train` would
+    refuse (called in a dry run too); `ready(order)`, which raises T2TError where something it needs is not at hand on this
+    machine; and `plan(order, gpus)`, the text of what it takes of each GPU (`t2t_core.run.gpus.Gpus`, None where there are
+    none), T2TError where that does not fit; the dry run and the start of a run print it. All three get a `TrainingOrder`
+    before a run begins.
     One with the attribute `stops_when_asked = True` looks at `job.stop()` now and then: where that is true it saves what an
     interrupted training goes on from and raises KeyboardInterrupt. Any other is interrupted wherever it stands.
 

@@ -24,7 +24,7 @@ PAGES: Mapping[str, Callable[[Json, Json | None], str]] = {
         board_document(board, verification, answer_pages.links_of(board))
     ),
 }
-LAYOUT = 4  # raised whenever the pages of the same figures change; 1 were those without a number
+LAYOUT = 5  # raised whenever the pages of the same figures change; 1 were those without a number
 VERIFICATION = "verification.json"
 _AROUND = 20  # characters shown before the first that differs
 _SHOWN = 80
