@@ -22,9 +22,3 @@ def as_number(value: object) -> float | None:
     except OverflowError:
         return None
     return number if isfinite(number) else None
-
-
-def plain_text(text: str) -> str:
-    """Text from strangers as it may be printed: every control character but the newline and the tab is shown, not sent,
-    and so are the characters that turn the direction of writing."""
-    return "".join(ch if ch.isprintable() or ch in "\n\t" else f"\\x{ord(ch):02x}" for ch in text)

@@ -12,8 +12,8 @@ import html
 import json
 from collections.abc import Mapping, Sequence
 
-from t2t_core.hostile import plain_text
 from t2t_core.records import Verdict
+from t2t_core.text import plain_lines
 
 from ..instance import Cell, Instance
 from .scene import ALARM, INK, MUTED, PALETTE, Scene
@@ -145,7 +145,7 @@ def _data(scene: Scene) -> str:
 
 
 def _note(note: tuple[str, str]) -> str:
-    title, text = (html.escape(plain_text(part)) for part in note)
+    title, text = (html.escape(plain_lines(part)) for part in note)
     return f"<details><summary>{title}</summary><pre>{text}</pre></details>"
 
 

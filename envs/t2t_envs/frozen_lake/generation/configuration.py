@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import floor, fsum, isfinite
+from math import floor, fsum
 from typing import Any
 
 from t2t_core.errors import T2TError
+from t2t_core.hostile import as_number
 
 from ..instance import _show
 
@@ -68,20 +69,9 @@ class SizeKnobs:
         return self.cells or (JointCell(1.0, self.hole_ratio, self.wait_ratio),)
 
 
-def as_ratio(value: object) -> float | None:
-    """A finite number as float; None for everything else (booleans, text, NaN, infinities, integers beyond any float)."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if isfinite(number) else None
-
-
 def plain(value: object) -> Any:
     """A proposed value for the record: short text unless it is a finite number."""
-    number = as_ratio(value)
+    number = as_number(value)
     return number if number is not None else None if value is None else _show(value)
 
 
@@ -255,7 +245,7 @@ def _checked_cell(cell: JointCell, where: str) -> JointCell:
 
 
 def _number(value: object, name: str, high: float, where: str) -> float:
-    number = as_ratio(value)
+    number = as_number(value)
     if number is None or not 0 <= number <= high:
         raise T2TError(f"{name} must be a number in 0..{high:g}, not {_show(value)}", where=f"{where}, {name}")
     return number

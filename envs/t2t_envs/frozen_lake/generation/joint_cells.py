@@ -14,6 +14,8 @@ from functools import cache
 from math import fsum, isfinite
 from typing import Any
 
+from t2t_core.hostile import as_number
+
 from .cells import GridCell
 from .configuration import (
     CELL_KNOBS,
@@ -22,7 +24,6 @@ from .configuration import (
     SHARE,
     SUM_TOLERANCE,
     JointCell,
-    as_ratio,
     cell_counts,
     hole_count,
     name_of,
@@ -64,7 +65,7 @@ def _read_cell(name: str, cell: object, note: Note) -> JointCell | None:
     for key in cell:
         if key not in CELL_KNOBS:
             note(f"{name}.{name_of(key)}", plain(cell[key]), None, "unknown ratio: dropped")
-    numbers = {knob: as_ratio(cell.get(knob)) for knob in CELL_KNOBS}
+    numbers = {knob: as_number(cell.get(knob)) for knob in CELL_KNOBS}
     missing = next((knob for knob, number in numbers.items() if number is None), None)
     if missing is not None:
         note(f"{name}.{missing}", plain(cell.get(missing)), None, f"{MISSING}: the cell is dropped")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from t2t_core.hostile import as_number
 from t2t_core.records import Change, Projection
 from t2t_core.seeding import Stream
 
@@ -20,7 +21,6 @@ from .configuration import (
     Configuration,
     JointCell,
     SizeKnobs,
-    as_ratio,
     hole_count,
     mean_ratio,
     name_of,
@@ -129,7 +129,7 @@ class _Projector:
         for name in knobs:
             if name not in KNOBS and name != CELLS:
                 self.change(f"{size}.{name_of(name)}", plain(knobs[name]), None, "unknown ratio: dropped")
-        numbers = {name: number for name in KNOBS if (number := as_ratio(knobs.get(name))) is not None}
+        numbers = {name: number for name in KNOBS if (number := as_number(knobs.get(name))) is not None}
         if CELLS in knobs:
             self.proposed_cells[size] = read(knobs[CELLS], self._note(size))
         elif any(name in numbers for name in LEVELS):

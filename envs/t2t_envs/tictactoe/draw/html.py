@@ -8,8 +8,8 @@ import hashlib
 from collections.abc import Sequence
 from html import escape
 
-from t2t_core.hostile import plain_text
 from t2t_core.records import Message, Verdict
+from t2t_core.text import plain_lines
 
 from ..game import Game
 from ..instance import Instance
@@ -44,7 +44,7 @@ def render_html(
     instance: Instance, game: Game, verdict: Verdict, transcript: Sequence[Message], title: str = ""
 ) -> str:
     """A whole page. `transcript` is all that was said, the environment's opening first."""
-    heading = escape(plain_text(title or f"Tic-tac-toe {instance.id}".strip()))
+    heading = escape(plain_lines(title or f"Tic-tac-toe {instance.id}".strip()))
     policy = f"default-src 'none'; style-src {_hash(STYLE)}; base-uri 'none'; form-action 'none'"
     opponent = f"{opponent_text(instance)}; game seed {instance.seed}"
     return f"""<!doctype html>
@@ -86,5 +86,5 @@ def _verdict(verdict: Verdict) -> str:
 
 def _said(message: Message) -> str:
     who = "policy" if message.role == "assistant" else "environment"
-    text = escape(plain_text(message.content))
+    text = escape(plain_lines(message.content))
     return f'<div class="said {escape(message.role)}"><div class="who">{who}</div><pre>{text}</pre></div>'
