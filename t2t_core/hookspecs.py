@@ -1,4 +1,4 @@
-"""Every door of the suite, on one page.
+"""All hooks of the suite, on one page.
 
 A plugin is a module named by an entry point of the group `t2t`. It implements any of the eight hooks below, each of which
 gets a registry and adds names to it:
@@ -10,7 +10,7 @@ gets a registry and adds names to it:
                                                              registry.add("mine", "my_plugin:make", "what it does")
 
 A target is a callable, or "module:attribute", which is imported only when somebody asks for the name. The built-ins come
-through the same door. A name is addressed as `name`, `name:argument` or `name:argument,key=value,...`; the factory gets
+through the same hooks. A name is addressed as `name`, `name:argument` or `name:argument,key=value,...`; the factory gets
 the argument (text, "" where there is none) and the settings (text by key). What a plugin raises or returns wrongly is told
 with its name and ends the command (t2t_core.guard).
 """
