@@ -12,7 +12,8 @@ from setuptools import setup
 NATIVE = "envs/t2t_envs/frozen_lake/native"
 SANITIZE = ["-fsanitize=address,undefined", "-fno-omit-frame-pointer"] if os.environ.get("T2T_SANITIZE") else []
 LEVEL = "-O1" if SANITIZE else "-O3"  # at -O3 a sanitized build takes many minutes and shows less of where a fault is
-
+MSVC = os.name == "nt"  # its threads need no option, and pybind11 asks it for exceptions and C++20
+COMPILE, LINK = (["/O2"], []) if MSVC else ([LEVEL, "-pthread", *SANITIZE], ["-pthread", *SANITIZE])
 
 
 def is_stale(object_file, source):
@@ -31,8 +32,8 @@ setup(
             depends=sorted(glob(f"{NATIVE}/**/*.hpp", recursive=True)),
             include_dirs=[NATIVE],
             cxx_std=20,
-            extra_compile_args=[LEVEL, "-pthread", *SANITIZE],
-            extra_link_args=["-pthread", *SANITIZE],
+            extra_compile_args=COMPILE,
+            extra_link_args=LINK,
             optional=os.environ.get("T2T_REQUIRE_NATIVE") != "1",
         )
     ],

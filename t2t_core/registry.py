@@ -10,6 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from t2t_core import advice
 from t2t_core.errors import T2TError
 from t2t_core.text import flowing, one_line
 
@@ -79,7 +80,7 @@ class Entry:
                 where=f"{self.target} of {self.distribution}",
                 cause="an optional dependency is missing" if missing else "the plugin names what is not there",
                 next=(
-                    "pip install 't2t-core[train]' for local models and trainers; t2t plugins lists what is loaded"
+                    f"{advice.extra('train')} for local models and trainers; t2t plugins lists what is loaded"
                     if missing
                     else f"mend the plugin; python -c 'import {module}' shows where its import fails, if it does"
                 ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from t2t_core import advice
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
@@ -28,4 +29,4 @@ def missing(testbed: AnyTestbed, measured: Iterable[str]) -> str | None:
     if not unable or rows & set(unable) or not rows >= set(testbed.baselines) - set(unable):
         return None
     modules = " and ".join(dict.fromkeys(module for spec in unable for module in _lacking(spec)))
-    return f"rows not measured ({', '.join(unable)}) need {modules}: pip install -e '.[train]', then the same command adds them"
+    return f"rows not measured ({', '.join(unable)}) need {modules}: {advice.extra('train')}, then the same command adds them"

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from t2t_core import advice
 from t2t_core.errors import T2TError
 from t2t_core.loop.sweep import PlannedRun
 from t2t_core.run.progress import Reporter
@@ -54,7 +55,7 @@ def run_ahead(planned: Sequence[Sequence[PlannedRun]], cluster: Cluster, reporte
     try:
         import ray
     except ImportError:
-        raise T2TError("Ray is not installed", where="--ray", next="pip install 't2t-core[ray]'") from None
+        raise T2TError("Ray is not installed", where="--ray", next=advice.extra("ray")) from None
     began = not ray.is_initialized()
     if began:
         _connect(ray, cluster.address)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from t2t_core import advice
 from t2t_core.conversation import opening
 from t2t_core.errors import T2TError
 from t2t_core.records import InstanceSet
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from t2t_core.hookspecs import AnyTestbed
 
 Row = Callable[["AnyTestbed", Any, InstanceSet, str], dict[str, Any]]
-_NEXT = "pip install 't2t-core[data]'"
 
 
 def plain_row(testbed: AnyTestbed, instance: Any, of: InstanceSet, form: str) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def as_bytes(testbed: AnyTestbed, given: InstanceSet, form: str, row: Row = plai
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise T2TError("Parquet needs pyarrow, which is not installed", next=_NEXT) from None
+        raise T2TError("Parquet needs pyarrow, which is not installed", next=advice.extra("data")) from None
     form = form or testbed.prompt_formats[0]
     if form not in testbed.prompt_formats:
         raise T2TError(f"there is no prompt format {ascii(form)[:60]}", next=f"use {', '.join(testbed.prompt_formats)}")
@@ -79,7 +79,7 @@ def _read(testbed: AnyTestbed, path: Path, argument: str) -> list[Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise T2TError("Parquet needs pyarrow, which is not installed", where=str(path), next=_NEXT) from None
+        raise T2TError("Parquet needs pyarrow, which is not installed", where=str(path), next=advice.extra("data")) from None
     try:
         table = pyarrow.parquet.read_table(io.BytesIO(folders.read_bytes(path, jsonlines.MAX_LINE)), columns=["instance"])
         texts = table.column("instance").to_pylist()

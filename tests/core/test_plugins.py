@@ -173,5 +173,3 @@ def test_refused_plugins_are_warned_of_and_kill_nothing(monkeypatch, plugin, cap
     with pytest.raises(SystemExit) as status:
         main(["--version"])
     assert status.value.code == 0 and "warning: refused plugin bad of stranger 1.0: boom" in capsys.readouterr().err
-
-

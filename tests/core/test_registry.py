@@ -63,7 +63,7 @@ def test_a_target_given_as_text_is_imported_on_demand():
         with pytest.raises(T2TError, match="could not be loaded") as error:
             made.make(name)
         assert "mine 1.0" in error.value.where
-    assert "t2t-core[train]" not in error.value.next, "an extra mends no misspelt name"
+    assert "[train]" not in error.value.next, "an extra mends no misspelt name"
 
 
 def test_did_you_mean():

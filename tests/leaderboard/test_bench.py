@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import addition
-from t2t_core import registry
+from t2t_core import advice, registry
 from t2t_core.cli import cli
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.tables import tabulate
@@ -315,7 +315,7 @@ def test_toy_models_are_called_toys_and_where_they_are_missing_the_board_says_ho
     assert {"tiny", "tiny:2agents", "tiny:designed", "tiny:control"} == set(toys)
     monkeypatch.setattr(registry, "find_spec", lambda name: None)
     note = defaults.missing(lake, without)
-    assert "tiny:designed" in note and "pip install -e '.[train]'" in note
+    assert "tiny:designed" in note and advice.extra("train") in note
     assert defaults.missing(lake, [*without, "tiny"]) is None
     assert defaults.missing(lake, ["cbs"]) is None, "whoever names policies wants those"
     with pytest.raises(T2TError, match="no default"):

@@ -208,7 +208,7 @@ def test_a_socks_proxy_without_its_package_says_what_to_install(monkeypatch):
     monkeypatch.setenv("ALL_PROXY", "socks5://somebody:hunter22secret@127.0.0.1:9")
     with pytest.raises(T2TError, match="SOCKS proxy") as error:
         ask("http://model.example/v1")
-    assert "t2t-core[socks]" in error.value.next and "hunter22secret" not in str(error.value)
+    assert "[socks]'" in error.value.next and "hunter22secret" not in str(error.value)
 
 
 @contextlib.contextmanager

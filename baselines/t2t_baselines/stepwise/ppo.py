@@ -19,6 +19,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from msgspec import Meta
 
+from t2t_core import advice
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.demonstrations import refuse_protected
 from t2t_core.hookspecs import TrainingJob, TrainingOrder
@@ -351,7 +352,7 @@ def needs_torch(where: str) -> None:
 
     missing = [name for name in ("torch", "safetensors") if find_spec(name) is None]
     if missing:
-        raise T2TError(f"{missing[0]} is not installed", where=where, next="pip install 't2t-core[train]'")
+        raise T2TError(f"{missing[0]} is not installed", where=where, next=advice.extra("train"))
 
 
 def act_by(network: Any, view: int, greedy: bool) -> Any:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from t2t_baselines.tiny import teacher
+from t2t_core import advice
 from t2t_core.errors import T2TError
 from t2t_core.seeding import Stream, key
 
@@ -84,7 +85,7 @@ def _cell(
 
     core = native_core()
     if core is None:
-        raise T2TError("the warm-up needs the native core", next="install a C++20 compiler and reinstall")
+        raise T2TError("the warm-up needs the native core", next=advice.native_core())
     if size * size - holes < agents + 1:
         return []
     left = {kind: round(PER_CELL * share) for kind, share in KINDS.items()}

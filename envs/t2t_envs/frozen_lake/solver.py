@@ -15,6 +15,7 @@ from types import ModuleType
 
 import numpy as np
 
+from t2t_core import advice
 from t2t_core.errors import T2TError
 
 from . import reference_cbs
@@ -78,7 +79,7 @@ def native_core() -> ModuleType | None:
     except ImportError as error:
         warnings.warn(
             f"the native core is not available ({error}); plain Python is used and is far slower. "
-            "Install a C++20 compiler and reinstall to build it.",
+            f"To have it: {advice.native_core()}.",
             RuntimeWarning,
             stacklevel=3,
         )

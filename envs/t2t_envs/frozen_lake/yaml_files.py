@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from t2t_core import advice
 from t2t_core.errors import T2TError
 from t2t_core.records import InstanceSet
 from t2t_core.store import folders, jsonlines
@@ -54,9 +55,7 @@ def _load(path: Path) -> Any:
     try:
         import yaml
     except ImportError:
-        raise T2TError(
-            "YAML needs PyYAML, which is not installed", where=str(path), next="pip install 't2t-core[data]'"
-        ) from None
+        raise T2TError("YAML needs PyYAML, which is not installed", where=str(path), next=advice.extra("data")) from None
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]  # some solvers write cells as Python tuples
         pass

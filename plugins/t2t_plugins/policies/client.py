@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from t2t_core import __version__
+from t2t_core import __version__, advice
 from t2t_core.errors import T2TError
 from t2t_core.text import one_line
 from t2t_plugins.policies.access import Secret
@@ -159,7 +159,7 @@ def _socks_connector(proxy: str | None, context: Any) -> Any:
         raise T2TError(
             "a SOCKS proxy needs a package that is not installed",
             where=f"proxy {urlsplit(str(proxy)).scheme}://{urlsplit(str(proxy)).hostname}",
-            next="pip install 't2t-core[socks]', or proxy=none for a direct connection",
+            next=f"{advice.extra('socks')}, or proxy=none for a direct connection",
         ) from None
     # socks5h leaves the name to the proxy, as curl has it; for the connector it is a setting of its own
     scheme, _, rest = str(proxy).partition("://")

@@ -15,6 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from t2t_core import advice
 from t2t_core.errors import NotReady, T2TError
 from t2t_core.reading.tool_calls import take_tool_calls
 from t2t_core.records import Response, Sampling, Task
@@ -173,7 +174,7 @@ def load(name: str, settings: Mapping[str, Any]) -> tuple[Any, Any]:
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ImportError as error:
         raise T2TError(
-            f"local models need the training extra: {error}", where=f"hf:{name}", next="pip install 't2t-core[train]'"
+            f"local models need the training extra: {error}", where=f"hf:{name}", next=advice.extra("train")
         ) from error
     quiet()
     trust = settings.get("trust_remote_code") == "true"

@@ -9,6 +9,7 @@ from importlib import util
 from pathlib import Path
 from typing import Any
 
+from t2t_core import advice
 from t2t_core.errors import T2TError
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.settings import Reader, integer, number, one_of, read_settings
@@ -121,7 +122,7 @@ class Vllm:
                     "vLLM is not installed here",
                     where=f"vllm:{self.name}",
                     cause="it needs a GPU, and is an extra of its own",
-                    next=f"pip install 't2t-core[vllm]' on a machine with a GPU, or use hf:{self.name}",
+                    next=f"{advice.extra('vllm')} on a machine with a GPU, or use hf:{self.name}",
                 )
             options = {k: {"true": True, "false": False}.get(v, v) for k, v in self.settings.items() if k != "lora"}
             if "lora" in self.settings:

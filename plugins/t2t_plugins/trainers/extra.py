@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from t2t_core import advice
 from t2t_core.errors import T2TError
 
 _WHAT = "this trainer needs the training extra"
-_NEXT = "pip install 't2t-core[train]', in a checkout pip install -e '.[train]'; --trainer none trains nothing"
 
 
-def require(where: str, *modules: str, what: str = _WHAT, next: str = _NEXT) -> None:
+def require(where: str, *modules: str, what: str = _WHAT, next: str | None = None) -> None:
     """T2TError where one of the modules cannot be imported."""
     for name in modules:
         try:
             import_module(name)
         except ImportError as error:
-            raise T2TError(what, where=where, cause=str(error)[:300], next=next) from None
+            mend = next or f"{advice.extra('train')}; --trainer none trains nothing"
+            raise T2TError(what, where=where, cause=str(error)[:300], next=mend) from None

@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
+from t2t_core import advice
 from t2t_core.errors import NotReady, T2TError
 from t2t_core.hookspecs import TrainingJob, TrainingOrder
 from t2t_core.length_reward import HIGH, LOW, WEIGHTS_HIGH, WEIGHTS_LOW, AdaptiveWeights
@@ -105,7 +106,7 @@ def check_machine(settings: Settings, start: str) -> None:
     if settings.engine == "vllm-colocate" and not torch.cuda.is_available():
         raise NotReady("vLLM in the training process needs a GPU", where=WHERE, next="use engine=auto, or engine=vllm-server")
     if settings.engine == "vllm-server":
-        what, how = "engine=vllm-server needs vLLM beside the trainer too", "pip install -e '.[train,vllm]', or use engine=auto"
+        what, how = "engine=vllm-server needs vLLM beside the trainer too", f"{advice.extra('train', 'vllm')}, or use engine=auto"
         require(WHERE, "vllm", what=what, next=how)
     if settings.thinking != "default" and "enable_thinking" not in template:
         raise T2TError(

@@ -28,8 +28,11 @@ public:
     void run(int threads, Work work) {
         running_ = threads - 1;
         {
-            std::vector<std::jthread> others;
-            const OnExit stop_all{[this] { stop(); }};  // before the threads are joined, whatever happens
+            std::vector<std::thread> others;  // std::jthread is missing from the standard library of many Macs
+            const OnExit stop_and_join{[this, &others] {
+                stop();
+                for (std::thread& other : others) other.join();
+            }};
             for (int i = 1; i < threads; ++i) others.emplace_back([this, work, i] { guarded(work, i, false); });
             guarded(work, 0, true);
             wait_for_others();

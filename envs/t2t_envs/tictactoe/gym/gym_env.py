@@ -179,5 +179,3 @@ class TicTacToeEnv(gym.Env[Any, Any]):
 
     def render(self) -> Any:
         return render_board(self._play.game.board, self.render_mode)
-
-
