@@ -5,5 +5,5 @@ from importlib.util import find_spec
 if find_spec("fcntl") is None:
     raise ImportError(
         "t2t-core keeps its files with the locks and directory descriptors of Linux and macOS. On Windows use WSL; "
-        "without it t2t_envs.frozen_lake solves and verifies from Python, and nothing more works."
+        "without it, only those parts work from Python that keep no files."
     )
