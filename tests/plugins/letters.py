@@ -31,6 +31,7 @@ class Letters(Testbed[Question, Any, Any]):
 
     name: str = "letters"
     length_term: bool = True
+    checks: Sequence[str] = ("letters",)
     prompt_formats: Sequence[str] = ("short", "long")
     rubric: Mapping[str, float] = field(default_factory=lambda: {"letters": 1.0})
     asked: list[str] = field(default_factory=list)
