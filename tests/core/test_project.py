@@ -145,6 +145,15 @@ def test_pybind11_stays_below_its_next_major_wherever_it_is_asked_for():
     assert Version(upper).major == Version(lower).major + 1
 
 
+def test_the_core_is_standard_cpp_but_for_one_hint():
+    """MSVC knows none of these, and the standard library of many Macs no jthread. The hint has a guard."""
+    native = ROOT / "envs/t2t_envs/frozen_lake/native"
+    extensions = re.compile(r"__int128|__builtin_|__attribute__|\b(?:unistd|pthread)\.h|bits/stdc|\bjthread\b|\b__GNUC__")
+    code = {file.name: re.sub(r"//.*", "", file.read_text()) for file in native.rglob("*.[ch]pp")}
+    assert {name for name, text in code.items() if extensions.search(text)} == {"prefetch.hpp"}
+    assert re.search(r"#if defined\(__GNUC__\)\n +__builtin_prefetch\(address\);\n#endif", code["prefetch.hpp"])
+
+
 def test_hooks_are_bounded_and_agree_with_the_extras():
     config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
     hooks = {hook["id"]: hook for repository in config["repos"] for hook in repository["hooks"]}
