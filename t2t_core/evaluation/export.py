@@ -40,11 +40,12 @@ class Drafts:
         return self._log.undisturbed()
 
     def line(self, index: int) -> bytes:
-        """The line of that question; empty where none was made."""
-        if not self._lengths[index]:
-            return b""
-        self._file.seek(self._offsets[index])
-        return self._file.read(self._lengths[index])
+        """The line of that question; empty where none was made, or where the temporary folder is full: the log has it too."""
+        line = b""
+        with suppress(OSError):
+            self._file.seek(self._offsets[index])
+            line = self._file.read(self._lengths[index])
+        return line if len(line) == self._lengths[index] else b""
 
     def close(self) -> None:
         with suppress(OSError):  # what could not be written is of no use either

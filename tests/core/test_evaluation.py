@@ -113,6 +113,15 @@ def test_an_export_made_while_answers_come_is_what_the_log_gives(tmp_path):
     assert sum(record["error"] is not None for record in lines(tmp_path / "again.jsonl")) == 1  # of the eight asked again
 
 
+def test_a_full_temporary_folder_costs_no_answer(tmp_path, monkeypatch):
+    """Lines made ahead stand in a file without a name; /dev/full takes as much as a disk that is full."""
+    monkeypatch.setattr("t2t_core.store.folders.scratch", lambda: Path("/dev/full").open("w+b"))  # noqa: SIM115
+    evaluate(evaluation(samples=30), Adder(), tmp_path)
+    records = lines(tmp_path / "answers.jsonl")
+    assert [(r["instance"], r["sample"]) for r in records] == [(s.id, k) for s in SUMS for k in range(30)]
+    assert all(r["verdict"]["optimal"] for r in records)
+
+
 def test_a_verdict_that_fails_costs_no_answer(tmp_path):
     class Unsure(Addition):
         def verify(self, instance, text, format):
