@@ -148,6 +148,7 @@ METHODS: Mapping[str, Mapping[str, Check]] = {
     "designer": {"propose": _a(Proposal)},
     "context module": {"render": _a(str, type(None))},
     "trainer": {"train": _result},
+    "pool": {"start": _anything, "stop": _anything},
     "tracker": {"begin": _a(str, type(None)), "figures": _anything, "event": _anything, "end": _anything},
     "testbed": {
         "options": _many(Option),
@@ -182,6 +183,11 @@ _ATTRIBUTES: Mapping[str, Mapping[str, Check]] = {
     "designer": {"settings": _optional},
     "context module": {"title": _a(str), "settings": _optional, "request": _a(str, type(None))},
     "trainer": {"defaults": _optional, "constants": _optional, "facts": _optional},
+    "task family": {
+        **dict.fromkeys(("name", "title", "description", "testbed", "teacher"), _a(str)),
+        **dict.fromkeys(("bases", "bounds", "start", "fixed"), _a(Mapping)),
+        "held_out": _yes_or_no,
+    },
     "testbed": {
         "name": _a(str),
         "title": _a(str),

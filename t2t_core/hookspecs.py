@@ -1,6 +1,6 @@
 """All hooks of the suite, on one page.
 
-A plugin is a module named by an entry point of the group `t2t`. It implements any of the eight hooks below, each of which
+A plugin is a module named by an entry point of the group `t2t`. It implements any of the hooks below, each of which
 gets a registry and adds names to it:
 
     # setup.cfg of your distribution                     # my_plugin.py
@@ -36,6 +36,7 @@ __all__ = [
     "Designer",
     "Hooks",
     "Policy",
+    "Pool",
     "RoundState",
     "Testbed",
     "TrackedRun",
@@ -281,8 +282,28 @@ class Tracker(Protocol):
         ...
 
 
+class Pool(Protocol):
+    """Starts workers that take the jobs of a queue folder (`t2t worker`), somewhere that sees the folder.
+
+    registry.add("cluster", "my_plugin:Cluster", "workers of our cluster, cluster:PARTITION")
+    class Cluster:
+        def __init__(self, argument, settings): ...
+        def start(self, queue): ...  # submit `t2t worker --queue QUEUE`; idle ones end by themselves
+        def stop(self): ...
+    """
+
+    def start(self, queue: Path) -> None:
+        """Bring the pool to its size: start workers on that queue folder where some are missing. Called again and again while
+        jobs wait, so it must be cheap, and must not start more than the pool is to have."""
+        ...
+
+    def stop(self) -> None:
+        """End the workers that it started; what they were at goes back into the queue."""
+        ...
+
+
 class Hooks:
-    """The eight hooks. Implement any of them; each gets the registry of its kind."""
+    """All hooks. Implement any of them; each gets the registry of its kind."""
 
     @hookspec
     def register_testbeds(self, registry: Registry) -> None:
@@ -315,3 +336,11 @@ class Hooks:
     @hookspec
     def register_presets(self, registry: Registry) -> None:
         """registry.add("tiny", path-returning factory, summary): a configuration file of `t2t run`."""
+
+    @hookspec
+    def register_families(self, registry: Registry) -> None:
+        """registry.add(name, factory, summary); the factory returns a `t2t_jobs.family.Family`: what a job agent is to teach."""
+
+    @hookspec
+    def register_pools(self, registry: Registry) -> None:
+        """registry.add(name, factory, summary); the factory returns a `Pool` of workers."""

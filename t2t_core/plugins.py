@@ -38,6 +38,8 @@ class Plugins:
     trackers: Registry = _registry("tracker")
     commands: Registry = _registry("command")
     presets: Registry = _registry("preset")
+    families: Registry = _registry("task family")
+    pools: Registry = _registry("pool")
     loaded: dict[str, str] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
 

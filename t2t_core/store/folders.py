@@ -56,6 +56,24 @@ def write_atomic(path: Path | SafePath, data: str | bytes) -> None:
         file.write(data.encode() if isinstance(data, str) else data)
 
 
+def write_once(path: SafePath, data: str | bytes) -> bool:
+    """Write a whole file where nothing has that name yet: True for exactly one of all processes that try, whenever they are
+    killed. The others change nothing."""
+    make_folder(path.parent)
+    try:
+        with paths.located(path, paths.FOLDER) as (folder, name), fresh.file_beside(folder, name) as (temporary, file):
+            file.write(data.encode() if isinstance(data, str) else data)
+            file.flush()
+            os.fsync(file.fileno())
+            os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+            os.fsync(folder)
+            return True
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
 @contextlib.contextmanager
 def replacing(path: Path | SafePath) -> Iterator[BinaryIO]:
     """A binary file that takes the place of `path` when the block ends well; otherwise `path` stays as it was."""

@@ -61,6 +61,22 @@ def locked(path: Path | SafePath) -> Iterator[str | None]:
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def waiting(path: SafePath) -> Iterator[None]:
+    """Hold the file `path`, made where there is none, after whoever holds it now: for what takes a moment. The kernel drops the
+    lock with its process."""
+    try:
+        paths.make_folder(path.parent)
+        descriptor = paths.open_own(path, 0)
+    except OSError as error:
+        raise unwritable(path, error) from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _sign(descriptor: int, path: SafePath, text: str) -> None:
     try:
         os.ftruncate(descriptor, 0)

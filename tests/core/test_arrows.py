@@ -16,6 +16,7 @@ ROOMS = {
     "t2t_plugins": ROOT / "plugins" / "t2t_plugins",
     "t2t_baselines": ROOT / "baselines" / "t2t_baselines",
     "t2t_leaderboard": ROOT / "leaderboard" / "t2t_leaderboard",
+    "t2t_jobs": ROOT / "jobs" / "t2t_jobs",
     "t2t": ROOT / "integrations" / "t2t",
 }
 MAY_IMPORT = {room: {room, "t2t_core"} for room in ROOMS} | {"t2t_baselines": {"t2t_baselines", "t2t_core", "t2t_envs"}}

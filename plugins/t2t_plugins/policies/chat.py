@@ -166,7 +166,8 @@ def _serve(work: Callable[[bytes], Any], requests: int, replies: int) -> None:
             request = _read(requests)
             used = resource.getrusage(resource.RUSAGE_SELF)
             limit = int(used.ru_utime + used.ru_stime) + SECONDS + 1
-            resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
+            _, hard = resource.getrlimit(resource.RLIMIT_CPU)  # of whoever bounds the whole of us: nobody may raise it
+            resource.setrlimit(resource.RLIMIT_CPU, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
             _write(replies, json.dumps(work(request)).encode())
     except BaseException:  # noqa: BLE001 - the pipe is closed, or no memory is left
         os._exit(0)

@@ -1,0 +1,87 @@
+"""Families over tic-tac-toe: the toy policy learns what its warm-up on a mediocre player's games has not taught it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_jobs.family import Base, Bound, Family, HiddenEvaluation, Part, Value
+
+BASES = {
+    "small": Base("tiny:tictactoe-weak", "saw 100 games of a mediocre player; some moves are not legal, many lines left open"),
+    "large": Base("tiny:tictactoe", "saw 200 games of a mediocre player; knows most of the legal moves and a few lines"),
+}
+BANDS = {"0.75-1": (0.75, 1.0), "0.5-0.75": (0.5, 0.75), "0.25-0.5": (0.25, 0.5), "0-0.25": (0.0, 0.25)}
+START: Mapping[str, Any] = {
+    "base": "small",
+    "trainer": "grpo",
+    "rounds": 1,
+    "generation": {"samples": 64},
+    "configuration": {
+        name: {"share": float(name == "0.75-1"), "p_low": low, "p_high": high, "first": 0.5, "mid_game": 0.0}
+        for name, (low, high) in BANDS.items()
+    },
+    "training": {"group": 4, "prompts": 16, "epochs": 1, "learning_rate": 1e-5, "temperature": 1.0, "loss": "dapo"},
+    "reward": {"win": 1.0, "draw": 0.5, "invalid": -0.1},
+}
+FIXED: Mapping[str, Any] = {
+    "policy": "tiny:{checkpoint}",
+    "training": {"max_tokens": 2, "save_every": 1000, "threads": 1},
+    "validation": {"set": "validation", "limit": 1, "temperature": 0.0, "max_tokens": 2},
+}
+
+
+def bounds() -> dict[str, Bound]:
+    """What of a job may be edited, the same in every family of this world."""
+    share = "share of the games against opponents whose moves are random with a probability in {}; shares sum to 1"
+    made = {
+        "base": Bound("choice", "the untrained model that training starts from", choices=tuple(BASES)),
+        "rounds": Bound("range", "rounds of generating and training", low=1, high=3, whole=True),
+        "generation.samples": Bound("log-range", "games generated a round", low=16, high=2048, whole=True),
+        "training.group": Bound("choice", "plays of each game, compared with each other", choices=(2, 4, 8, 16)),
+        "training.prompts": Bound("choice", "games an update", choices=(4, 8, 16, 32, 64)),
+        "training.epochs": Bound("range", "passes over a round's games", low=1, high=4, whole=True),
+        "training.learning_rate": Bound("log-range", "of AdamW; 1e-3 moves this small model well", low=1e-6, high=1e-2),
+        "training.temperature": Bound("range", "of sampling while training", low=0.3, high=2.0),
+        "training.loss": Bound("choice", "how the loss averages and clips", choices=("dapo", "grpo", "cispo")),
+    }
+    for name in BANDS:
+        made[f'configuration."{name}".share'] = Bound("range", share.format(name), low=0.0, high=1.0)
+        made[f'configuration."{name}".first'] = Bound("range", "share of those games in which the model moves first", high=1.0)
+    made["reward.win"] = Bound("range", "what a won game earns", low=0.0, high=2.0)
+    made["reward.draw"] = Bound("range", "what a drawn game earns", low=0.0, high=2.0)
+    made["reward.invalid"] = Bound("range", "what a game with an invalid move earns besides", low=-2.0, high=0.0)
+    return made
+
+
+def _family(name: str, title: str, what: str, evaluation: HiddenEvaluation, start: Mapping[str, Value], held_out: bool) -> Family:
+    return Family(
+        name=name,
+        title=title,
+        testbed="tictactoe",
+        description=f"Teach a small model to play tic-tac-toe: {what}",
+        bases=BASES,
+        start={**START, **start},
+        bounds=bounds(),
+        fixed=FIXED,
+        evaluation=evaluation,
+        teacher="minimax",
+        held_out=held_out,
+    )
+
+
+def defend(argument: str = "", settings: Mapping[str, str] | None = None) -> Family:
+    """Hold the draw against optimal play."""
+    _no_argument(argument, settings, "draw-optimal")
+    what = (
+        "it must not lose against an opponent that plays optimally. Score: the share of games drawn, half of them moving second."
+    )
+    return _family(
+        "draw-optimal", "hold the draw against optimal play", what, HiddenEvaluation((Part("optimal", "draw"),)), {}, False
+    )
+
+
+def _no_argument(argument: str, settings: Mapping[str, str] | None, name: str) -> None:
+    if argument or settings:
+        raise T2TError(f"the family {name} takes no argument and no settings", next=f"--family {name}")

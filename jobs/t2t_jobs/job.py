@@ -1,0 +1,265 @@
+"""A job: a folder with `job.toml`, a run's configuration as far as a family lets it be edited. It is laid over the family's own
+job to start from, held against the bounds, and becomes a run of the closed loop:
+
+base = "strong"                   # one of the family's bases
+trainer = "grpo"
+rounds = 2
+[generation]                      # samples: instances a round; the rest goes to the world's generator
+[configuration.GROUP]             # of the generator, in round 0 and for good where no [[round]] says otherwise
+[[round]]                         # one for each round, in order; the last one stays in force
+[round.configuration.GROUP]       # what differs from [configuration] in that round
+[training]                        # to the trainer, as it stands
+[reward]                          # weights of the world's reward terms, by name
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from t2t_core.errors import T2TError
+from t2t_core.run.experiment import Experiment
+from t2t_core.settings import refuse_secrets
+from t2t_core.store import folders, jsonlines, schema
+from t2t_core.store.paths import SafePath
+from t2t_jobs.family import Family, dotted, nested, value_at, values_of
+
+FILE = "job.toml"
+MAX_BYTES = 64 << 10  # of job.toml (our choice)
+MAX_DEPTH = 6  # of its tables
+CODE = ("environment.py", "reward.py")
+Number = bool | int | float | str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """An entry of `[[round]]`."""
+
+    configuration: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobFile:
+    """What may stand in `job.toml`; the module's text says what each means."""
+
+    base: str = ""
+    trainer: str = ""
+    rounds: Annotated[int, Meta(ge=1, le=1000)] = 1
+    generation: Mapping[str, Number] = field(default_factory=dict)
+    configuration: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    round: list[Round] = field(default_factory=list)
+    training: Mapping[str, Number] = field(default_factory=dict)
+    reward: Mapping[str, float] = field(default_factory=dict)
+
+
+class Failure(T2TError):
+    """What is wrong with a job, in words that whoever wrote it can act on."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as its run takes it: complete, the family's values where its file names none.
+
+    Args:
+        family: what it is to teach.
+        values: nested tables in the form of `job.toml`.
+        code: names of the files with code that lie beside it.
+    """
+
+    family: Family
+    values: Mapping[str, Any]
+    code: tuple[str, ...] = ()
+
+    @property
+    def base(self) -> str:
+        return str(self.values["base"])
+
+    @property
+    def conversations(self) -> int:
+        """That it plays while it trains: rounds x samples x passes x group."""
+        training, per_round = self.values["training"], self.values["generation"]["samples"]
+        each = [training.get(name, 1) for name in ("epochs", "group")]
+        return int(self.values.get("rounds", 1) * per_round * each[0] * each[1])
+
+    def configurations(self) -> list[dict[str, Any]]:
+        """Of the generator: one for each round that differs, the last for good."""
+        first = self.values["configuration"]
+        return [_over(first, entry.get("configuration", {})) for entry in self.values.get("round", ())] or [dict(first)]
+
+
+def read_job(folder: Path | SafePath, family: Family) -> tuple[Job | None, list[Failure]]:
+    """The job in a folder, None where no job can be read there, and everything that is wrong with it at first sight: its text,
+    its schema, what may not be edited, bounds. What lies in the folder may come from anybody: no link is followed."""
+    place = SafePath.of(folder) / FILE
+    where = FILE
+    if not place.exists():
+        nothing = Failure(f"there is no {FILE}", where="the workspace", next=f"write {FILE}; the task says what may stand in it")
+        return None, [nothing]
+    try:
+        data = tomllib.loads(folders.read_bytes(place, MAX_BYTES).decode())
+    except RecursionError:
+        return None, [Failure(f"{FILE} is no TOML", where=where, cause="it is nested too deeply")]
+    except ValueError as error:
+        return None, [Failure(f"{FILE} is no TOML", where=where, cause=str(error)[:300], next="mend that line")]
+    except T2TError as error:
+        return None, [Failure(error.what, where=where, cause=error.cause)]
+    try:
+        _refuse_deep(data)
+        refuse_secrets(data, where)
+        schema.check(data, JobFile, where, cause="")
+    except T2TError as error:
+        return None, [Failure(error.what, where=where, cause=error.cause, next=error.next)]
+    failures = _unknown(data) + _unbounded(data, family)
+    values = _over(family.start, data)
+    if "configuration" in data or "round" in data:
+        failures += [fault for fault in _shares(values, family) if not failures]
+    code = tuple(name for name in CODE if (SafePath.of(folder) / name).exists())
+    return Job(family, values, code), failures
+
+
+def make_job(family: Family, changes: Mapping[str, Any]) -> Job:
+    """The family's job with other values at some dotted keys."""
+    return Job(family, _over(family.start, nested(changes)))
+
+
+def document(values: Mapping[str, Any]) -> str:
+    """Nested tables as the text of a `job.toml`."""
+    lines, tables = [], []
+    for name, value in values.items():
+        if isinstance(value, Mapping) or (isinstance(value, list) and value and isinstance(value[0], Mapping)):
+            tables.append((name, value))
+        else:
+            lines.append(f"{dotted([name])} = {_toml(value)}")
+    for name, value in tables:
+        for entry in value if isinstance(value, list) else [value]:
+            lines += _table((name,), entry, listed=isinstance(value, list))
+    return "\n".join(lines) + "\n"
+
+
+def _table(path: tuple[str, ...], table: Mapping[str, Any], listed: bool = False) -> list[str]:
+    plain = {name: value for name, value in table.items() if not isinstance(value, Mapping)}
+    opening = f"[[{dotted(path)}]]" if listed else f"[{dotted(path)}]"
+    lines = ["", opening, *(f"{dotted([name])} = {_toml(value)}" for name, value in plain.items())] if plain or listed else []
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            lines += _table((*path, name), value)
+    return lines
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return jsonlines.dumps(value)  # TOML reads JSON's texts, numbers and lists of them
+
+
+def to_experiment(job: Job, seed: int, folder: SafePath | None = None, hidden: Path | None = None) -> Experiment:
+    """The job as a run's configuration. Where its rounds differ, a file in `folder` says how, without one the first
+    one's configuration stays; nothing that lies in the file `hidden` is ever drawn for training."""
+    values, steps = job.values, job.configurations()
+    fixed = {name: dict(table) if isinstance(table, Mapping) else table for name, table in job.family.fixed.items()}
+    designer = "fixed"
+    if len(steps) > 1 and folder is not None:
+        folders.write_atomic(folder / "rounds.json", jsonlines.dumps(steps[1:]))
+        designer = f"schedule:{(folder / 'rounds.json').path}"
+    training = {**fixed.pop("training", {}), **values["training"]}
+    data = {
+        **fixed,
+        "testbed": job.family.testbed,
+        "checkpoint": job.family.bases[job.base].checkpoint,
+        "trainer": values["trainer"],
+        "designer": designer,
+        "context": "F",
+        "rounds": values.get("rounds", 1),
+        "seed": seed,
+        "generation": dict(values["generation"]),
+        "configuration": steps[0],
+        "training": training,
+        "reward": dict(values.get("reward", {})),
+        "evaluation": {"instances": str(hidden)} if hidden else {},
+    }
+    return Experiment.from_dict(data, FILE)
+
+
+def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested tables over nested tables."""
+    made = {name: _over(value, {}) if isinstance(value, Mapping) else value for name, value in below.items()}
+    for name, value in above.items():
+        under = made.get(name)
+        both = isinstance(value, Mapping) and isinstance(under, Mapping)
+        made[name] = _over(under, value) if both else value  # type: ignore[arg-type]
+    return made
+
+
+def _refuse_deep(value: Any, depth: int = 0) -> None:
+    if depth > MAX_DEPTH:
+        raise T2TError(f"tables are nested deeper than {MAX_DEPTH}")
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for item in inside:
+        _refuse_deep(item, depth + 1)
+
+
+def _unknown(data: Mapping[str, Any]) -> list[Failure]:
+    known = list(JobFile.__annotations__)
+    return [
+        Failure(f"a job has no {ascii(name)[1:-1][:60]}", where=FILE, cause=f"it has {', '.join(known)}", next="leave it out")
+        for name in data
+        if name not in known
+    ]
+
+
+def _unbounded(data: Mapping[str, Any], family: Family) -> list[Failure]:
+    """Values that may not be edited, and values out of their bounds."""
+    entries = data.get("round", [])
+    given = values_of({name: value for name, value in data.items() if name in JobFile.__annotations__ and name != "round"})
+    places = [("", given), *((f"round {number}, ", values_of(entry)) for number, entry in enumerate(entries))]
+    failures = []
+    for place, values in places:
+        for name, value in values.items():
+            bound = family.bounds.get(name)
+            if bound is None:
+                if value == value_at(family.start, name):
+                    continue  # it repeats what is in force anyway
+                editable = ", ".join(known for known in family.bounds if known.split(".")[0] == name.split(".")[0])
+                cause = f"of this table may be edited: {editable}" if editable else f"editable: {', '.join(family.bounds)}"
+                failures.append(Failure(f"{name} may not be edited", where=f"{FILE}, {place}{name}", cause=cause[:600],
+                                        next="leave it out"))  # fmt: skip
+            elif fault := bound.fault(value):
+                failures.append(Failure(f"{name} {fault}", where=f"{FILE}, {place}{name}", next=f"write {bound.words()}"))
+    if len(entries) > int(data.get("rounds", family.start.get("rounds", 1))):
+        failures.append(Failure(f"{len(entries)} tables [[round]] for {data.get('rounds', 1)} rounds", where=FILE,
+                                next="leave some out, or raise rounds"))  # fmt: skip
+    return failures
+
+
+def _shares(values: Mapping[str, Any], family: Family) -> list[Failure]:
+    """Configurations that the world's generator cannot read, or would not take as they stand."""
+    testbed, failures = family.world(), []
+    options = {name: value for name, value in values["generation"].items() if name != "samples"}
+    steps = Job(family, values).configurations()
+    for number, step in enumerate(steps):
+        try:
+            request = testbed.request(values["generation"]["samples"], **options)
+            read = testbed.read_configuration(step)
+            changes = testbed.project(read.to_dict(), read, request).changes
+        except T2TError as error:
+            place = f"round {number}, " if len(steps) > 1 else ""
+            failures.append(Failure(error.what, where=f"{FILE}, [configuration], {place}{error.where}".rstrip(", "),
+                                    cause=error.cause, next=error.next or "mend that value"))  # fmt: skip
+            continue
+        for change in changes:
+            failures.append(Failure(f"{change.knob}: {change.proposed} cannot stand: {change.reason}",
+                                    where=f"{FILE}, [configuration]", next=f"write {change.used}"))  # fmt: skip
+    return failures
+
+
+def copy_job(source: Path | SafePath, target: SafePath) -> None:
+    """The job's files, and nothing else of the folder, as a folder of their own: what is submitted is what runs."""
+    with folders.building(target) as made:
+        for name in (FILE, *CODE):
+            if (SafePath.of(source) / name).exists():
+                folders.write_atomic(made / name, folders.read_bytes(SafePath.of(source) / name, MAX_BYTES))

@@ -1,0 +1,187 @@
+"""What everything cost: `costs.jsonl`, one line a call of an agent, a job, an episode; append-only; hard budgets.
+
+Money that is spent cannot be refused, so a budget is held before: `reserve` sets aside the most that something may take, and
+refuses where that does not fit any more; `charge` puts what it took in its place. Both are known by their id and done once,
+however often they are repeated after a kill. A reservation whose charge never came goes on counting, whole: nobody knows what it
+took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from t2t_core.errors import BudgetSpent, T2TError
+from t2t_core.store import jsonlines, locks, schema
+from t2t_core.store.paths import SafePath
+from t2t_core.store.schema import Count
+
+FILE = "costs.jsonl"
+Amount = Annotated[float, Meta(ge=0)]
+Kind = Literal["call", "job", "episode"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What something took, or at most may take."""
+
+    tokens_in: Count = 0
+    tokens_out: Count = 0
+    usd: Amount = 0.0
+    cpu_seconds: Amount = 0.0
+    gpu_seconds: Amount = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """A budget; None: none. `tokens` are those of both directions."""
+
+    tokens: Count | None = None
+    usd: Amount | None = None
+    cpu_seconds: Amount | None = None
+    gpu_seconds: Amount | None = None
+
+    def passed(self, cost: Cost) -> str | None:
+        """Which limit that cost lies beyond, in words."""
+        taken = {"tokens": cost.tokens_in + cost.tokens_out, "usd": cost.usd}
+        taken |= {"cpu_seconds": cost.cpu_seconds, "gpu_seconds": cost.gpu_seconds}
+        for name, amount in taken.items():
+            limit = getattr(self, name)
+            if limit is not None and amount > limit:
+                return f"{amount:g} {name} of {limit:g}"
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A line: what `id` took (`settled`), or at most may take."""
+
+    id: str
+    kind: Kind
+    episode: str
+    job: str | None
+    settled: bool
+    cost: Cost
+
+
+class Ledger:
+    """The costs in one file; one process writes at a time, and waits for nobody: each line is written under the file's lock.
+
+    Args:
+        path: of the file, or of the folder that holds `costs.jsonl`.
+        per_episode, overall: the budgets.
+    """
+
+    def __init__(self, path: Path | SafePath, per_episode: Limits | None = None, overall: Limits | None = None) -> None:
+        place = SafePath.absolute(path)
+        self.path = place if place.name.endswith(".jsonl") else place / FILE
+        self._per_episode, self._overall = per_episode or Limits(), overall or Limits()
+
+    def reserve(self, id: str, kind: Kind, episode: str, at_most: Cost, job: str | None = None) -> None:
+        """Set aside what something may take at most. BudgetSpent where that does not fit; nothing is written then."""
+        with _Writing(self.path) as writing:
+            if id in writing.entries:
+                return
+            for limits, total, what in (
+                (self._per_episode, self._total(writing.entries.values(), episode), f"episode {episode}"),
+                (self._overall, self._total(writing.entries.values()), "everything"),
+            ):
+                passed = limits.passed(total + at_most)
+                if passed:
+                    raise BudgetSpent(f"the budget of {what} does not reach for {id}: it would come to {passed}")
+            writing.append(Entry(id=id, kind=kind, episode=episode, job=job, settled=False, cost=at_most))
+
+    def charge(self, id: str, kind: Kind, episode: str, cost: Cost, job: str | None = None) -> bool:
+        """Write down what something took; it takes its reservation's place. False where it stands there already. T2TError where
+        another cost does."""
+        with _Writing(self.path) as writing:
+            earlier = writing.entries.get(id)
+            if earlier is not None and earlier.settled:
+                if earlier.cost != cost:
+                    raise T2TError(
+                        f"{id} was charged before, and otherwise", where=str(self.path), cause="two things have one id"
+                    )
+                return False
+            writing.append(Entry(id=id, kind=kind, episode=episode, job=job, settled=True, cost=cost))
+            return True
+
+    def entries(self) -> dict[str, Entry]:
+        """By id; a charge stands in its reservation's place."""
+        return _read(self.path)[0]
+
+    def total(self, episode: str | None = None, kind: Kind | None = None) -> Cost:
+        """Of everything, or of one episode or kind; open reservations count whole."""
+        return self._total((e for e in self.entries().values() if kind in (None, e.kind)), episode)
+
+    def left(self, episode: str) -> str | None:
+        """Why nothing more may begin in this episode; None while something may."""
+        entries = list(self.entries().values())
+        return self._per_episode.passed(self._total(entries, episode)) or self._overall.passed(self._total(entries))
+
+    @staticmethod
+    def _total(entries: Iterable[Entry], episode: str | None = None) -> Cost:
+        return sum((e.cost for e in entries if episode in (None, e.episode)), Cost())
+
+    def reconcile(self, logs: Mapping[str, Cost]) -> list[str]:
+        """What is not as the logs say, in words; nothing where every id of the logs was charged what it took, and no other
+        was."""
+        entries, faults = self.entries(), []
+        for id, cost in logs.items():
+            entry = entries.get(id)
+            if entry is None or not entry.settled:
+                faults.append(f"{id} took {_words(cost)}, and was {'reserved' if entry else 'never charged'}")
+            elif entry.cost != cost:
+                faults.append(f"{id} took {_words(cost)}, and was charged {_words(entry.cost)}")
+        unknown = [entry for id, entry in entries.items() if id not in logs]
+        faults += [f"{entry.id} was {'charged' if entry.settled else 'reserved'}, and no log has it" for entry in unknown]
+        return faults
+
+
+def _words(cost: Cost) -> str:
+    named = [f"{getattr(cost, f.name):g} {f.name}" for f in fields(cost) if getattr(cost, f.name)]
+    return ", ".join(named) or "nothing"
+
+
+def _read(path: SafePath) -> tuple[dict[str, Entry], list[jsonlines.Torn]]:
+    torn: list[jsonlines.Torn] = []
+    entries: dict[str, Entry] = {}
+    if path.exists():
+        for line in jsonlines.read(path, torn):
+            entry = schema.check(line.value, Entry, f"{path}, line {line.number}")
+            entries[entry.id] = entry
+    return entries, torn
+
+
+class _Writing:
+    """The file while this process alone appends to it."""
+
+    def __init__(self, path: SafePath) -> None:
+        self._path = path
+
+    def __enter__(self) -> _Writing:
+        self._lock = locks.waiting(self._path.parent / f".{self._path.name}.lock")
+        self._lock.__enter__()
+        try:
+            self.entries, torn = _read(self._path)
+            self._appender = jsonlines.Appender(self._path, torn[0] if torn else None)
+        except BaseException:
+            self._lock.__exit__(None, None, None)
+            raise
+        return self
+
+    def append(self, entry: Entry) -> None:
+        plain: dict[str, Any] = schema.plain(entry)
+        self._appender.append(plain)
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._appender.close()
+        finally:
+            self._lock.__exit__(None, None, None)

@@ -1,0 +1,11 @@
+"""What this room brings through the door."""
+
+from __future__ import annotations
+
+from t2t_core.hookspecs import hookimpl
+from t2t_core.registry import Registry
+
+
+@hookimpl
+def register_families(registry: Registry) -> None:
+    registry.add("draw-optimal", "t2t_jobs.families.noughts:defend", "tic-tac-toe: hold the draw against optimal play")

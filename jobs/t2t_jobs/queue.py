@@ -1,0 +1,298 @@
+"""Jobs in a folder: `queued/` -> `running/` -> `done/`, by atomic renames, so that any number of workers on any machines that see
+the folder take them, and every job has exactly one result whatever is killed:
+
+queue/
+  secret.json              what the hidden evaluations are drawn from; for workers' eyes only
+  jobs/ID/                 the job's files, as submitted
+  queued/ID.json           what is to be done; whoever renames it has it
+  running/ID+CLAIM.json    it is being done under that claim; the file's time is the worker's last sign of life
+  attempts/ID+CLAIM.json   who does it, and the CPU seconds that it has taken so far
+  work/ID/                 the run; that of a worker that died goes on
+  done/ID.json             the result; it is made by a hard link, which succeeds once
+  baselines/, hidden/      scores of untrained bases; instances that no run may train on
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.seeding import key
+from t2t_core.store import folders, schema
+from t2t_core.store.paths import SafePath
+from t2t_core.store.schema import Amount, Count
+from t2t_jobs import hidden
+from t2t_jobs.job import copy_job
+
+ATTEMPTS = 3  # after so many workers died of a job, it has failed (our choice)
+PATIENCE = 60.0  # seconds without a sign of life after which a worker elsewhere counts as dead
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What is to be done: `queued/ID.json`, `running/ID+CLAIM.json`.
+
+    `hidden_seed` draws the hidden evaluation, `seed` the job's own chance; `allow_code` are the files of code that may run.
+    """
+
+    id: str
+    family: str
+    episode: str
+    hidden_seed: Count
+    seed: Count
+    submitted: str
+    allow_code: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobResult:
+    """What a job came to: `done/ID.json`.
+
+    `pre` are the untrained bases' hidden scores, `post` the trained model's, None where the job died; `failure` says why, and
+    `failure_code` in a word. `cpu_seconds` are those of all attempts; `tokens`, `samples` and `updates` those of its training.
+    """
+
+    job_id: str
+    family: str
+    episode: str
+    succeeded: bool
+    base: str
+    pre: Mapping[str, float]
+    post: float | None
+    failure: str = ""
+    failure_code: str = ""
+    cpu_seconds: Amount = 0.0
+    gpu_seconds: Amount = 0.0
+    wall_seconds: Amount = 0.0
+    tokens: Count = 0
+    samples: Count = 0
+    updates: Count = 0
+    attempts: Count = 1
+    versions: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """`attempts/ID+CLAIM.json`: who works at a job, and what it has taken so far. `lost`: the job's process died
+    while its worker lived on."""
+
+    worker: str
+    host: str
+    pid: Count
+    began: str
+    cpu_seconds: Amount = 0.0
+    lost: bool = False
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A job that a worker has."""
+
+    order: Order
+    token: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.order.id}+{self.token}.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Secret:
+    """`secret.json`."""
+
+    seed: Count
+
+
+class Queue:
+    """The folder of a queue; made where there is none.
+
+    Args:
+        folder: of the queue. No agent's workspace may lie in it, nor it in one.
+        secret: what hidden evaluations are drawn from, for a queue that is made now; None: chance. Same secret, same episodes.
+    """
+
+    def __init__(self, folder: Path | SafePath, secret: int | None = None) -> None:
+        self.folder = SafePath.absolute(folder)
+        for name in ("queued", "running", "done", "attempts", "jobs", "work"):
+            folders.make_folder(self.folder / name)
+        made = Secret(seed=secrets.randbits(52) if secret is None else secret)
+        folders.write_once(self.folder / "secret.json", folders.document({"seed": made.seed}))
+        self._secret = folders.read_record(self.folder / "secret.json", Secret).seed
+        if secret is not None and secret != self._secret:
+            raise T2TError("the queue was made with another secret", where=str(self.folder), next="give another folder")
+
+    @property
+    def baselines(self) -> SafePath:
+        """Where the scores of untrained bases are kept."""
+        return self.folder / "baselines"
+
+    def hidden_seed(self, episode: str) -> int:
+        """What the hidden evaluation of an episode is drawn from."""
+        return key(self._secret, "hidden", episode) & hidden.MAX_SEED
+
+    def job_folder(self, job_id: str) -> SafePath:
+        """The job's files as submitted."""
+        return self.folder / "jobs" / job_id
+
+    # --- whoever submits
+
+    def submit(
+        self, job_id: str, job: Path | SafePath, family: str, episode: str, seed: int = 0, allow_code: tuple[str, ...] = ()
+    ) -> str:
+        """Queue the job in a folder, whose files are copied; its id. A second time nothing happens: ids are the submitter's,
+        so that one who died half-way asks again."""
+        if not _ID.fullmatch(job_id):
+            raise T2TError(f"{ascii(job_id)[:80]} is no id of a job", where=str(self.folder))
+        if self._known(job_id):
+            return job_id
+        if not self.job_folder(job_id).exists():
+            copy_job(job, self.job_folder(job_id))
+        order = Order(
+            id=job_id, family=family, episode=episode, hidden_seed=self.hidden_seed(episode), seed=seed,
+            submitted=folders.now(), allow_code=list(allow_code),
+        )  # fmt: skip
+        folders.write_json(self.folder / "queued" / f"{job_id}.json", order)
+        return job_id
+
+    def result(self, job_id: str) -> JobResult | None:
+        """The job's result; None while there is none."""
+        path = self.folder / "done" / f"{job_id}.json"
+        return folders.read_record(path, JobResult) if path.exists() else None
+
+    def state(self, job_id: str) -> str:
+        """ "queued", "running", "done" or "unknown"."""
+        if (self.folder / "done" / f"{job_id}.json").exists():
+            return "done"
+        if (self.folder / "queued" / f"{job_id}.json").exists():
+            return "queued"
+        return "running" if any(order_id == job_id for order_id, _ in self._running()) else "unknown"
+
+    def _known(self, job_id: str) -> bool:
+        return self.state(job_id) != "unknown"
+
+    # --- workers
+
+    def claim(self, worker: str) -> Claim | None:
+        """The oldest job that waits, now this worker's; None where none does."""
+        for path in sorted((self.folder / "queued").entries(), key=_age):
+            token, job_id = secrets.token_hex(8), path.name.removesuffix(".json")
+            if not _ID.fullmatch(job_id) or path.name == job_id:  # a file that is being written
+                continue
+            target = self.folder / "running" / f"{job_id}+{token}.json"
+            me = Attempt(worker=worker, host=socket.gethostname(), pid=os.getpid(), began=folders.now())
+            folders.write_json(self.folder / "attempts" / target.name, me)
+            try:
+                folders.rename(path, target)
+            except T2TError:  # another worker was faster
+                folders.remove(self.folder / "attempts" / target.name)
+                continue
+            if self.result(job_id) is not None:  # it came back, and its worker was alive after all
+                folders.remove(target)
+                continue
+            claim = Claim(folders.read_record(target, Order), token)
+            self.heartbeat(claim)
+            return claim
+        return None
+
+    def heartbeat(self, claim: Claim, cpu_seconds: float = 0.0) -> bool:
+        """A sign of life, with what the job has taken so far. False where the job is no longer this worker's."""
+        marker = self.folder / "running" / claim.name
+        with contextlib.suppress(OSError):
+            os.utime(marker.path)
+        if cpu_seconds:
+            self._note(claim, cpu_seconds)
+        return marker.exists()
+
+    def _note(self, claim: Claim, cpu_seconds: float) -> None:
+        path = self.folder / "attempts" / claim.name
+        told = folders.read_record(path, Attempt)
+        folders.write_json(path, {**vars(told), "cpu_seconds": round(max(cpu_seconds, told.cpu_seconds), 3)})
+
+    def finish(self, claim: Claim, result: JobResult) -> bool:
+        """Keep the result. False where there is one already: the first one counts, and this changes nothing."""
+        first = folders.write_once(self.folder / "done" / f"{claim.order.id}.json", _document(result))
+        folders.remove(self.folder / "running" / claim.name)
+        return first
+
+    def give_back(self, claim: Claim) -> None:
+        """Let another worker do it."""
+        self._requeue(claim.order.id, claim.token)
+
+    def lost(self, claim: Claim) -> None:
+        """Its process died, nobody knows of what: let another worker try."""
+        path = self.folder / "attempts" / claim.name
+        folders.write_json(path, {**vars(folders.read_record(path, Attempt)), "lost": True})
+        self.give_back(claim)
+
+    def attempts(self, job_id: str) -> list[Attempt]:
+        """Everybody who had this job so far."""
+        place = self.folder / "attempts"
+        return [folders.read_record(path, Attempt) for path in place.entries() if path.name.startswith(f"{job_id}+")]
+
+    def requeue_dead(self, older_than: float = PATIENCE) -> list[str]:
+        """Put jobs of dead workers back: at once where its process ran here and is gone, else after so many seconds without a
+        sign of life, by the file system's own clock. The ids that went back."""
+        back, now = [], self._clock()
+        for job_id, token in self._running():
+            marker = self.folder / "running" / f"{job_id}+{token}.json"
+            with contextlib.suppress(OSError, T2TError):
+                silent = now - os.stat(marker.path).st_mtime
+                if silent > older_than or self._gone(job_id, token):
+                    self._requeue(job_id, token)
+                    back.append(job_id)
+        return back
+
+    def _requeue(self, job_id: str, token: str) -> None:
+        marker = self.folder / "running" / f"{job_id}+{token}.json"
+        if (self.folder / "done" / f"{job_id}.json").exists():
+            folders.remove(marker)
+        elif marker.exists():
+            folders.rename(marker, self.folder / "queued" / f"{job_id}.json")
+
+    def _gone(self, job_id: str, token: str) -> bool:
+        told = folders.read_record(self.folder / "attempts" / f"{job_id}+{token}.json", Attempt)
+        if told.host != socket.gethostname():
+            return False
+        try:
+            os.kill(told.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    def _clock(self) -> float:
+        path = self.folder / "clock"
+        folders.write_atomic(path, b"")
+        return os.stat(path.path).st_mtime
+
+    def _running(self) -> Iterator[tuple[str, str]]:
+        for path in (self.folder / "running").entries():
+            job_id, plus, token = path.name.removesuffix(".json").partition("+")
+            if plus and path.name.endswith(".json"):
+                yield job_id, token
+
+    def counts(self) -> dict[str, int]:
+        """How many jobs are queued, running and done."""
+        names = {name: (self.folder / name).entries() for name in ("queued", "running", "done")}
+        return {name: sum(path.name.endswith(".json") for path in entries) for name, entries in names.items()}
+
+
+def _age(path: SafePath) -> tuple[int, str]:
+    try:
+        return os.stat(path.path).st_mtime_ns, path.name
+    except OSError:
+        return 0, path.name
+
+
+def _document(result: JobResult) -> str:
+    return folders.document(schema.plain(result))

@@ -1,0 +1,243 @@
+"""A worker: a warm process that takes jobs from a queue, one after another, as long as there are any.
+
+It has imported what training needs, and forks a child for each job: the child's memory, files and processes are its own, its CPU
+time is bounded by the kernel and counted by it whatever the child does, and a job that dies takes no worker with it. The worker
+itself only looks on: it gives signs of life, ends what goes on too long or fills the disk, and keeps the result.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.store import folders, paths
+from t2t_core.store.paths import SafePath
+from t2t_jobs.queue import ATTEMPTS, Claim, JobResult, Queue
+from t2t_jobs.running import Outcome, free_folder, run_job
+
+OUTCOME = "outcome.json"
+POLL = 0.05  # seconds between two looks at a child
+BEAT = 2.0  # seconds between two signs of life
+WALL = 15.0  # seconds that a job may take for each CPU second of its budget: other jobs run beside it (our choice)
+MAX_DISK = 1 << 30  # bytes in a job's folder (our choice)
+MOST_WORKERS = 25  # that may be killed over one job before it counts as their murderer (our choice)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a child ended: its outcome, or why it has none. `lost`: nothing is known against the job."""
+
+    outcome: Outcome | None
+    cpu_seconds: float
+    failure: str = ""
+    code: str = ""
+    lost: bool = False
+
+
+def warm() -> None:
+    """Import what every job needs, once."""
+    with suppress(ImportError):
+        import torch
+        import transformers  # noqa: F401
+
+        torch.set_num_threads(1)  # a pool of threads does not survive a fork
+
+
+def work(queue: Queue, idle_seconds: float = 0.0, say: Callable[[str], None] = lambda line: None, name: str = "") -> int:
+    """Do jobs until none has come for so many seconds; how many results were kept.
+
+    On SIGTERM or Ctrl-C the job at hand goes back into the queue.
+    """
+    name = name or f"{socket.gethostname()}-{os.getpid()}"
+    warm()
+    done, idle_since = 0, time.monotonic()
+    with folders.Interrupts() as interrupts:
+        while True:
+            interrupts.check()
+            for job_id in queue.requeue_dead():
+                say(f"{job_id}: its worker died; it goes back into the queue")
+            claim = queue.claim(name)
+            if claim is None:
+                if time.monotonic() - idle_since >= idle_seconds:
+                    return done
+                time.sleep(min(0.5, max(idle_seconds, POLL)))
+                continue
+            result = attend(queue, claim, interrupts.check)
+            if result is not None:
+                done += 1
+                say(f"{claim.order.id}: {_in_short(result)}, {result.cpu_seconds:.1f} CPU seconds")
+            idle_since = time.monotonic()
+
+
+def attend(queue: Queue, claim: Claim, check: Callable[[], None] = lambda: None) -> JobResult | None:
+    """Do one job. None where it is no longer ours, or goes back into the queue."""
+    began, work_folder = time.monotonic(), free_folder(queue, claim.order, claim.token)
+    folders.remove(work_folder / OUTCOME) if work_folder.exists() else None
+    child = _fork(queue, claim, work_folder)
+    try:
+        ending = _watched(queue, claim, work_folder, child, check)
+    except BaseException:
+        _kill(child)
+        queue.give_back(claim)
+        raise
+    if ending is None:
+        return None
+    queue.heartbeat(claim, ending.cpu_seconds)
+    attempts = queue.attempts(claim.order.id)
+    if ending.lost and sum(one.lost for one in attempts) + 1 < ATTEMPTS and len(attempts) < MOST_WORKERS:
+        queue.lost(claim)
+        return None
+    result = _result(queue, claim, ending, time.monotonic() - began)
+    if not queue.finish(claim, result):
+        return None
+    folders.remove_folder(work_folder)
+    return result
+
+
+def _in_short(result: JobResult) -> str:
+    if result.post is None:
+        return result.failure_code
+    return f"hidden score {result.post:.3f}, best untrained base {max(result.pre.values()):.3f}"
+
+
+def _result(queue: Queue, claim: Claim, ending: Ending, seconds: float) -> JobResult:
+    outcome = ending.outcome or Outcome(base="", pre={}, failure=ending.failure, failure_code=ending.code)
+    attempts = queue.attempts(claim.order.id)
+    facts: dict[str, Any] = dict(vars(outcome))
+    return JobResult(
+        job_id=claim.order.id,
+        family=claim.order.family,
+        episode=claim.order.episode,
+        succeeded=outcome.post is not None,
+        cpu_seconds=round(sum(one.cpu_seconds for one in attempts), 3),
+        wall_seconds=round(seconds, 3),
+        attempts=len(attempts),
+        versions=folders.environment(),
+        **facts,
+    )
+
+
+# --- the child
+
+
+def _fork(queue: Queue, claim: Claim, work_folder: SafePath) -> int:
+    folders.make_folder(work_folder)
+    parent = os.getpid()
+    child = os.fork()
+    if child:
+        with suppress(OSError):
+            os.setpgid(child, child)
+        return child
+    try:
+        os.setpgid(0, 0)
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+        _limit(queue, claim)
+        folders.write_json(work_folder / OUTCOME, _outcome(queue, claim, work_folder))
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def _outcome(queue: Queue, claim: Claim, work_folder: SafePath) -> Outcome:
+    try:
+        return run_job(queue, claim.order, work_folder)
+    except T2TError as error:
+        return Outcome(base="", pre={}, failure=str(error)[:2000], failure_code="worker")
+    except Exception as error:  # noqa: BLE001 - whatever it is, the job has a result that says so
+        trace = "".join(traceback.format_exception(error))[-2000:]
+        return Outcome(base="", pre={}, failure=trace, failure_code="fault")
+
+
+def _end_with(parent: int) -> None:
+    """A job whose worker is gone would go on beside the one that takes it next."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os.killpg(0, signal.SIGKILL)
+
+
+def _limit(queue: Queue, claim: Claim) -> None:
+    from t2t_jobs.hidden import make_family
+
+    seconds = int(make_family(claim.order.family).budget.cpu_seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_DISK, MAX_DISK))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+# --- the one that looks on
+
+
+def _watched(queue: Queue, claim: Claim, work_folder: SafePath, child: int, check: Callable[[], None]) -> Ending | None:
+    """How the child ended; None where the job was taken from us meanwhile."""
+    from t2t_jobs.hidden import make_family
+
+    allowed = make_family(claim.order.family).budget.cpu_seconds
+    began = beat = time.monotonic()
+    stopped: tuple[str, str] | None = None
+    while True:
+        ended, status, usage = os.wait4(child, os.WNOHANG)
+        if ended:
+            return _ending(status, usage, work_folder, stopped, allowed)
+        now = time.monotonic()
+        if now - beat > BEAT:
+            beat = now
+            if not queue.heartbeat(claim, _cpu_seconds(child)):
+                _kill(child)
+                return None
+            if now - began > WALL * allowed:
+                stopped = (f"it took more than {WALL * allowed:.0f} seconds", "time")
+            elif _size(work_folder) > MAX_DISK:
+                stopped = (f"it wrote more than {MAX_DISK >> 20} MiB", "disk")
+            if stopped:
+                with suppress(ProcessLookupError):
+                    os.killpg(child, signal.SIGKILL)
+        check()
+        time.sleep(POLL)
+
+
+def _ending(status: int, usage: Any, work_folder: SafePath, stopped: tuple[str, str] | None, allowed: float) -> Ending:
+    seconds = round(usage.ru_utime + usage.ru_stime, 3)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
+        outcome = folders.read_record(work_folder / OUTCOME, Outcome)
+        return Ending(outcome, seconds)
+    if stopped:
+        return Ending(None, seconds, f"the job was ended: {stopped[0]}", stopped[1])
+    if seconds >= allowed:
+        return Ending(None, seconds, f"the job took more than its {allowed:g} CPU seconds", "budget")
+    how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit status {os.WEXITSTATUS(status)}"
+    return Ending(None, seconds, f"the job's process died ({how}) {ATTEMPTS} times", "died", lost=True)
+
+
+def _kill(child: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    with suppress(ChildProcessError):
+        os.waitpid(child, 0)
+
+
+def _cpu_seconds(child: int) -> float:
+    """What a process has taken so far, where the system tells (Linux); 0 elsewhere, until it ends."""
+    try:
+        text = folders.read_text(Path(f"/proc/{child}/stat"))
+    except T2TError:
+        return 0.0
+    fields = text.rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _size(folder: SafePath) -> int:
+    """Bytes below a folder, those of names that vanish meanwhile left out."""
+    with suppress(OSError, T2TError):
+        return sum(found.st_size for _, found in paths.walk(folder))
+    return 0
