@@ -198,7 +198,11 @@ class Queue:
             if self.result(job_id) is not None:  # it came back, and its worker was alive after all
                 folders.remove(target)
                 continue
-            claim = Claim(folders.read_record(target, Order), token)
+            try:
+                claim = Claim(folders.read_record(target, Order), token)
+            except T2TError as error:  # edited by hand: it would come back for ever
+                self.finish(_unreadable(job_id, token), _fault(job_id, str(error)))
+                continue
             self.heartbeat(claim)
             return claim
         return None
@@ -285,6 +289,16 @@ class Queue:
         """How many jobs are queued, running and done."""
         names = {name: (self.folder / name).entries() for name in ("queued", "running", "done")}
         return {name: sum(path.name.endswith(".json") for path in entries) for name, entries in names.items()}
+
+
+def _unreadable(job_id: str, token: str) -> Claim:
+    return Claim(Order(id=job_id, family="", episode="", hidden_seed=0, seed=0, submitted=""), token)
+
+
+def _fault(job_id: str, failure: str) -> JobResult:
+    return JobResult(
+        job_id=job_id, family="", episode="", succeeded=False, base="", pre={}, post=None, failure=failure, failure_code="order"
+    )  # fmt: skip
 
 
 def _age(path: SafePath) -> tuple[int, str]:

@@ -13,11 +13,13 @@ from t2t_core.run.engines import Engines
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.progress import Reporter
 from t2t_core.run.round_files import RoundFiles
-from t2t_core.store import locks
+from t2t_core.store import folders, locks
 from t2t_core.store.paths import SafePath
 from t2t_jobs import hidden
 from t2t_jobs.job import read_job, to_experiment
 from t2t_jobs.queue import Order, Queue
+
+BEGUN = "begun.json"  # the outcome as far as it is known before the training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,7 @@ def run_job(queue: Queue, order: Order, work: SafePath) -> Outcome:
     kept = queue.folder / "hidden" / f"{order.id}.jsonl"
     if not kept.exists():
         hidden.write_instances(family, order.hidden_seed, kept)
+    folders.write_json(work / BEGUN, Outcome(base=job.base, pre=pre))
     try:
         experiment = to_experiment(job, order.seed, work, kept.path)
         records = trained(experiment, work / "run")

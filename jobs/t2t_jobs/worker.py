@@ -16,15 +16,16 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_core.store import folders, paths
+from t2t_core.store import folders, locks, paths
 from t2t_core.store.paths import SafePath
+from t2t_jobs.hidden import make_family
 from t2t_jobs.queue import ATTEMPTS, Claim, JobResult, Queue
-from t2t_jobs.running import Outcome, free_folder, run_job
+from t2t_jobs.running import BEGUN, Outcome, free_folder, run_job
 
 OUTCOME = "outcome.json"
 POLL = 0.05  # seconds between two looks at a child
@@ -83,10 +84,15 @@ def work(queue: Queue, idle_seconds: float = 0.0, say: Callable[[str], None] = l
 def attend(queue: Queue, claim: Claim, check: Callable[[], None] = lambda: None) -> JobResult | None:
     """Do one job. None where it is no longer ours, or goes back into the queue."""
     began, work_folder = time.monotonic(), free_folder(queue, claim.order, claim.token)
-    folders.remove(work_folder / OUTCOME) if work_folder.exists() else None
-    child = _fork(queue, claim, work_folder)
     try:
-        ending = _watched(queue, claim, work_folder, child, check)
+        allowed = _allowed(claim)
+    except T2TError as error:
+        result = _result(queue, claim, Ending(None, 0.0, str(error), "worker"), work_folder, 0.0)
+        return result if queue.finish(claim, result) else None
+    folders.remove(work_folder / OUTCOME) if work_folder.exists() else None
+    child = _fork(queue, claim, work_folder, allowed)
+    try:
+        ending = _watched(queue, claim, work_folder, child, allowed, check)
     except BaseException:
         _kill(child)
         queue.give_back(claim)
@@ -98,11 +104,16 @@ def attend(queue: Queue, claim: Claim, check: Callable[[], None] = lambda: None)
     if ending.lost and sum(one.lost for one in attempts) + 1 < ATTEMPTS and len(attempts) < MOST_WORKERS:
         queue.lost(claim)
         return None
-    result = _result(queue, claim, ending, time.monotonic() - began)
+    result = _result(queue, claim, ending, work_folder, time.monotonic() - began)
     if not queue.finish(claim, result):
         return None
-    folders.remove_folder(work_folder)
+    for place in {work_folder.name: work_folder, claim.order.id: queue.folder / "work" / claim.order.id}.values():
+        folders.remove_folder(place)
     return result
+
+
+def _allowed(claim: Claim) -> float:
+    return make_family(claim.order.family).budget.cpu_seconds
 
 
 def _in_short(result: JobResult) -> str:
@@ -111,8 +122,8 @@ def _in_short(result: JobResult) -> str:
     return f"hidden score {result.post:.3f}, best untrained base {max(result.pre.values()):.3f}"
 
 
-def _result(queue: Queue, claim: Claim, ending: Ending, seconds: float) -> JobResult:
-    outcome = ending.outcome or Outcome(base="", pre={}, failure=ending.failure, failure_code=ending.code)
+def _result(queue: Queue, claim: Claim, ending: Ending, work_folder: SafePath, seconds: float) -> JobResult:
+    outcome = ending.outcome or replace(_begun(work_folder), failure=ending.failure, failure_code=ending.code)
     attempts = queue.attempts(claim.order.id)
     facts: dict[str, Any] = dict(vars(outcome))
     return JobResult(
@@ -128,10 +139,16 @@ def _result(queue: Queue, claim: Claim, ending: Ending, seconds: float) -> JobRe
     )
 
 
+def _begun(work_folder: SafePath) -> Outcome:
+    """What a job that died had found out before it trained."""
+    path = work_folder / BEGUN
+    return folders.read_record(path, Outcome) if path.exists() else Outcome(base="", pre={})
+
+
 # --- the child
 
 
-def _fork(queue: Queue, claim: Claim, work_folder: SafePath) -> int:
+def _fork(queue: Queue, claim: Claim, work_folder: SafePath, allowed: float) -> int:
     folders.make_folder(work_folder)
     parent = os.getpid()
     child = os.fork()
@@ -142,7 +159,7 @@ def _fork(queue: Queue, claim: Claim, work_folder: SafePath) -> int:
     try:
         os.setpgid(0, 0)
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-        _limit(queue, claim)
+        _limit(allowed)
         folders.write_json(work_folder / OUTCOME, _outcome(queue, claim, work_folder))
         os._exit(0)
     finally:
@@ -151,7 +168,8 @@ def _fork(queue: Queue, claim: Claim, work_folder: SafePath) -> int:
 
 def _outcome(queue: Queue, claim: Claim, work_folder: SafePath) -> Outcome:
     try:
-        return run_job(queue, claim.order, work_folder)
+        with locks.locked(work_folder):  # whoever takes the job next sees whether this process lives
+            return run_job(queue, claim.order, work_folder)
     except T2TError as error:
         return Outcome(base="", pre={}, failure=str(error)[:2000], failure_code="worker")
     except Exception as error:  # noqa: BLE001 - whatever it is, the job has a result that says so
@@ -166,10 +184,8 @@ def _end_with(parent: int) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _limit(queue: Queue, claim: Claim) -> None:
-    from t2t_jobs.hidden import make_family
-
-    seconds = int(make_family(claim.order.family).budget.cpu_seconds) + 1
+def _limit(allowed: float) -> None:
+    seconds = int(allowed) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_DISK, MAX_DISK))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -178,11 +194,10 @@ def _limit(queue: Queue, claim: Claim) -> None:
 # --- the one that looks on
 
 
-def _watched(queue: Queue, claim: Claim, work_folder: SafePath, child: int, check: Callable[[], None]) -> Ending | None:
+def _watched(
+    queue: Queue, claim: Claim, work_folder: SafePath, child: int, allowed: float, check: Callable[[], None]
+) -> Ending | None:
     """How the child ended; None where the job was taken from us meanwhile."""
-    from t2t_jobs.hidden import make_family
-
-    allowed = make_family(claim.order.family).budget.cpu_seconds
     began = beat = time.monotonic()
     stopped: tuple[str, str] | None = None
     while True:

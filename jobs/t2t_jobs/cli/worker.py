@@ -1,0 +1,35 @@
+"""`t2t worker`: a warm process that does the jobs of a queue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command(no_args_is_help=True)
+@click.option("--queue", required=True, type=click.Path(path_type=Path), help="The queue's folder.")
+@click.option(
+    "--idle-exit",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(0, 86_400),
+    help="End after so many seconds without a job.",
+)
+@click.option("--name", default="", help="What it is called in the records.  [default: host and process]")
+def worker(queue: Path, idle_exit: float, name: str) -> int:
+    """Take jobs from a queue's folder, train them one after another, and keep their results there.
+
+    It runs anywhere that sees the folder, beside any number of others; each job has one result, whoever is killed. A stop (Ctrl-C
+    or SIGTERM) puts the job at hand back.
+    """
+    from t2t_core.errors import T2TError
+    from t2t_core.store.paths import SafePath
+    from t2t_jobs.queue import Queue
+    from t2t_jobs.worker import work
+
+    if not (SafePath.of(queue) / "secret.json").exists():
+        raise T2TError("there is no queue", where=str(queue), next="whoever submits jobs makes it; name its folder")
+    done = work(Queue(queue), idle_exit, click.echo, name)
+    click.echo(f"{done} jobs done; none has come for {idle_exit:g} s")
+    return 0
