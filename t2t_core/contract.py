@@ -179,6 +179,7 @@ METHODS: Mapping[str, Mapping[str, Check]] = {
         "breakdown": _breakdown,
     },
 }
+_OPTIONAL_METHODS: Mapping[str, Mapping[str, Check]] = {"policy": {"notes": _texts}}
 _ATTRIBUTES: Mapping[str, Mapping[str, Check]] = {
     "designer": {"settings": _optional},
     "context module": {"title": _a(str), "settings": _optional, "request": _a(str, type(None))},
@@ -246,5 +247,5 @@ def strange(kind: str, made: Any) -> Complaint:
 
 def wrong(kind: str, method: str, value: Any) -> Complaint:
     """What is wrong with a value that a method of this kind returned; None where nothing is, or nobody looks."""
-    check = METHODS.get(kind, {}).get(method)
+    check = METHODS.get(kind, {}).get(method) or _OPTIONAL_METHODS.get(kind, {}).get(method)
     return check(value) if check else None

@@ -161,7 +161,8 @@ class Policy(Protocol):
     it is asked and not what: they may change on resume (t2t_core.transport). A policy that holds a GPU or processes
     has a method `close()`, which returns when it has let go of them; it may be asked again afterwards. A policy whose answers
     cost money has a method `spend_at_most(usd)`, called before each `respond` under a budget: it sends nothing that could go
-    beyond it, and raises `BudgetSpent` where nothing more fits.
+    beyond it, and raises `BudgetSpent` where nothing more fits. A policy with something to tell at the end of an evaluation (how
+    its servers did) has a method `notes()`, which returns lines of text.
     A factory with the attribute `talks = False` makes policies that act and cannot be asked for text: no run lets them
     design.
     """

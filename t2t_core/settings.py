@@ -280,7 +280,7 @@ def _is_a_keys_name(word: str) -> bool:
 
 
 def _is_address_with_key(value: str) -> bool:
-    for word in value.split() if "://" in value else ():
+    for word in re.split(r"\s+|,(?=[A-Za-z][A-Za-z0-9+.-]*://)", value) if "://" in value else ():
         try:
             parts = urlsplit(word)
         except ValueError:  # "http://[" is no address, as whoever reads the setting will say

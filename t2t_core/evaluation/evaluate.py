@@ -46,7 +46,7 @@ _THINKING = {"on": True, "true": True, "off": False, "false": False}
 @dataclass(frozen=True)
 class Outcome:
     """How an evaluation ended: `stopped` says why it ended early (None: every question has an answer or an error),
-    `notes` what was found on resume, e.g. a torn line."""
+    `notes` what was found on resume, e.g. a torn line, and what the policy has to tell."""
 
     progress: Progress
     stopped: str | None = None
@@ -125,7 +125,12 @@ def evaluate(
                     export(evaluation, log, folder / ANSWERS, drafts)
             raise
         export(evaluation, log, folder / ANSWERS, drafts)
-        return Outcome(log.progress, stopped, log.notes)
+        return Outcome(log.progress, stopped, [*log.notes, *_notes(policy)])
+
+
+def _notes(policy: Policy) -> Sequence[str]:
+    tell = getattr(policy, "notes", None)
+    return [one_line(note, 400) for note in tell()] if callable(tell) else []
 
 
 def _ask_all(

@@ -16,6 +16,7 @@ from fake_server import FakeServer
 from t2t_core.errors import T2TError
 from t2t_core.plugins import load
 from t2t_core.records import Sampling, Task
+from t2t_plugins.policies.access import account_headers
 
 POLICIES = load().policies
 QUICK = {"backoff": "0.01", "max_wait": "0.05", "timeout": "5", "attempts": "2", "give_up": "0"}
@@ -100,7 +101,7 @@ def test_the_account_goes_to_openai_alone(monkeypatch):
         proxied = server.url.removesuffix("/v1")
         ask("http://api.example/v1", "openai:m", proxy=proxied, api_key_env="OPENAI_API_KEY")
         assert "openai-organization" not in server.requests[0]["headers"]
-        assert POLICIES.make("openai:m")._headers() == {"OpenAI-Organization": "org-1234567890"}
+        assert account_headers("https://api.openai.com/v1") == {"OpenAI-Organization": "org-1234567890"}
 
 
 @pytest.mark.parametrize("how", ["setting", "HTTP_PROXY", "http_proxy", "ALL_PROXY"])

@@ -38,7 +38,8 @@ _OPTIONS: list[Callable[[Any], Any]] = [
     click.option("--max-tokens", type=int, default=4096, show_default=True, help="At most so many response tokens."),
     click.option("--thinking/--no-thinking", default=None, help="The model's switch, where it has one.  [default: the model's]"),
     click.option("--concurrency", type=int, help="Requests to an endpoint at once."),
-    click.option("--base-url", help="Address of an OpenAI-compatible endpoint."),
+    click.option("--base-url", "base_urls", multiple=True, metavar="URL",
+                 help="Address of an OpenAI-compatible endpoint. Repeatable, for the servers of one model."),  # fmt: skip
     click.option("--max-usd", type=float, help="Stop before the next answer once so much is spent."),
     click.option("--prompt-format", default="", help="How the question is worded.  [default: the testbed's first]"),
     click.option("--system-prompt", default="", metavar="TEXT|@FILE",
@@ -119,7 +120,8 @@ def _request(given: dict[str, Any]) -> Any:
     for name in ("max_tokens", "concurrency"):
         if given[name] is not None and given[name] < 1:
             raise T2TError(f"--{name.replace('_', '-')} must be at least 1")
-    shared = {name: str(given[name]) for name in ("base_url", "concurrency") if given[name] is not None}
+    shared = {"base_url": ",".join(given["base_urls"])} if given["base_urls"] else {}
+    shared |= {"concurrency": str(given["concurrency"])} if given["concurrency"] is not None else {}
     return Request(
         testbed=given["testbed"],
         policies=given["policies"],

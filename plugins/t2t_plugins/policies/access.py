@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from t2t_core.errors import NotReady, T2TError
 from t2t_core.redaction import Redactor, remember
-from t2t_plugins.policies.providers import OWN_KEY, Provider
+from t2t_plugins.policies.providers import OWN_KEY, PROVIDERS, Provider
 
 # Variables besides keys and proxies whose values are sent, as headers, to OpenAI alone.
 ACCOUNT = {"OPENAI_ORG_ID": "OpenAI-Organization", "OPENAI_PROJECT_ID": "OpenAI-Project"}
@@ -71,6 +71,13 @@ def find_key(provider: Provider, variable: str | None, elsewhere: bool) -> Secre
     return Secret(text or "EMPTY")  # servers without keys take any
 
 
+def account_headers(url: str) -> dict[str, str]:
+    """An organisation's and a project's name, for OpenAI's own address alone: the accounts are there."""
+    if url != PROVIDERS["openai"].base_url:
+        return {}
+    return {header: os.environ[name] for name, header in ACCOUNT.items() if os.environ.get(name)}
+
+
 def _parts(text: str) -> SplitResult:
     """An address taken apart; ValueError where none is like it, which a connection would find out late, question by question."""
     if not text.isprintable() or " " in text:
@@ -90,6 +97,15 @@ def check_url(text: str) -> str:
     if url.username or url.password or url.query or url.fragment:
         raise ValueError("it must hold no user, password, query or fragment; keys come from the environment")
     return text.strip().rstrip("/").removesuffix("/chat/completions")
+
+
+def check_urls(text: str) -> tuple[str, ...]:
+    """One base address for `base_url`, or several with commas between; ValueError says why another text is none."""
+    urls = [check_url(part) for part in text.split(",")]
+    repeated = next((url for url in urls if urls.count(url) > 1), None)
+    if repeated:
+        raise ValueError(f"it names {repeated} twice")
+    return tuple(urls)
 
 
 def check_proxy(text: str) -> str:

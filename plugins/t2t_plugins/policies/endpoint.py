@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from t2t_core.errors import T2TError
+from t2t_core.errors import BudgetSpent, T2TError
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.settings import Reader, integer, number, one_of, read_settings
 from t2t_core.store import folders, jsonlines
-from t2t_plugins.policies.access import ACCOUNT, check_proxy, check_url, find_key, find_proxy
+from t2t_plugins.policies.access import account_headers, check_proxy, check_urls, find_key, find_proxy
+from t2t_plugins.policies.addresses import Address, Addresses
 from t2t_plugins.policies.client import ChatClient, HttpReply, Unreachable
 from t2t_plugins.policies.exchange import Exchange, Patience
 from t2t_plugins.policies.kinds import PASSING, STOP
@@ -52,7 +53,7 @@ _PATIENCE: dict[str, Reader] = {
 }
 _READERS: dict[str, Reader] = {
     **_PATIENCE,
-    "base_url": check_url,
+    "base_url": check_urls,
     "proxy": check_proxy,
     "api_key_env": str,
     "timeout": number(0.01, 86_400),
@@ -69,7 +70,7 @@ _READERS: dict[str, Reader] = {
 
 
 class Endpoint:
-    """One model behind one address.
+    """One model behind one address, or behind several that serve the same.
 
     Args:
         provider: a name of the table in `providers`.
@@ -78,8 +79,8 @@ class Endpoint:
 
     The settings:
 
-    - base_url: another address (for `endpoint`: needed). A provider's own key is never sent to another address: name the
-      variable with api_key_env, or set T2T_API_KEY.
+    - base_url: another address (for `endpoint`: needed), or several with commas between, which share the questions. A provider's
+      own key is never sent to another address: name the variable with api_key_env, or set T2T_API_KEY.
     - api_key_env: the environment variable that holds the key. Keys are read from the environment only.
     - proxy: the address of a proxy (http, https, socks5, socks5h, socks4), or `none`; otherwise HTTPS_PROXY, HTTP_PROXY,
       ALL_PROXY and NO_PROXY say. This machine itself is reached directly unless proxy= is given.
@@ -118,16 +119,18 @@ class Endpoint:
         self._model = argument.strip()
         if not self._model:
             raise T2TError(f"which model of {self._provider.title}?", where=where, next=f"write {provider}:MODEL")
-        self._base_url = values.get("base_url") or self._provider.base_url
-        if not self._base_url:
+        own = self._provider.base_url
+        urls = values.get("base_url") or (own,)
+        if not any(urls):
             raise T2TError(
                 "an endpoint needs its address", where=where, next=f"write {provider}:MODEL,base_url=http://HOST:PORT/v1"
             )
         _refuse_said_twice(values, where)
-        self._key = find_key(self._provider, values.get("api_key_env"), self._base_url != self._provider.base_url)
-        self._proxy = find_proxy(values.get("proxy"), self._base_url)
+        self._key = find_key(self._provider, values.get("api_key_env"), any(url != own for url in urls))
+        self._proxies = {url: find_proxy(values.get("proxy"), url) for url in urls}
         self._budget: float | None = None
         self._patience = Patience(**{name: values[name] for name in _PATIENCE if name in values})
+        self._addresses = Addresses(urls, self._patience)
         self._prices = self._read_prices()
 
     def _read_prices(self) -> Prices:
@@ -148,35 +151,42 @@ class Endpoint:
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
         if not tasks:
             return
-        settings, body = self._settings, self._request(sampling)
-        timeout, max_bytes = settings.get("timeout", 600.0), settings.get("max_bytes", 8 << 20)
+        body = self._request(sampling)
 
-        def connect() -> ChatClient:
-            return ChatClient(self._base_url, self._key, timeout, max_bytes, self._proxy, self._headers())
+        async def ask(clients: Mapping[str, ChatClient], task: Task) -> Judged:
+            request = json.dumps({"model": self._model, **conversation(task), **body}).encode()
+            return await self._addresses.put(lambda address: self._put(clients[address.url], address, request))
 
-        async def ask(client: ChatClient, task: Task) -> Judged:
-            request = {"model": self._model, **conversation(task), **body}
-            try:
-                reply = await client.post(json.dumps(request).encode())
-            except Unreachable as error:
-                return fault(STOP if error.lasting else PASSING, error.what, error.remedy, billed_unknown=error.sent)
-            return self._with_address(judge(reply, self._prices, self._key.redact), reply)
+        where, most = f"{self._model} at {self._addresses}", partial(self._most, sampling)
+        try:
+            yield from Exchange(tasks, self._connected, ask, self._patience, where, self._budget, most).answers()
+        except BudgetSpent:
+            raise
+        except T2TError as end:
+            end.cause = "; ".join([end.cause, *self.notes()])
+            raise
 
-        where, budget = f"{self._model} at {self._base_url}", self._budget
-        yield from Exchange(tasks, connect, ask, self._patience, where, budget, partial(self._most, sampling)).answers()
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[Mapping[str, ChatClient]]:
+        """A client for each address."""
+        timeout, max_bytes = self._settings.get("timeout", 600.0), self._settings.get("max_bytes", 8 << 20)
+        async with AsyncExitStack() as stack:
+            clients = {}
+            for url, proxy in self._proxies.items():
+                client = ChatClient(url, self._key, timeout, max_bytes, proxy, account_headers(url))
+                clients[url] = await stack.enter_async_context(client)
+            yield clients
 
-    def _headers(self) -> dict[str, str]:
-        """An organisation's and a project's name go to OpenAI alone, whose accounts they are of."""
-        if self._base_url != PROVIDERS["openai"].base_url:
-            return {}
-        return {header: os.environ[name] for name, header in ACCOUNT.items() if os.environ.get(name)}
+    async def _put(self, client: ChatClient, address: Address, request: bytes) -> Judged:
+        try:
+            reply = await client.post(request)
+        except Unreachable as error:
+            return fault(STOP if error.lasting else PASSING, error.what, error.remedy, billed_unknown=error.sent)
+        return _with_v1(judge(reply, self._prices, self._key.redact), reply, address.url)
 
-    def _with_address(self, judged: Judged, reply: HttpReply) -> Judged:
-        """The fault of an address without its `/v1`, which most servers answer with 404, 405, or a page for people."""
-        page = reply.status == 200 and "html" in reply.headers.get("content-type", "")
-        if judged.kind.fault and not judged.remedy and (reply.status in (404, 405) or page) and "/v1" not in self._base_url:
-            return replace(judged, remedy=f"base_url={self._base_url}/v1")
-        return judged
+    def notes(self) -> Sequence[str]:
+        """A line on each of several addresses, about what was asked since the last call."""
+        return self._addresses.report()
 
     def _most(self, sampling: Sampling, task: Task) -> float | None:
         """The most that a question can cost, where prices are known and the answer is limited: a token is at least a byte."""
@@ -215,6 +225,7 @@ class Endpoint:
     def describe(self) -> Mapping[str, Any]:
         kept = (*_OMITTABLE, "limit_field", "thinking_switch", "reasoning_effort", "extra_body")
         how = {name: self._settings[name] for name in TRANSPORT if name in self._settings}
+        how["base_url"], prices = ",".join(self._addresses.urls), self._prices
         return {
             "deterministic": False,
             "batch_size": None,
@@ -222,11 +233,19 @@ class Endpoint:
             "policy": self._provider.name,
             "model": self._model,
             **{name: self._settings[name] for name in kept if name in self._settings},
-            "transport": {"base_url": self._base_url, **how, "price_in": self._prices.input, "price_out": self._prices.output},
+            "transport": {**how, "price_in": prices.input, "price_out": prices.output},
         }
 
     def __repr__(self) -> str:
-        return f"Endpoint({self._provider.name}:{self._model} at {self._base_url})"
+        return f"Endpoint({self._provider.name}:{self._model} at {self._addresses})"
+
+
+def _with_v1(judged: Judged, reply: HttpReply, url: str) -> Judged:
+    """The fault of an address without its `/v1`, which most servers answer with 404, 405, or a page for people."""
+    page = reply.status == 200 and "html" in reply.headers.get("content-type", "")
+    if judged.kind.fault and not judged.remedy and (reply.status in (404, 405) or page) and "/v1" not in url:
+        return replace(judged, remedy=f"base_url={url}/v1")
+    return judged
 
 
 def _refuse_said_twice(values: Mapping[str, Any], where: str) -> None:

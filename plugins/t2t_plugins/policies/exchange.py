@@ -34,10 +34,10 @@ _GATHER_SECONDS = 0.002  # for which an answer waits for others: handing some ov
 class Patience:
     """How requests are repeated. (Our choice throughout.)
 
-    concurrency: requests under way at once. attempts: requests per question. backoff: seconds before the second, doubled
-    each time, with jitter. max_wait: the longest wait in seconds, also where the server asks for more. give_up: so many
-    questions failed in a row end the evaluation (0: never). Questions that are at fault themselves (too long, say) do not count
-    once another one has been answered.
+    concurrency: requests under way at once, over all addresses. attempts: requests per question. backoff: seconds before the
+    second, doubled each time, with jitter. max_wait: the longest wait in seconds, also where the server asks for more. Of several
+    addresses, one that fails is left out for as long. give_up: so many questions failed in a row end the evaluation (0: never).
+    Questions that are at fault themselves (too long, say) do not count once another one has been answered.
     """
 
     concurrency: int = 8
@@ -48,7 +48,7 @@ class Patience:
 
     def pause(self, attempt: int, asked: float | None) -> float:
         """Seconds to wait after the attempt-th request (from 1); `asked` is what the server wants."""
-        own = self.backoff * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.0)
+        own = self.backoff * 2.0 ** min(attempt - 1, 64) * random.uniform(0.5, 1.0)
         wait = max(own, asked + random.uniform(0, self.backoff)) if asked is not None else own
         return min(self.max_wait, wait)
 
@@ -211,7 +211,8 @@ class Exchange:
                     break
                 if _billed(judged.response):
                     earlier.append(self._worded(judged, attempt))
-                await asyncio.sleep(self._patience.pause(attempt, judged.wait))
+                if not judged.elsewhere:
+                    await asyncio.sleep(self._patience.pause(attempt, judged.wait))
         except BaseException:
             if earlier:  # what was paid for is on record, whatever ends the evaluation
                 self._deliver(position, replace(earlier[-1], earlier=tuple(earlier[:-1])))

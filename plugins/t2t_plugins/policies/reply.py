@@ -40,13 +40,15 @@ def unchanged(text: str) -> str:
 @dataclass(frozen=True)
 class Judged:
     """A reply, or that there was none: its kind, what is recorded, what the server asked to wait (seconds), and what to do about
-    a fault. `billed_unknown`: it may have cost something that nobody said."""
+    a fault. `billed_unknown`: it may have cost something that nobody said. `elsewhere`: another address is up, so nothing need be
+    waited for."""
 
     kind: Kind
     response: Response
     wait: float | None = None
     remedy: str = ""
     billed_unknown: bool = False
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True)
