@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -56,29 +58,51 @@ limit = 1
 @pytest.mark.train
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_a_run_on_two_machines_ends_in_the_bytes_of_one(tmp_path: Path) -> None:
+def test_a_run_on_two_machines_ends_in_the_bytes_of_one_also_where_one_was_lost(tmp_path: Path) -> None:
     pytest.importorskip("trl")
     random_model(tmp_path / "model")
     rooms = os.pathsep.join([str(SHARDED), *filter(None, sys.path)])
     environment = {**os.environ, "PYTHONPATH": rooms, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "env": environment}
-    for name in ("one", "two"):
+    for name in ("one", "two", "lost"):
         several = f"[training.accelerate]\nnum_machines = 2\nmain_process_ip = '127.0.0.1'\nmain_process_port = {free_port()}\n"
         file = tmp_path / f"{name}.toml"
-        file.write_text(RUN.replace("MODEL", str(tmp_path / "model")) + (several if name == "two" else ""))
+        file.write_text(RUN.replace("MODEL", str(tmp_path / "model")) + (several if name != "one" else ""))
         out = tmp_path / name
+        command = [*T2T, "run", "--config", str(file), "--out", str(out)]
         join = [sys.executable, "-m", "t2t_plugins.trainers.grpo_machine", str(out), "--rank", "1"]
-        other = subprocess.Popen(join, **pipes) if name == "two" else None
-        done = subprocess.run([*T2T, "run", "--config", str(file), "--out", str(out)], **pipes)
+        if name == "lost":
+            ended = lose_a_machine(command, join, out, pipes)
+            assert "training in 2 processes failed" in ended and "the same command goes on" in ended
+        other = subprocess.Popen(join, **pipes) if name != "one" else None
+        done = subprocess.run(command, **pipes)
         assert done.returncode == 0, done.stdout[-3000:]
         if other:
             told = other.communicate(timeout=60)[0]
             assert other.returncode == 0, told
             assert [f"training round_{n} ended with status 0" in told for n in (0, 1)] == [True, True], told
     names = [f"round_{n}/{file}" for n in (0, 1) for file in ("checkpoint/model.safetensors", "breakdown.json")]
-    assert [(tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes() for name in names] == [True] * 4
+    for name in ("two", "lost"):
+        assert [(tmp_path / "one" / file).read_bytes() == (tmp_path / name / file).read_bytes() for file in names] == [True] * 4
     weights = [tmp_path / place / "model.safetensors" for place in ("model", "two/round_0/checkpoint", "two/round_1/checkpoint")]
     assert len({path.read_bytes() for path in weights}) == 3, "every round has learnt"
+
+
+def lose_a_machine(command: list[str], join: list[str], out: Path, pipes: Any) -> str:
+    """Begin on both, take the second machine away after an update, and return what the first one says of its end."""
+    first = subprocess.Popen(command, **pipes)
+    second = subprocess.Popen(join, start_new_session=True, **{**pipes, "stdout": subprocess.DEVNULL})
+    figures = out / "round_0/train/metrics.jsonl"
+    try:
+        while not (figures.exists() and figures.read_text().strip()):
+            assert first.poll() is None, first.communicate()[0]
+            time.sleep(0.2)
+    finally:
+        os.killpg(second.pid, signal.SIGKILL)
+        second.wait()
+    told = first.communicate(timeout=300)[0]
+    assert first.returncode == 2, told[-3000:]
+    return str(told)
 
 
 def test_the_other_machine_looks_for_what_wants_its_processes(tmp_path: Path) -> None:

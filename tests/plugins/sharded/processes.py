@@ -25,6 +25,7 @@ from t2t_core.plugins import installed  # noqa: E402
 from t2t_core.seeding import Stream, key  # noqa: E402
 from t2t_plugins.trainers import grpo_conversations, grpo_one_shot, grpo_process, trl_grpo  # noqa: E402
 from t2t_plugins.trainers.grpo_process import run  # noqa: E402
+from t2t_plugins.trainers.grpo_sharding import shards_of  # noqa: E402
 
 TRAINING = "== "
 
@@ -81,6 +82,23 @@ def spread(trainer: Any) -> dict[str, Any]:
     return {"kinds": sorted(kinds), "here": sum(sizes), "whole": sum(whole), "dtypes": sorted({str(p.dtype) for p in parameters})}
 
 
+class Together:
+    """The most bytes of a model's shards that were put together at once, seen whenever one of its modules begins or ends."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.most = model, 0
+        for module in model.modules():
+            if not list(module.children()):
+                module.register_forward_pre_hook(self.look)
+                module.register_forward_hook(self.look)
+                module.register_full_backward_hook(self.look)
+
+    def look(self, *_: Any) -> None:
+        groups = {id(group): group for m in shards_of(self.model) if (group := m._get_fsdp_state()._fsdp_param_group)}
+        tensors = [whole for group in groups.values() for p in group.fsdp_params for whole in p.all_gather_outputs]
+        self.most = max(self.most, sum(tensor.untyped_storage().nbytes() for tensor in tensors))
+
+
 def stops(folder: Path, rank: str) -> Callable[[], bool]:
     """Where the folder holds `stop_at`, the last process is asked to stop from the look on whose number stands there; the first
     one hears of it from the other."""
@@ -101,6 +119,7 @@ def main() -> None:
     without_compiler()
     rank = os.environ.get("RANK", "0")
     own_rollout, own_turns, finish = grpo_one_shot.rollout, grpo_conversations.Talk._answers, trl_grpo.finish
+    begin, settle = trl_grpo.begin, trl_grpo.settle
     bed = Letters()
     installed().testbeds.add("letters", lambda argument, settings: bed)
     for argument in sys.argv[1:]:
@@ -111,11 +130,24 @@ def main() -> None:
         folder, bed = Path(argument), Letters()
         facts: dict[str, Any] = {}
 
-        def finished(trainer: Any, *more: Any, facts: dict[str, Any] = facts) -> Any:
-            facts |= spread(trainer)
+        watched: dict[str, Together] = {}
+
+        def begun(trainer: Any, *more: Any, watched: dict[str, Together] = watched) -> Any:
+            if trainer.ref_model is not None:
+                watched["reference"] = Together(trainer.ref_model)
+            return begin(trainer, *more)
+
+        def settled(model: Any, settings: Any, watched: dict[str, Together] = watched) -> None:
+            settle(model, settings)
+            watched["policy"] = Together(model)
+
+        def finished(
+            trainer: Any, *more: Any, facts: dict[str, Any] = facts, watched: dict[str, Together] = watched
+        ) -> Any:
+            facts |= spread(trainer) | {"together": {name: together.most for name, together in watched.items()}}
             return finish(trainer, *more)
 
-        trl_grpo.finish = finished
+        trl_grpo.finish, trl_grpo.begin, trl_grpo.settle = finished, begun, settled
         trl_grpo.rollout, grpo_conversations.Talk._answers = own_rollout, own_turns
         grpo_process.asked_to_stop = lambda sign, folder=folder: stops(folder, rank)
         if (folder / "script").exists():
