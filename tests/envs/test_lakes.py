@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,17 @@ def test_every_fresh_lake_is_solvable(size: int, agents: int, ratio: float, seed
     assert len(instance.holes) == int(ratio * size**2 + 0.5)
     assert all(s != g for s, g in zip(instance.starts, instance.goals, strict=True))
     assert solve_many([instance], "makespan", max_nodes=200_000)[0].status != "infeasible"
+
+
+@pytest.mark.parametrize("objective", ["makespan", "sum_of_costs"])
+def test_an_optimum_that_the_proof_of_a_lake_gives_away_is_the_solvers(objective: str) -> None:
+    for size, agents in ((3, 2), (5, 4), (10, 5)):
+        envs = vector(150, size=size, num_agents=agents, objective=objective, reuse=1)
+        envs.reset(seed=1)
+        known = [lake for lake in map(envs.instance, range(150)) if lake.optimum is not None]
+        assert len(known) > 20
+        solved = solve_many([replace(lake, optimal_makespan=None, optimal_sum_of_costs=None) for lake in known])
+        assert [lake.optimum for lake in known] == [solution.cost for solution in solved]
 
 
 def test_labels_wait_until_somebody_asks() -> None:

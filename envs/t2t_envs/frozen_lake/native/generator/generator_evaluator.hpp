@@ -216,14 +216,26 @@ private:
     }
     Kind label() { return is_easy() ? Kind::wait_free : search(); }
 
+    // An optimum is known where the paths just planned take no longer than their agents would alone.
+    void note_costs() {
+        int longest = 0, latest = 0, sum = 0, arrivals = 0;
+        for (const Route& route : routes_) {
+            longest = std::max(longest, route.length), latest = std::max(latest, route.arrival);
+            sum += route.length, arrivals += route.arrival;
+        }
+        cost_[0] = latest == longest ? longest : -1;
+        cost_[1] = arrivals == sum ? sum : -1;
+    }
     // A solution of any cost is a proof. Where the quick planner finds none, the solver decides.
     Kind prove_solvable() {
-        if (is_easy()) return Kind::wait_free;
-        horizon_ = cost_[0] + patience;
-        cost_[0] = cost_[1] = -1;
+        horizon_ = patience;
+        for (const Route& route : routes_) horizon_ = std::max(horizon_, route.length + patience);
         for (int first = 0; first < agents_; ++first) {
-            if (waiting_paths_agree(first)) return Kind::wait_free;
+            if (!waiting_paths_agree(first)) continue;
+            note_costs();
+            return Kind::wait_free;
         }
+        cost_[0] = cost_[1] = -1;
         fill_problem();
         const Status status = decide_solvable();
         return status == Status::solved ? Kind::wait_free : status == Status::infeasible ? Kind::rejected : Kind::undecided;
