@@ -1,0 +1,129 @@
+"""The six tools of an agent: what chat models are offered, and what happens when one is called.
+
+No tool reaches anything but the workspace, the scores of untrained bases, and the submission of a job. What an agent does wrong
+comes back to it as a text that says what, why and what next; nothing it writes raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.records import Tool, ToolCall
+from t2t_core.store import jsonlines
+from t2t_jobs.workspace import Workspace
+
+_TEXTS: Mapping[str, str] = {
+    "path": "path of a file in the workspace, for example job.toml",
+    "content": "the file's whole text",
+    "old": "the text to replace; it must stand in the file exactly once",
+    "new": "the text to put in its place",
+}
+
+
+def _tool(name: str, description: str, *arguments: str) -> Tool:
+    properties = {argument: {"type": "string", "description": _TEXTS[argument]} for argument in arguments}
+    schema = {"type": "object", "properties": properties, "required": list(arguments), "additionalProperties": False}
+    return Tool(name, description, schema)
+
+
+SUBMIT = "submit_job"
+BASELINES = "get_baseline_scores"
+TOOLS = (
+    _tool("read_file", "Read a file of the workspace.", "path"),
+    _tool("write_file", "Write a whole file of the workspace; one that is there is replaced.", "path", "content"),
+    _tool("edit_file", "Replace a piece of text in a file of the workspace.", "path", "old", "new"),
+    _tool("list_files", "List the files of the workspace with their sizes."),
+    _tool(BASELINES, "The scores of the untrained bases in the hidden evaluation."),
+    _tool(
+        SUBMIT,
+        "Submit the workspace as a job. Everything that is wrong with it comes back at once; a valid job is trained and ends the "
+        "episode. The fewer submissions, the better.",
+    ),
+)
+_BY_NAME = {tool.name: tool for tool in TOOLS}
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """What came of a submission: the answer's text, and whether the job is valid and whether it could be read at all."""
+
+    text: str
+    valid: bool
+    parsable: bool
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a call came to: the text that the agent reads, whether it failed, and the submission where it was one."""
+
+    text: str
+    failed: bool = False
+    submitted: Submitted | None = None
+
+
+@dataclass(frozen=True)
+class Toolbox:
+    """What the tools work on: the workspace, `baselines`, which tells the untrained bases' scores, and `submit`, which takes the
+    workspace as it is."""
+
+    workspace: Workspace
+    baselines: Callable[[], Mapping[str, float]]
+    submit: Callable[[], Submitted]
+
+    def run(self, call: ToolCall) -> Result:
+        """Do what a call asks for. A call that cannot be done is a failed result, never an exception."""
+        try:
+            return self._run(call.name, arguments_of(call))
+        except T2TError as error:
+            return Result(f"error: {error}", failed=True)
+
+    def _run(self, name: str, given: Mapping[str, str]) -> Result:
+        workspace = self.workspace
+        match name:
+            case "read_file":
+                return Result(workspace.read(given["path"]))
+            case "write_file":
+                workspace.write(given["path"], given["content"])
+                return Result(f"{given['path']} is written")
+            case "edit_file":
+                workspace.edit(given["path"], given["old"], given["new"])
+                return Result(f"{given['path']} is changed")
+            case "list_files":
+                return Result("\n".join(workspace.list()))
+            case "get_baseline_scores":
+                return Result("\n".join(f"{base}: {score:.3f}" for base, score in self.baselines().items()))
+            case _:  # submit_job: `arguments_of` lets no other name through
+                submitted = self.submit()
+                return Result(submitted.text, not submitted.valid, submitted)
+
+
+def arguments_of(call: ToolCall) -> dict[str, str]:
+    """A call's arguments as texts by name; T2TError where there is no such tool, or they are not those it takes."""
+    tool = _BY_NAME.get(call.name)
+    if tool is None:
+        raise T2TError(f"there is no tool {ascii(call.name)[1:-1][:60]}", next=f"call one of {', '.join(_BY_NAME)}")
+    required = tool.parameters["required"]
+    wanted = "{" + ", ".join(f'"{name}": "..."' for name in required) + "}"
+    data = _object(call, wanted)
+    for name in required:
+        if name not in data:
+            raise T2TError(f"{call.name} needs the argument {name}", next=f"give {wanted}")
+        if not isinstance(data[name], str):
+            raise T2TError(f"the argument {name} of {call.name} must be a text", next=f"give {wanted}")
+    unknown = [name for name in data if name not in required]
+    if unknown:
+        raise T2TError(f"{call.name} takes no argument {ascii(unknown[0])[1:-1][:60]}", next=f"give {wanted}")
+    return {name: data[name] for name in required}
+
+
+def _object(call: ToolCall, wanted: str) -> dict[str, Any]:
+    try:
+        data = jsonlines.loads(call.arguments.strip() or "{}")
+    except jsonlines.Unreadable as error:
+        raise T2TError(f"the arguments of {call.name} are no JSON", cause=str(error), next=f"give {wanted}") from None
+    if not isinstance(data, dict):
+        raise T2TError(f"the arguments of {call.name} are no JSON object", next=f"give {wanted}")
+    return data
