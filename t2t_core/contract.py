@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.records import (
+    AgentTurn,
     Cell,
     InstanceSet,
     Knob,
@@ -149,6 +150,7 @@ METHODS: Mapping[str, Mapping[str, Check]] = {
     "context module": {"render": _a(str, type(None))},
     "trainer": {"train": _result},
     "pool": {"start": _anything, "stop": _anything},
+    "job agent": {"act": _a(AgentTurn), "describe": _facts},
     "tracker": {"begin": _a(str, type(None)), "figures": _anything, "event": _anything, "end": _anything},
     "testbed": {
         "options": _many(Option),

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pluggy
 
 if TYPE_CHECKING:
-    from t2t_core.records import Json, Knob, Proposal, Response, Round, Sampling, Scored, Task, TrainingResult
+    from t2t_core.records import AgentTurn, Json, Knob, Proposal, Response, Round, Sampling, Scored, Task, TrainingResult
     from t2t_core.registry import Registry
     from t2t_core.testbed import AnyTestbed, Testbed
 
@@ -34,7 +34,10 @@ __all__ = [
     "Brief",
     "ContextModule",
     "Designer",
+    "EpisodeState",
+    "Exchange",
     "Hooks",
+    "JobAgent",
     "Policy",
     "Pool",
     "RoundState",
@@ -45,6 +48,7 @@ __all__ = [
     "TrainingJob",
     "TrainingOrder",
     "TrialRun",
+    "Tried",
     "hookimpl",
     "hookspec",
 ]
@@ -300,6 +304,72 @@ class Pool(Protocol):
 
     def stop(self) -> None:
         """End the workers that it started; what they were at goes back into the queue."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One turn of an episode: what the agent said and did, and what each of its calls came to, in their order."""
+
+    turn: AgentTurn
+    results: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What an earlier episode of the same agent on the same family came to: its job's values by dotted key, as far as they differ
+    from the job it started from, and its reward; `score` is the trained model's, None where there is none."""
+
+    values: Mapping[str, Json]
+    reward: float
+    score: float | None = None
+
+
+@dataclass(frozen=True)
+class EpisodeState:
+    """All that a job agent sees of its episode. It holds no score of the hidden evaluation but those that a tool told.
+
+    Args:
+        family: what is to be taught: bases, bounds and budget of a job (`t2t_jobs.family.Family`).
+        task: the same in words.
+        exchanges: the turns so far.
+        failures: what was wrong with the last submission, each with `what`, `where`, `cause` and `next`.
+        submissions, tokens, turns: how many are left.
+        past: earlier episodes of this agent on this family, where it is let learn from them.
+        seed: of what is random in this episode.
+        final: nothing is to be tried any more: the agent does what it holds to be best.
+    """
+
+    family: Any
+    task: str
+    exchanges: Sequence[Exchange] = ()
+    failures: Sequence[Any] = ()
+    submissions: int = 1
+    tokens: int = 0
+    turns: int = 1
+    past: Sequence[Tried] = ()
+    seed: int = 0
+    final: bool = False
+
+
+class JobAgent(Protocol):
+    """Writes a training job by calling tools, turn by turn, until a submission is valid or its budget is spent.
+
+    registry.add("start", lambda argument, settings: Start(), "submits the job that it finds")
+    class Start:
+        def act(self, state):
+            return AgentTurn("as it is", [ToolCall("1", "submit_job", "{}")])
+        def describe(self):
+            return {}
+
+    It keeps nothing between two turns: what it does follows from the state, so that an episode goes on where it was interrupted.
+    One whose answers come from a model may have `act_all(states)`, which answers many episodes at once, in their order, and
+    `spend_at_most(usd)`, called before each turn; one that holds a model has `close()`.
+    """
+
+    def act(self, state: EpisodeState) -> AgentTurn: ...
+
+    def describe(self) -> Mapping[str, Any]:
+        """Facts for the record, as JSON: the model and its versions, where there is one."""
         ...
 
 
@@ -345,3 +415,7 @@ class Hooks:
     @hookspec
     def register_pools(self, registry: Registry) -> None:
         """registry.add(name, factory, summary); the factory returns a `Pool` of workers."""
+
+    @hookspec
+    def register_agents(self, registry: Registry) -> None:
+        """registry.add(name, factory, summary); the factory returns a `JobAgent`."""

@@ -40,6 +40,7 @@ class Plugins:
     presets: Registry = _registry("preset")
     families: Registry = _registry("task family")
     pools: Registry = _registry("pool")
+    agents: Registry = _registry("job agent")
     loaded: dict[str, str] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
 

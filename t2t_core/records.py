@@ -354,3 +354,13 @@ class TrainingResult:
     updates: int = 0
     tokens: int = 0
     keep_updates: bool = False
+
+
+@dataclass(frozen=True)
+class AgentTurn:
+    """What a job agent says and does in one turn: a text, tool calls in their order, and the answer of the policy that it asked,
+    where it asked one (its tokens and its price are charged to the episode)."""
+
+    text: str = ""
+    calls: Sequence[ToolCall] = ()
+    response: Response | None = None

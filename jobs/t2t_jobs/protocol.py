@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from t2t_core.hookspecs import EpisodeState
 from t2t_core.reading.thoughts import set_aside_thoughts
 from t2t_core.reading.tool_calls import take_tool_calls
 from t2t_core.records import Message, Response, Tool, ToolCall
@@ -48,17 +49,14 @@ the file's whole text
 
 
 class Manner(Protocol):
-    """How a model is told of the tools and understood: the `tools` offered beside the conversation, the `manual` in its opening,
-    how a reply is read, and how the results of its calls are told."""
+    """How a model is told of its episode and understood: the `tools` offered beside the conversation, the conversation so far, and
+    how a reply is read."""
 
     tools: Sequence[Tool]
-    manual: str
+
+    def messages(self, state: EpisodeState) -> list[Message]: ...
 
     def calls(self, response: Response) -> tuple[ToolCall, ...]: ...
-
-    def spoken(self, text: str, calls: Sequence[ToolCall], results: Sequence[str]) -> list[Message]:
-        """The messages of one turn: what the model said, and what its calls came to."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -66,12 +64,15 @@ class ToolCalls:
     """The tool calls of chat models."""
 
     tools: Sequence[Tool] = TOOLS
-    manual: str = ""
+
+    def messages(self, state: EpisodeState) -> list[Message]:
+        return [Message("user", state.task), *_said(state, self.spoken)]
 
     def calls(self, response: Response) -> tuple[ToolCall, ...]:
         return tuple(response.tool_calls[:MOST_CALLS])
 
     def spoken(self, text: str, calls: Sequence[ToolCall], results: Sequence[str]) -> list[Message]:
+        """The messages of one turn: what the model said, and what its calls came to."""
         if not calls:
             return [Message("assistant", text), Message("user", _NO_CALL)]
         told = [Message("tool", result, tool_call_id=call.id) for call, result in zip(calls, results, strict=True)]
@@ -83,14 +84,21 @@ class PlainText:
     """Tags in the text."""
 
     tools: Sequence[Tool] = ()
-    manual: str = MANUAL
+
+    def messages(self, state: EpisodeState) -> list[Message]:
+        return [Message("user", f"{state.task}\n## Tools\n\n{MANUAL}"), *_said(state, self.spoken)]
 
     def calls(self, response: Response) -> tuple[ToolCall, ...]:
         return read_calls(response.text)
 
     def spoken(self, text: str, calls: Sequence[ToolCall], results: Sequence[str]) -> list[Message]:
+        """As of `ToolCalls`."""
         told = [f"{number}. {call.name}:\n{result}" for number, (call, result) in enumerate(zip(calls, results, strict=True), 1)]
-        return [Message("assistant", text), Message("user", "\n\n".join(told) or f"{_NO_CALL}\n\n{self.manual}")]
+        return [Message("assistant", text), Message("user", "\n\n".join(told) or f"{_NO_CALL}\n\n{MANUAL}")]
+
+
+def _said(state: EpisodeState, spoken: Callable[..., list[Message]]) -> list[Message]:
+    return [message for one in state.exchanges for message in spoken(one.turn.text, one.turn.calls, one.results)]
 
 
 def read_calls(text: str) -> tuple[ToolCall, ...]:

@@ -1,0 +1,95 @@
+"""`llm:POLICY`: any policy that talks, as a job agent: by the tool calls of chat models, in plain text, or, for a toy policy that was
+taught to, by writing the job's text alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from t2t_core import closing
+from t2t_core.errors import T2TError
+from t2t_core.evaluation.evaluate import read_sampling
+from t2t_core.hookspecs import EpisodeState
+from t2t_core.plugins import installed
+from t2t_core.records import AgentTurn, Message, Response, Sampling, Task
+from t2t_core.registry import Spec
+from t2t_core.settings import one_of, read_settings
+from t2t_jobs.agents.compact import Compact
+from t2t_jobs.protocol import Manner, PlainText, ToolCalls
+
+MANNERS: Mapping[str, type[Manner]] = {"tools": ToolCalls, "text": PlainText, "compact": Compact}
+_READERS = {"protocol": one_of(("auto", *MANNERS))}
+_SAMPLING = Sampling(temperature=1.0, max_tokens=2048)  # an agent that explores; our choice
+
+
+class LanguageModelAgent:
+    """Asks a policy for its turns.
+
+    Args:
+        policy: who is asked.
+        sampling: how it answers; where an episode is final, greedily.
+        protocol: "tools", "text", "compact", or "auto": what the policy was taught (`brief` in its `describe()`), else tools.
+    """
+
+    def __init__(self, policy: Any, sampling: Sampling = _SAMPLING, protocol: str = "auto") -> None:
+        self.policy, self._sampling = policy, sampling
+        taught = "compact" if policy.describe().get("brief") == "compact" else "tools"
+        self.protocol = taught if protocol == "auto" else protocol
+        self.manner: Manner = MANNERS[self.protocol]()
+        if callable(getattr(policy, "spend_at_most", None)):
+            self.spend_at_most = policy.spend_at_most
+
+    def act(self, state: EpisodeState) -> AgentTurn:
+        return self.act_all([state])[0]
+
+    def act_all(self, states: Sequence[EpisodeState]) -> list[AgentTurn]:
+        """A turn for each, asked at once, as far as they are to be answered alike."""
+        turns: list[AgentTurn] = [AgentTurn()] * len(states)
+        kinds: dict[Sampling, list[int]] = {}
+        for place, state in enumerate(states):
+            kinds.setdefault(self._sampling_of(state), []).append(place)
+        for sampling, places in kinds.items():
+            tasks = [self._task(states[place]) for place in places]
+            for position, response in self.policy.respond(tasks, sampling):
+                turns[places[position]] = AgentTurn(response.text, self.manner.calls(response), response)
+        return turns
+
+    def _sampling_of(self, state: EpisodeState) -> Sampling:
+        limit = min(self._sampling.max_tokens, max(1, state.tokens))
+        made = replace(self._sampling, max_tokens=limit)
+        return replace(made, temperature=0.0) if state.final else made
+
+    def _task(self, state: EpisodeState) -> Task:
+        messages, turn = self.manner.messages(state), len(state.exchanges)
+        return Task(state.family.name, turn, messages[-1].content, None, (state.seed + turn) & (2**63 - 1), messages, turn,
+                    tuple(self.manner.tools), turn + state.turns)  # fmt: skip
+
+    def messages(self, state: EpisodeState) -> list[Message]:
+        """The conversation that is put to the policy."""
+        return self.manner.messages(state)
+
+    def describe(self) -> Mapping[str, Any]:
+        return {**self.policy.describe(), "protocol": self.protocol}
+
+    def close(self) -> None:
+        closing.close(self.policy)
+
+
+def llm(argument: str, settings: Mapping[str, str]) -> LanguageModelAgent:
+    """`llm:<policy>`: the settings `protocol`, temperature, max_tokens and the like stay here, the others go to the policy."""
+    spec = Spec.parse(argument)
+    if not spec.name:
+        raise T2TError("the agent llm needs a policy", next="write llm:<policy>, for example llm:openai:gpt-5.4")
+    if not getattr(installed().policies.find(spec.name).load(), "talks", True):
+        raise T2TError(f"the policy {spec.name} cannot write a job: it has no words of its own", where=f"agent llm:{spec.name}")
+    own = {name: value for name, value in settings.items() if name in _READERS}
+    others = {**spec.settings, **{name: value for name, value in settings.items() if name not in _READERS}}
+    to_policy, sampling = read_sampling(Spec(spec.name, spec.argument, others), _SAMPLING)
+    values = read_settings(own, "agent llm", _READERS)
+    return LanguageModelAgent(installed().policies.make(to_policy), sampling, values.get("protocol", "auto"))
+
+
+def error_turn(why: str) -> AgentTurn:
+    """A turn that could not be had."""
+    return AgentTurn(response=Response("", finish_reason="error", error=why))

@@ -1,0 +1,149 @@
+"""An episode's log, `calls.jsonl`: what the agent said and what each of its calls came to, in the order in which it happened.
+
+A line is written before anything follows from it, so an episode that is killed goes on from its last line: the agent is not asked
+again what it has answered, and a job is not submitted twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.hookspecs import Exchange
+from t2t_core.records import AgentTurn, Response, ToolCall
+from t2t_core.store import jsonlines, schema
+from t2t_core.store.paths import SafePath
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What was wrong with a submission, as it was told."""
+
+    what: str
+    where: str = ""
+    cause: str = ""
+    next: str = ""
+
+    @classmethod
+    def of(cls, error: T2TError) -> Fault:
+        return cls(what=error.what, where=error.where, cause=error.cause, next=error.next)
+
+    def __str__(self) -> str:
+        return str(T2TError(self.what, where=self.where, cause=self.cause, next=self.next))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """A submission: its number from 1, the job's values where one could be read, what was wrong, and the job it became."""
+
+    number: int
+    values: dict[str, Any] | None = None
+    faults: list[Fault] = field(default_factory=list)
+    job: str | None = None
+
+    @property
+    def valid(self) -> bool:
+        return self.job is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """A turn. `at`: seconds of the episode so far; tokens and USD are those of the answer, None where none was asked for."""
+
+    turn: int
+    at: float
+    text: str
+    calls: list[ToolCall]
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    usd: float | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Did:
+    """What a call of the turn before came to."""
+
+    turn: int
+    at: float
+    tool: str
+    text: str
+    failed: bool = False
+    submission: Submission | None = None
+
+
+class Transcript:
+    """The log, open to be gone on with; what stands in it already is in `said` and `did`."""
+
+    def __init__(self, path: SafePath) -> None:
+        self.said: list[Said] = []
+        self.did: list[list[Did]] = []
+        torn: list[jsonlines.Torn] = []
+        for line in jsonlines.read(path, torn) if path.exists() else ():
+            self._take(line.value, f"{path}, line {line.number}")
+        self._appender = jsonlines.Appender(path, torn[0] if torn else None)
+
+    def _take(self, value: Mapping[str, Any], where: str) -> None:
+        if "tool" in value:
+            did = schema.check(value, Did, where)
+            if did.turn != len(self.said) - 1:
+                raise T2TError("a call's result stands outside its turn", where=where, cause=schema.EDITED)
+            self.did[-1].append(did)
+        else:
+            said = schema.check(value, Said, where)
+            if said.turn != len(self.said):
+                raise T2TError("a turn is missing", where=where, cause=schema.EDITED)
+            self.said.append(said)
+            self.did.append([])
+
+    def say(self, turn: AgentTurn, at: float) -> Said:
+        """Record a turn, before anything of it is done."""
+        answer = turn.response or Response("")
+        said = Said(
+            turn=len(self.said),
+            at=at,
+            text=turn.text,
+            calls=list(turn.calls),
+            prompt_tokens=answer.prompt_tokens,
+            completion_tokens=answer.completion_tokens,
+            usd=answer.cost_usd,
+            model=answer.model,
+        )
+        self._appender.append(asdict(said))
+        self.said.append(said)
+        self.did.append([])
+        return said
+
+    def do(self, tool: str, text: str, failed: bool, submission: Submission | None, at: float) -> Did:
+        """Record what the next call of the last turn came to."""
+        did = Did(turn=len(self.said) - 1, at=at, tool=tool, text=text, failed=failed, submission=submission)
+        self._appender.append(asdict(did))
+        self.did[-1].append(did)
+        return did
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """The turns as the agent sees them."""
+        return [
+            Exchange(AgentTurn(said.text, tuple(said.calls[: len(did)])), [one.text for one in did])
+            for said, did in zip(self.said, self.did, strict=True)
+        ]
+
+    @property
+    def submissions(self) -> Sequence[Submission]:
+        """Every submission so far."""
+        return self.submissions_before(len(self.said))
+
+    def submissions_before(self, turn: int) -> Sequence[Submission]:
+        return [did.submission for one in self.did[:turn] for did in one if did.submission is not None]
+
+    @property
+    def at(self) -> float:
+        """Seconds of the episode when its last line was written."""
+        lines = [*self.said[-1:], *(self.did[-1] if self.did else [])]
+        return lines[-1].at if lines else 0.0
+
+    def close(self) -> None:
+        self._appender.close()
