@@ -235,7 +235,7 @@ def refuse_unpriced(response: Response, spends: bool = True) -> None:
     if response.completion_tokens is not None:
         raise T2TError(
             "--max-usd cannot hold: no price of this model is known",
-            next="give the prices in the policy's settings (price_in=, price_out=), or leave --max-usd out",
+            next="give the prices in the policy's settings (price_in=0,price_out=0 where answers cost nothing), or no --max-usd",
         )
     if spends and response.finish_reason != "refusal":
         raise T2TError(

@@ -67,7 +67,7 @@ class PretendDesk:
 
     def probe(self, folder: SafePath) -> Probed:
         job, failures = read_job(folder, self.family)
-        if job is not None and job.conversations > self.family.budget.conversations:
+        if job is not None and not failures and job.conversations > self.family.budget.conversations:
             failures.append(Failure("the job is beyond its budget", where="job.toml, generation.samples"))
         return Probed(changed(job), failures)
 

@@ -12,7 +12,7 @@ from t2t_core.errors import T2TError
 from t2t_core.evaluation.evaluate import read_sampling
 from t2t_core.hookspecs import EpisodeState
 from t2t_core.plugins import installed
-from t2t_core.records import AgentTurn, Message, Response, Sampling, Task
+from t2t_core.records import AgentTurn, Message, Sampling, Task
 from t2t_core.registry import Spec
 from t2t_core.settings import one_of, read_settings
 from t2t_jobs.agents.compact import Compact
@@ -81,15 +81,10 @@ def llm(argument: str, settings: Mapping[str, str]) -> LanguageModelAgent:
     spec = Spec.parse(argument)
     if not spec.name:
         raise T2TError("the agent llm needs a policy", next="write llm:<policy>, for example llm:openai:gpt-5.4")
+    own = {name: value for name, value in settings.items() if name in _READERS}
+    values = read_settings(own, "agent llm", _READERS)
     if not getattr(installed().policies.find(spec.name).load(), "talks", True):
         raise T2TError(f"the policy {spec.name} cannot write a job: it has no words of its own", where=f"agent llm:{spec.name}")
-    own = {name: value for name, value in settings.items() if name in _READERS}
     others = {**spec.settings, **{name: value for name, value in settings.items() if name not in _READERS}}
     to_policy, sampling = read_sampling(Spec(spec.name, spec.argument, others), _SAMPLING)
-    values = read_settings(own, "agent llm", _READERS)
     return LanguageModelAgent(installed().policies.make(to_policy), sampling, values.get("protocol", "auto"))
-
-
-def error_turn(why: str) -> AgentTurn:
-    """A turn that could not be had."""
-    return AgentTurn(response=Response("", finish_reason="error", error=why))
