@@ -1,7 +1,7 @@
 """What an agent is told of its task: the text that opens an episode, and the files that lie in its workspace at the start.
 
-It is the simplified view that the neighbouring system shows too: quality is told as three quarters gain and one quarter score, and
-that fewer submissions are better; the weights of the three parts are not.
+It is the simplified view that the neighbouring system shows too: quality is told as three quarters gain and one quarter score,
+and that fewer submissions are better; the weights of the three parts are not.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from t2t_jobs.family import Family
 from t2t_jobs.job import FILE, document
 
 EXAMPLES = 3
-_GRADE = """Your job is graded by what it teaches. The trained model answers a hidden evaluation that nobody can read: a quarter of the
-grade is its score there, three quarters how much better it is than the best untrained base in the same evaluation
-(get_baseline_scores tells what those reach). A job that is not valid, or dies, teaches nothing. Fewer submissions are better, and a
-quick job is a little better than a slow one."""
+_GRADE = """Your job is graded by what it teaches. The trained model answers a hidden evaluation that nobody can read: a quarter
+of the grade is its score there, three quarters how much better it is than the best untrained base in the same evaluation
+(get_baseline_scores tells what those reach). A job that is not valid, or dies, teaches nothing. Fewer submissions are better,
+and a quick job is a little better than a slow one."""
 
 
 def task_text(family: Family) -> str:
@@ -27,8 +27,8 @@ def task_text(family: Family) -> str:
 
 {family.description}
 
-You write a training job: the file {FILE}, a table of settings in TOML. The one that lies in the workspace is complete and valid; what
-your file leaves out keeps its value there. Change what you think will teach more, then submit it with submit_job.
+You write a training job: the file {FILE}, a table of settings in TOML. The one that lies in the workspace is complete and
+valid; what your file leaves out keeps its value there. Change what you think will teach more, then submit it with submit_job.
 
 {_GRADE}
 
@@ -42,9 +42,9 @@ your file leaves out keeps its value there. Change what you think will teach mor
 
 ## Limits
 
-A job has {budget.cpu_seconds:g} CPU-seconds, its evaluation included, and trains on at most {budget.conversations} conversations (rounds x
-generation.samples x training.epochs x training.group). You have {budget.submissions} submissions, {budget.turns} turns and
-{budget.tokens} tokens.
+A job has {budget.cpu_seconds:g} CPU-seconds, its evaluation included, and trains on at most {budget.conversations}
+conversations (rounds x generation.samples x training.epochs x training.group). You have {budget.submissions} submissions,
+{budget.turns} turns and {budget.tokens} tokens.
 """
 
 
@@ -59,7 +59,8 @@ def opening_files(family: Family) -> Mapping[str, str]:
 
 def _examples(family: Family) -> str:
     shown = [
-        f"## Example {number}\n\nThe model is asked:\n\n{_quoted(example.prompt)}\n\nA good answer:\n\n{_quoted(example.answer)}\n"
+        f"## Example {number}\n\nThe model is asked:\n\n{_quoted(example.prompt)}\n\n"
+        f"A good answer:\n\n{_quoted(example.answer)}\n"
         for number, example in enumerate(family.examples(EXAMPLES), 1)
     ]
     return "# Development examples\n\nNone of them is in the hidden evaluation.\n\n" + "\n".join(shown)

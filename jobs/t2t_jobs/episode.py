@@ -1,4 +1,5 @@
-"""One episode: an agent is given a family, writes a job in a workspace, submits it, and is rewarded by what the job taught a model.
+"""One episode: an agent is given a family, writes a job in a workspace, submits it, and is rewarded by what the job taught a
+model.
 
     EPISODE/run.json            family, agent, seed, and what each session ran with
     EPISODE/calls.jsonl         every turn and every call, as it happened
@@ -17,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from t2t_core.errors import BudgetSpent, T2TError
+from t2t_core.errors import T2TError
 from t2t_core.hookspecs import EpisodeState, Tried
 from t2t_core.records import AgentTurn, ToolCall
 from t2t_core.store import folders
@@ -44,8 +45,8 @@ class Probed:
 
 @dataclass(frozen=True)
 class Done:
-    """A job that is through: `post` is the hidden score after training, None where it died (`failure` says of what), `pre` that of
-    every untrained base."""
+    """A job that is through: `post` is the hidden score after training, None where it died (`failure` says of what), `pre` that
+    of every untrained base."""
 
     pre: Mapping[str, float]
     post: float | None
@@ -96,7 +97,8 @@ class EpisodeResult:
     """`episode.json`.
 
     Args:
-        ended: why there were no more turns: "submitted", or what was used up ("submissions", "turns", "tokens", "usd", "seconds").
+        ended: why there were no more turns: "submitted", or what was used up ("submissions", "turns", "tokens", "usd",
+            "seconds").
         submissions: every one, with what was wrong with it.
         valid_at: which of them was valid, None where none was.
         base, values: of the valid job, as far as its values differ from the one it started from.
@@ -231,6 +233,7 @@ class Episode:
         """Do what the agent says.
 
         Raises:
+            BudgetSpent: a budget beyond the episode's own is spent; what was said is recorded, and the episode goes on with more.
             T2TError: the agent could not be asked. Nothing is recorded, so the same episode asks it again.
         """
         if turn.response is not None and turn.response.error:
@@ -241,7 +244,7 @@ class Episode:
         self._do(said.calls)
 
     def stop(self, why: str) -> None:
-        """No more turns: a budget beyond the episode's own is spent."""
+        """No more turns, since so much of the budget is left that no further one fits."""
         self._stopped = why
 
     def _at(self) -> float:
@@ -251,10 +254,7 @@ class Episode:
         said = self._log.said[turn]
         if said.prompt_tokens is not None or said.completion_tokens is not None or said.usd is not None:
             name = f"{self.setup.name}/turn-{turn}"
-            try:
-                self._charge(name, said.prompt_tokens or 0, said.completion_tokens or 0, said.usd or 0.0)
-            except BudgetSpent:
-                self._stopped = "usd"
+            self._charge(name, said.prompt_tokens or 0, said.completion_tokens or 0, said.usd or 0.0)
 
     def _do(self, calls: Sequence[ToolCall]) -> None:
         for call in calls:
@@ -298,9 +298,7 @@ class Episode:
         folders.write_json(self.folder / RESULT, made)
         return made
 
-    def _result(
-        self, ended: str, submissions: list[Submission], valid: Submission | None, done: Done | None
-    ) -> EpisodeResult:
+    def _result(self, ended: str, submissions: list[Submission], valid: Submission | None, done: Done | None) -> EpisodeResult:
         setup, parsable = self.setup, any(one.values is not None for one in submissions)
         best = max(done.pre.values()) if done and done.pre else None
         trained = None

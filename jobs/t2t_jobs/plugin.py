@@ -12,5 +12,20 @@ def register_families(registry: Registry) -> None:
 
 
 @hookimpl
+def register_agents(registry: Registry) -> None:
+    room = "t2t_jobs.agents"
+    registry.add("random-search", f"{room}.search:RandomSearch", "a random job within the bounds; in the end the best one so far")
+    registry.add(
+        "successive-halving", f"{room}.search:SuccessiveHalving", "many cheap random jobs, the best of them on more samples"
+    )
+    registry.add("rule", f"{room}.rule:Rule", "the best base, moderately trained; what was wrong is put back")
+    registry.add("llm", f"{room}.llm:llm", "any policy that talks, by tool calls or in plain text: llm:POLICY")
+    registry.add("tiny", f"{room}.tiny.agent:TinyAgent", "a toy model that writes the job's text itself (tiny:FOLDER)",
+                 ("torch", "transformers"))  # fmt: skip
+
+
+@hookimpl
 def register_commands(registry: Registry) -> None:
+    registry.add("episode", "t2t_jobs.cli.episode:episode", "An agent writes a training job; it is run and scored.")
+    registry.add("bench-agents", "t2t_jobs.cli.bench_agents:bench_agents", "Agents that write training jobs, side by side.")
     registry.add("worker", "t2t_jobs.cli.worker:worker", "A warm process that trains the jobs of a queue.")

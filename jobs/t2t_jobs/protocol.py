@@ -10,8 +10,8 @@ In plain text a call is a tag that is named like its tool::
     <submit_job/>
 
 Several calls in one reply are done in their order. What can mean one thing only is read: attributes in any quotes or none, a tag
-that is not closed at the reply's end, a fence of Markdown around a file's text, a `submit_job` without its slash, and the form that
-open models were taught, `<tool_call>{"name": ...}</tool_call>`. Thoughts are set aside first.
+that is not closed at the reply's end, a fence of Markdown around a file's text, a `submit_job` without its slash, and the form
+that open models were taught, `<tool_call>{"name": ...}</tool_call>`. Thoughts are set aside first.
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ the file's whole text
 
 
 class Manner(Protocol):
-    """How a model is told of its episode and understood: the `tools` offered beside the conversation, the conversation so far, and
-    how a reply is read."""
+    """How a model is told of its episode and understood: the `tools` offered beside the conversation, the conversation so far,
+    and how a reply is read."""
 
-    tools: Sequence[Tool]
+    @property
+    def tools(self) -> Sequence[Tool]: ...
 
     def messages(self, state: EpisodeState) -> list[Message]: ...
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from t2t_core.errors import T2TError
+from t2t_core.errors import BudgetSpent, T2TError
 from t2t_core.records import Tool, ToolCall
 from t2t_core.store import jsonlines
 from t2t_jobs.workspace import Workspace
@@ -74,9 +74,12 @@ class Toolbox:
     submit: Callable[[], Submitted]
 
     def run(self, call: ToolCall) -> Result:
-        """Do what a call asks for. A call that cannot be done is a failed result, never an exception."""
+        """Do what a call asks for. A call that cannot be done is a failed result, never an exception, but for `BudgetSpent`:
+        that is no fault of the agent's."""
         try:
             return self._run(call.name, arguments_of(call))
+        except BudgetSpent:
+            raise
         except T2TError as error:
             return Result(f"error: {error}", failed=True)
 

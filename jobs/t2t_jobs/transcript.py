@@ -142,7 +142,7 @@ class Transcript:
     @property
     def at(self) -> float:
         """Seconds of the episode when its last line was written."""
-        lines = [*self.said[-1:], *(self.did[-1] if self.did else [])]
+        lines: list[Said | Did] = [*self.said[-1:], *(self.did[-1] if self.did else [])]
         return lines[-1].at if lines else 0.0
 
     def close(self) -> None:

@@ -400,8 +400,8 @@ def failing() -> None:
 
 def test_every_kind_that_makes_objects_has_a_contract() -> None:
     hooks = {name.removeprefix("register_") for name in vars(Hooks) if name.startswith("register_")}
-    assert hooks == {*PARTS, "trackers", "pools", "commands", "presets", "families"}
-    for kind in (*PARTS, "trackers", "pools"):  # what a tracker's faults do to a run: test_tracking.py
+    assert hooks == {*PARTS, "trackers", "pools", "agents", "commands", "presets", "families"}
+    for kind in (*PARTS, "trackers", "pools", "agents"):  # what a tracker's faults do to a run: test_tracking.py
         assert installed().registries[kind].kind in METHODS
 
 

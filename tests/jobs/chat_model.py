@@ -1,5 +1,5 @@
-"""A server that behaves like a chat model with tool calls: it looks, writes a job that is wrong in two places, reads what the probe
-says, mends it and submits again. A script, no model: what it does follows from the conversation that it is sent."""
+"""A server that behaves like a chat model with tool calls: it looks, writes a job that is wrong in two places, reads what the
+probe says, mends it and submits again. A script, no model: what it does follows from the conversation that it is sent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from fake_server import FakeServer, completion
 
-WRONG = '[training]\nlearning_rate = 5.0\n\n[generation]\nsamples = 9999\n'
+WRONG = "[training]\nlearning_rate = 5.0\n\n[generation]\nsamples = 9999\n"
 
 
 def call(number: int, name: str, **arguments: Any) -> dict[str, Any]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import log10
+from pathlib import Path
 from typing import Any
 
 from t2t_core.hookspecs import Exchange
+from t2t_core.plugins import installed
 from t2t_core.records import AgentTurn
 from t2t_core.store.paths import SafePath
 from t2t_jobs.episode import Done, Probed
-from t2t_jobs.family import Base, Bound, Budget, Family, HiddenEvaluation, Part, value_at, values_of
+from t2t_jobs.family import Base, Bound, Budget, Family, HiddenEvaluation, Part, value_at
+from t2t_jobs.hidden import make_family
 from t2t_jobs.job import Failure, Job, read_job
+from t2t_jobs.office import changes_of
+from t2t_jobs.queue import JobResult, Order, Queue
 
 GROUPS = {"0.75-1": (0.75, 1.0), "0.5-0.75": (0.5, 0.75), "0.25-0.5": (0.25, 0.5), "0-0.25": (0.0, 0.25)}
 START: Mapping[str, Any] = {
@@ -69,7 +74,7 @@ class PretendDesk:
         job, failures = read_job(folder, self.family)
         if job is not None and not failures and job.conversations > self.family.budget.conversations:
             failures.append(Failure("the job is beyond its budget", where="job.toml, generation.samples"))
-        return Probed(changed(job), failures)
+        return Probed(changes_of(job) if job else None, failures)
 
     def submit(self, folder: SafePath, job: str) -> None:
         self.submitted.append(job)
@@ -79,20 +84,58 @@ class PretendDesk:
         self.asked[job] = self.asked.get(job, 0) + 1
         if self.asked[job] <= self.delay:
             return None
-        values = self.jobs[job].values
-        rate = value_at(values, "training.learning_rate")
-        near = 1 - abs(log10(rate) + 3) / 4
-        return Done(self.baselines(), (0.25 if values["base"] == "large" else 0.1) + 0.5 * near, cpu_seconds=5.0)
-
-
-def changed(job: Job | None) -> dict[str, Any] | None:
-    """A job's values as far as they differ from those it started from, and its base."""
-    if job is None:
-        return None
-    start = job.family.start
-    return {key: value for key, value in values_of(job.values).items() if key == "base" or value != value_at(start, key)}
+        return Done(self.baselines(), score_of(self.jobs[job]), cpu_seconds=5.0)
 
 
 def told(*results: str) -> Exchange:
     """A turn whose calls came to that."""
     return Exchange(AgentTurn(""), list(results))
+
+
+class PretendPool:
+    """Does every job that waits in a queue at once; what it scores follows from its values alone. `fails` names jobs that die."""
+
+    def __init__(
+        self, fails: Callable[[str], bool] = lambda job: False, holds: Callable[[str], bool] = lambda job: False
+    ) -> None:
+        self.fails, self.holds, self.done = fails, holds, list[str]()
+
+    def start(self, queue: Path) -> None:
+        place = Queue(queue)
+        held = []
+        while claim := place.claim("pretend"):
+            if self.holds(claim.order.id):
+                held.append(claim)
+                continue
+            self.done.append(claim.order.id)
+            place.finish(claim, self._result(place, claim.order))
+        for claim in held:
+            place.give_back(claim)
+
+    def _result(self, place: Queue, order: Order) -> JobResult:
+        job, _ = read_job(place.job_folder(order.id), make_family(order.family))
+        pre = {"small": 0.1, "large": 0.25}
+        dead = self.fails(order.id)
+        return JobResult(
+            job_id=order.id, family=order.family, episode=order.episode, succeeded=not dead, base=job.base, pre=pre,
+            post=None if dead else score_of(job), failure="it died" if dead else "", cpu_seconds=2.0,
+        )  # fmt: skip
+
+    def stop(self) -> None:
+        pass
+
+
+def score_of(job: Job) -> float:
+    """The larger base and a learning rate near 1e-3 score more."""
+    near = 1 - abs(log10(value_at(job.values, "training.learning_rate")) + 3) / 4
+    return (0.25 if job.values["base"] == "large" else 0.1) + 0.5 * near
+
+
+def register(pool: Any = None, *, families: Sequence[str] = ("pretend", "other"), held_out: str = "kept") -> Any:
+    """Put pretend families and the pool "pretend" into the registries; a fixture takes them out again."""
+    plugins, pool = installed(), pool or PretendPool()
+    for name in families:
+        plugins.families.add(name, lambda argument, settings, name=name: family(name), "a family for tests")
+    plugins.families.add(held_out, lambda argument, settings: family(held_out, held_out=True), "a family for tests")
+    plugins.pools.add("pretend", lambda argument, settings: pool, "a pool for tests")
+    return pool

@@ -4,9 +4,9 @@ import json
 from contextlib import closing
 from dataclasses import replace
 
+import desks
 import pytest
 
-import desks
 from t2t_core.errors import BudgetSpent, T2TError
 from t2t_core.hookspecs import EpisodeState
 from t2t_core.records import AgentTurn, Response, ToolCall
@@ -37,12 +37,11 @@ class Script:
         return {}
 
 
-WRITES = Script(
-    AgentTurn("I look.", (tool("read_file", path="README.md"), tool("get_baseline_scores"), tool("read_file", path="../secret.json"))),
-    AgentTurn("I guess.", (tool("write_file", path="job.toml", content='base = "huge"\n[training]\nlearning_rate = 5\n'), tool("submit_job"))),
-    AgentTurn("I mend.", (tool("edit_file", path="job.toml", old="huge", new="large"), tool("edit_file", path="job.toml", old="5", new="1e-3"),
-                          tool("submit_job"), tool("write_file", path="job.toml", content="too late"))),
-)  # fmt: skip
+LOOKS = tool("read_file", path="README.md"), tool("get_baseline_scores"), tool("read_file", path="../secret.json")
+GUESSES = tool("write_file", path="job.toml", content='base = "huge"\n[training]\nlearning_rate = 5\n'), tool("submit_job")
+MENDS = tool("edit_file", path="job.toml", old="huge", new="large"), tool("edit_file", path="job.toml", old="5", new="1e-3")
+SUBMITS = tool("submit_job"), tool("write_file", path="job.toml", content="too late")
+WRITES = Script(AgentTurn("I look.", LOOKS), AgentTurn("I guess.", GUESSES), AgentTurn("I mend.", (*MENDS, *SUBMITS)))
 
 
 def begin(place, desk=None, budget=None, **setup):
@@ -69,14 +68,25 @@ def test_a_job_is_written_mended_and_submitted(tmp_path):
     assert (result.best_pre, result.post) == (0.25, 0.75)
     # second submission 0.8; quality 0.25 * 0.75 + 0.75 * (0.5 + 0.5 * 0.5 / 0.75); a quarter of the time gone
     assert result.total == pytest.approx(0.35 * 0.8 + 0.6 * (0.1875 + 0.75 * (0.5 + 1 / 3)) + 0.05 * 0.75)
-    assert (tmp_path / "episode" / "submissions" / "2" / "job.toml").read_text() == 'base = "large"\n[training]\nlearning_rate = 1e-3\n'
+    assert (
+        tmp_path / "episode" / "submissions" / "2" / "job.toml"
+    ).read_text() == 'base = "large"\n[training]\nlearning_rate = 1e-3\n'
     assert (tmp_path / "episode" / "workspace" / "job.toml").read_text().endswith("1e-3\n"), "nothing is done after the end"
 
 
 def test_every_call_is_on_the_disk_and_told(tmp_path):
     finished(tmp_path, WRITES)
     tools = [line["tool"] for line in lines(tmp_path) if "tool" in line]
-    assert tools == ["read_file", "get_baseline_scores", "read_file", "write_file", "submit_job", "edit_file", "edit_file", "submit_job"]
+    assert tools == [
+        "read_file",
+        "get_baseline_scores",
+        "read_file",
+        "write_file",
+        "submit_job",
+        "edit_file",
+        "edit_file",
+        "submit_job",
+    ]
     told = [line["text"] for line in lines(tmp_path) if "tool" in line]
     assert told[1] == "small: 0.100\nlarge: 0.250"
     assert "leads out of the workspace" in told[2]
@@ -125,7 +135,11 @@ def test_a_torn_last_line_is_cut_off(tmp_path):
     [
         (Script(AgentTurn("Hm.")), {}, "turns"),
         (Script(AgentTurn("", (tool("list_files"),))), {"turns": 3}, "turns"),
-        (Script(AgentTurn("", (tool("write_file", path="job.toml", content='base = "x"'), tool("submit_job")))), {}, "submissions"),
+        (
+            Script(AgentTurn("", (tool("write_file", path="job.toml", content='base = "x"'), tool("submit_job")))),
+            {},
+            "submissions",
+        ),
         (Script(AgentTurn("", (), Response("", 900, 100))), {"tokens": 1500}, "tokens"),
         (Script(AgentTurn("", (), Response("", 9, 1, cost_usd=0.02))), {"usd": 0.03}, "usd"),
         (Script(AgentTurn("")), {"seconds": 0.0}, "seconds"),
@@ -172,14 +186,20 @@ def test_costs_are_charged_once_whatever_is_killed(tmp_path):
     assert charged == {f"e/turn-{n}": (100, 10, 0.01) for n in range(3)} and episode.usd == pytest.approx(0.03)
 
 
-def test_a_budget_beyond_the_episode_ends_it(tmp_path):
+def test_a_budget_beyond_the_episode_is_no_fault_of_the_agents(tmp_path):
+    """It is not graded for it: what it said is kept, and with more money the episode goes on."""
+
     def refuse(*_):
         raise BudgetSpent("nothing is left")
 
-    spends = Script(AgentTurn("", (tool("list_files"),), Response("", 100, 10, cost_usd=0.01)))
-    episode = Episode(SafePath(tmp_path) / "e", Setup("e", FAMILY, "script", 7), desks.PretendDesk(FAMILY), refuse)
-    play([episode], spends)
-    assert episode.over == "usd" and episode.result().turns == 1
+    spends = Script(AgentTurn("", (tool("list_files"),), Response("", 100, 10, cost_usd=0.01)), *WRITES.turns[1:])
+    place, setup, desk = SafePath(tmp_path) / "episode", Setup("e", FAMILY, "script", 7), desks.PretendDesk(FAMILY)
+    with closing(Episode(place, setup, desk, refuse)) as episode, pytest.raises(BudgetSpent):
+        play([episode], spends)
+    assert len(lines(tmp_path)) == 1
+    with closing(Episode(place, setup, desk)) as episode:
+        play([episode], spends)
+        assert episode.over == "submitted" and episode.usd == 0.01
 
 
 # --- the agents that ask no model

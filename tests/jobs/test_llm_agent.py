@@ -3,11 +3,11 @@
 from contextlib import closing
 from dataclasses import replace
 
+import desks
 import pytest
 from chat_model import ChatModel
-from fake_server import FakeServer, completion
 
-import desks
+from fake_server import FakeServer, completion
 from t2t_core.errors import T2TError
 from t2t_core.records import Response, Sampling
 from t2t_core.store.paths import SafePath
@@ -22,7 +22,9 @@ FREE = {"price_in": "0", "price_out": "0"}
 
 def played(place, agent, budget=None, **setup):
     family = desks.family(budget=budget) if budget else FAMILY
-    with closing(Episode(SafePath(place) / "episode", Setup("e", family, "llm", 7, **setup), desks.PretendDesk(family))) as episode:
+    with closing(
+        Episode(SafePath(place) / "episode", Setup("e", family, "llm", 7, **setup), desks.PretendDesk(family))
+    ) as episode:
         play([episode], agent)
         return episode.result()
 
@@ -36,7 +38,10 @@ def test_a_chat_model_writes_mends_and_submits_a_job_by_tool_calls(tmp_path):
         result = played(tmp_path, endpoint(server, price_in="1", price_out="5"))
         bodies = [request["body"] for request in server.requests]
     assert (result.ended, result.valid_at, result.base, result.turns) == ("submitted", 2, "large", 3)
-    assert [fault.where for fault in result.submissions[0].faults] == ["job.toml, training.learning_rate", "job.toml, generation.samples"]
+    assert [fault.where for fault in result.submissions[0].faults] == [
+        "job.toml, training.learning_rate",
+        "job.toml, generation.samples",
+    ]
     assert result.values["training.learning_rate"] == 1e-3 and result.values["generation.samples"] == 128
     assert result.tokens == 3 * 120 and result.usd == pytest.approx(3 * (100 * 1 + 20 * 5) / 1e6)
     assert [tool["function"]["name"] for tool in bodies[0]["tools"]][:2] == ["read_file", "write_file"]
@@ -47,7 +52,7 @@ def test_a_chat_model_writes_mends_and_submits_a_job_by_tool_calls(tmp_path):
 
 def test_in_plain_text_no_tool_is_offered_and_the_calls_are_tags(tmp_path):
     turns = [
-        'Let me see. <get_baseline_scores/>',
+        "Let me see. <get_baseline_scores/>",
         '<write_file path="job.toml">\nbase = "large"\n[training]\nlearning_rate = 1e-3\n</write_file>\n<submit_job/>',
     ]
     with FakeServer(lambda prompt, nth: turns["1. get_baseline" in prompt]) as server:

@@ -60,7 +60,9 @@ def test_every_choice_is_a_parameter():
     assert episode_reward(1, Trained(0.5, 0.5, 0, 1), settings=half).quality == pytest.approx(0.25 + 0.1)
 
 
-@pytest.mark.parametrize("trained", [Trained(1.1, 0, 0, 1), Trained(0, -0.1, 0, 1), Trained(0.5, 0.5, 0, 0), Trained(0.5, 0.5, -1, 1)])
+@pytest.mark.parametrize(
+    "trained", [Trained(1.1, 0, 0, 1), Trained(0, -0.1, 0, 1), Trained(0.5, 0.5, 0, 0), Trained(0.5, 0.5, -1, 1)]
+)
 def test_what_is_no_score_or_time_is_refused(trained):
     with pytest.raises(T2TError):
         episode_reward(1, trained)

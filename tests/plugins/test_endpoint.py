@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
-from fake_server import FakeServer, completion
 
 import lake
+from fake_server import FakeServer, completion
 from t2t_core.errors import T2TError
 from t2t_core.plugins import load
 from t2t_core.records import Sampling, Task

@@ -7,10 +7,10 @@ import signal
 import threading
 
 import pytest
-from fake_server import FakeServer
 from odd_replies import GOOD, USAGE, ZERO, completion, ok
 
 import lake
+from fake_server import FakeServer
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import AnswerIndex
 from t2t_core.evaluation.evaluate import Evaluation, evaluate, scored

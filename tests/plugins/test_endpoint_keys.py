@@ -11,9 +11,9 @@ import traceback
 from pathlib import Path
 
 import pytest
-from fake_server import FakeServer, completion
 
 import lake
+from fake_server import FakeServer, completion
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.evaluate import evaluate
 from t2t_core.evaluation.questions import Evaluation

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from fake_server import FakeServer, completion
 
 import lake
+from fake_server import FakeServer, completion
 from t2t_core.evaluation.evaluate import evaluate
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.plugins import load

@@ -11,8 +11,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from fake_server import FakeServer
 
+from fake_server import FakeServer
 from t2t_core.errors import T2TError
 from t2t_core.plugins import load
 from t2t_core.records import Sampling, Task

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-from fake_server import FakeServer
 from odd_replies import GOOD, REPLIES, USAGE, completion, delta, error, events, ok, openai_error
 
+from fake_server import FakeServer
 from t2t_core.errors import T2TError
 from t2t_core.plugins import load
 from t2t_core.records import Message, Sampling, Task, Tool, ToolCall

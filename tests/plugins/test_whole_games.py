@@ -11,8 +11,8 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from fake_server import FakeServer
 
+from fake_server import FakeServer
 from t2t_core.evaluation.answers import ANSWERS
 from t2t_core.evaluation.evaluate import evaluate, scored
 from t2t_core.evaluation.questions import Evaluation

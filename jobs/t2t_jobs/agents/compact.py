@@ -1,5 +1,5 @@
-"""The form for a toy policy that writes the job's text and nothing else: asked in a few words, answered by a whole `job.toml`, which
-is written and submitted in one turn. What was wrong with the last submission is told by the keys concerned."""
+"""The form for a toy policy that writes the job's text and nothing else: asked in a few words, answered by a whole `job.toml`,
+which is written and submitted in one turn. What was wrong with the last submission is told by the keys concerned."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ def submit(changes: Mapping[str, Any], why: str) -> AgentTurn:
 
 
 def draw(family: Family, stream: Stream) -> dict[str, Value]:
-    """A value for everything that may be edited, drawn as its bound says; shares are scaled to sum to 1. Jobs beyond the budget of
-    conversations are drawn again; where none is within it, the last one stands."""
+    """A value for everything that may be edited, drawn as its bound says; shares are scaled to sum to 1. Jobs beyond the budget
+    of conversations are drawn again; where none is within it, the last one stands."""
     changes: dict[str, Value] = {}
     for _ in range(_TRIES):
         changes = with_shares({key: bound.draw(stream) for key, bound in family.bounds.items()}, family)

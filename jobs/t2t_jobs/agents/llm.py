@@ -1,9 +1,9 @@
-"""`llm:POLICY`: any policy that talks, as a job agent: by the tool calls of chat models, in plain text, or, for a toy policy that was
-taught to, by writing the job's text alone."""
+"""`llm:POLICY`: any policy that talks, as a job agent: by the tool calls of chat models, in plain text, or, for a toy policy
+that was taught to, by writing the job's text alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from t2t_core.settings import one_of, read_settings
 from t2t_jobs.agents.compact import Compact
 from t2t_jobs.protocol import Manner, PlainText, ToolCalls
 
-MANNERS: Mapping[str, type[Manner]] = {"tools": ToolCalls, "text": PlainText, "compact": Compact}
+MANNERS: Mapping[str, Callable[[], Manner]] = {"tools": ToolCalls, "text": PlainText, "compact": Compact}
 _READERS = {"protocol": one_of(("auto", *MANNERS))}
 _SAMPLING = Sampling(temperature=1.0, max_tokens=2048)  # an agent that explores; our choice
 

@@ -1,5 +1,5 @@
-"""`rule`: what somebody would do who read the task once. It asks for the baseline scores, takes the best base, trains on as much as
-the budget lets it at a moderate learning rate, and puts whatever the probe complains of back to where it was."""
+"""`rule`: what somebody would do who read the task once. It asks for the baseline scores, takes the best base, trains on as
+much as the budget lets it at a moderate learning rate, and puts whatever the probe complains of back to where it was."""
 
 from __future__ import annotations
 

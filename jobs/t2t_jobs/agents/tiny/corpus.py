@@ -54,7 +54,7 @@ class _Writer:
         changes = self._changes(stream)
         again, wrong = stream.uniform() < AGAIN, list[str]()
         if again:
-            keys = [key for key in self.family.bounds]
+            keys = list(self.family.bounds)
             stream.shuffle(keys)
             chosen = set(keys[: stream.below(MOST_WRONG + 1)])
             wrong = [key for key in self.family.bounds if key in chosen]
@@ -69,9 +69,7 @@ class _Writer:
         family = self.family
         drawn = draw(family, stream)
         with_shares = stream.uniform() < KEPT
-        kept = {
-            key: value for key, value in drawn.items() if (with_shares if key in self.shares else stream.uniform() < KEPT)
-        }
+        kept = {key: value for key, value in drawn.items() if (with_shares if key in self.shares else stream.uniform() < KEPT)}
         if with_shares and self.shares:
             kept |= self._round_shares(stream)
         if "base" in drawn:

@@ -1,7 +1,7 @@
 """The toy agent's tokenizer and network (our choice).
 
-A word is what a job's text repeats: the head of a line (`learning_rate = `), of a table (`[training]`), a choice, a key. Numbers are
-written digit by digit, and whatever no word covers character by character, so any text can be read and written.
+A word is what a job's text repeats: the head of a line (`learning_rate = `), of a table (`[training]`), a choice, a key.
+Numbers are written digit by digit, and whatever no word covers character by character, so any text can be read and written.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import string
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from t2t_jobs.family import Family, path_of
-from t2t_jobs.job import dotted
+from t2t_jobs.family import Family, dotted, path_of
 
 PAD, END, START, UNKNOWN = "<|pad|>", "<|im_end|>", "<|im_start|>", "<|unknown|>"
 TEMPLATE = (

@@ -2,8 +2,8 @@
 
     python -m t2t_jobs.agents.tiny.warmup --out DIR
 
-Everything follows from the seed (on one machine with one thread, bit for bit). A family that is held out is in the corpus like the
-others: its jobs are drawn at random, and none is ever scored.
+Everything follows from the seed (on one machine with one thread, bit for bit). A family that is held out is in the corpus like
+the others: its jobs are drawn at random, and none is ever scored.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def learn(families: Sequence[Family], seed: int, pairs: int, steps: int, log: An
 
 
 def batch(rows: Sequence[tuple[list[int], int]], stream: Stream) -> tuple[Any, Any]:
-    """(ids, targets) of shape (rows, columns) of rows of like length, padded on the right; a target is the next token of an answer,
-    else -100."""
+    """(ids, targets) of shape (rows, columns) of rows of like length, padded on the right; a target is the next token of an
+    answer, else -100."""
     import torch
 
     drawn = sorted((rows[stream.below(len(rows))] for _ in range(4 * BATCH)), key=lambda row: len(row[0]))
@@ -129,7 +129,9 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"jobs in the corpus (default {PAIRS})")
     parser.add_argument("--steps", type=int, default=STEPS, help=f"updates of {BATCH} jobs (default {STEPS})")
-    parser.add_argument("--families", nargs="+", default=[], metavar="NAME", help="of whose jobs (default: all that are installed)")
+    parser.add_argument(
+        "--families", nargs="+", default=[], metavar="NAME", help="of whose jobs (default: all that are installed)"
+    )
     return parser
 
 

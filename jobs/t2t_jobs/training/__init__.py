@@ -1,0 +1,1 @@
+"""The outer loop: an agent is trained by what its jobs achieve."""
