@@ -154,7 +154,7 @@ class Lane:
         past = tuple(result.tried() for result in self.tries)
         seed = key(self._seed, "bench", self._family.name, kind, number) >> 11
         setup = Setup(f"{self._name}-{kind}-{number}", self._family, self._spec, seed, past, final=kind == "final")
-        return self._room.open(self._folder / f"{kind}_{number}", setup, f"{self._seed}-{self._family.name}-{kind}-{number}")
+        return self._room.begin(self._folder / f"{kind}_{number}", setup, f"{self._seed}-{self._family.name}-{kind}-{number}")
 
     def _take(self, episode: Episode, result: EpisodeResult) -> None:
         kind, _, number = episode.folder.name.partition("_")

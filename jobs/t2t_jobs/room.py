@@ -55,7 +55,7 @@ class Room:
         if self._pool is not None:
             self._pool.stop()
 
-    def open(self, place: SafePath, setup: Setup, twin: str) -> Episode:
+    def begin(self, place: SafePath, setup: Setup, twin: str) -> Episode:
         """An episode in that folder, new or gone on with; its hidden evaluation goes by the name `twin`."""
         office = Office(self.queue, setup.family, twin, setup.seed, self._allow_code)
         return Episode(place, setup, _Charged(office, self, setup.name), self._charge(setup.name))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from fake_server import FakeServer, completion
 
+from fake_server import FakeServer, completion
 from t2t_core.cli import cli
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.evaluate import evaluate

@@ -38,7 +38,7 @@ def episode(spec: str, family_name: str, seed: int, final: bool, out: Path, **ro
     setup = Setup("episode", make_family(family_name), spec, seed, final=final)
     try:
         with locks.locked(folder), opener(**room_settings)(folder) as room:
-            with closing(room.open(folder / "episode", setup, f"episode-{seed}")) as made:
+            with closing(room.begin(folder / "episode", setup, f"episode-{seed}")) as made:
                 play([made], agent, room.usd_left)
                 list(room.results([made]))
             document = episode_document(folder / "episode")
