@@ -11,7 +11,7 @@ def register_commands(registry: Registry) -> None:
     registry.add("bench", "t2t_leaderboard.cli.bench:bench", "The valid/optimal leaderboard of policies on the evaluation sets.")
     registry.add("verify", "t2t_leaderboard.cli.verify:verify", "Rescore every answer of a bench folder or a submission.")
     registry.add("compare", "t2t_leaderboard.cli.compare:compare", "Two rows on the same instances: paired difference, interval.")
-    registry.add("merge", "t2t_leaderboard.cli.merge:merge", "Bench folders that each asked a part of the questions, as one.")
+    registry.add("merge", "t2t_leaderboard.cli.merge:merge", "Parts of a bench, or of an order of instances, as one.")
     registry.add("submit", "t2t_leaderboard.cli.submit:submit", "Make a submission folder from a row of a bench folder.")
     registry.add("site", "t2t_leaderboard.cli.site:site", "One static site of all submissions, checked.")
     designers = "t2t_leaderboard.cli.designers:bench_designers"

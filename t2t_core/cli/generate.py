@@ -17,9 +17,10 @@ from t2t_core.plugins import installed
 from t2t_core.records import InstanceSet
 from t2t_core.run.questions import protected, requested
 from t2t_core.settings import assignment
-from t2t_core.store import folders, formats, instance_files, jsonlines
+from t2t_core.store import folders, formats, instance_files, jsonlines, parts
 from t2t_core.store.formats import About
 from t2t_core.store.instance_files import digest_of
+from t2t_core.store.parts import Shard
 
 COUNT = click.option("--count", type=click.IntRange(1), default=1000, show_default=True, help="Number of instances.")
 SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed gives the same bytes.")
@@ -27,6 +28,7 @@ EXCLUDE = click.option("--exclude", type=click.Path(path_type=Path), multiple=Tr
                        help="Instances never to draw again (repeatable).")  # fmt: skip
 FORMAT = click.option("--format", "form", metavar="NAME", default="jsonl", show_default=True,
                       help="jsonl, parquet, hf (a data set with its card), verl, skyrl, or one of the testbed's.")  # fmt: skip
+SHARD = click.option("--shard", metavar="I/N", help="Draw the I-th of N parts alone; `t2t merge` puts their files together.")
 OUT = click.option("--out", type=click.Path(path_type=Path, allow_dash=True), help="The file to write, - for standard output.")
 
 
@@ -38,6 +40,7 @@ OUT = click.option("--out", type=click.Path(path_type=Path, allow_dash=True), he
 @SEED
 @EXCLUDE
 @FORMAT
+@SHARD
 @OUT
 @answer_options.answer_options
 def generate(
@@ -48,6 +51,7 @@ def generate(
     seed: int,
     exclude: tuple[Path, ...],
     form: str,
+    shard: str | None,
     out: Path | None,
     **answers: Any,
 ) -> None:
@@ -61,6 +65,7 @@ def generate(
     given = answer_options.read_instances(world, answers)
     out = checked(configuration, out, given is not None, asking, testbed)
     check_form(world, form, out, asking)
+    part = check_shard(shard, form, out, asking)
     if given is None:
         options = dict(assignment(text, "--set") for text in settings)
         if exclude:
@@ -69,9 +74,15 @@ def generate(
         request = requested(world, count, options, "--set")
         drawn_from = configured(world, str(configuration), request, seed)
         given = world.generate(drawn_from, request, seed)
-        if not asking:
-            chosen = {"count": count, "seed": seed, **dict(assignment(text, "--set") for text in settings)}
-            write_instances(world, given, out, form, About(answers["prompt_format"], chosen, drawn_from.to_dict()))
+        chosen = {"count": count, "seed": seed, **dict(assignment(text, "--set") for text in settings)}
+        about = About(answers["prompt_format"], chosen, drawn_from.to_dict())
+        if part:  # its generator has no parts: all are drawn, and every n-th is kept
+            order = parts.Order.of(about, options.get("exclude", ()))
+            pairs = list(enumerate(given))[part.number - 1 :: part.of]
+            parts.write(world, pairs, len(given), part, order, about, out)
+            given = [instance for _, instance in pairs]
+        elif not asking:
+            write_instances(world, given, out, form, about)
         click.echo(_table(world, given, "drawn" if asking else where(out)), err=True)
     if asking:
         answer_options.ask(world, given, answers, seed, out)
@@ -129,6 +140,17 @@ def check_form(testbed: AnyTestbed, form: str, out: Path, asking: bool) -> None:
     if form != "jsonl" and (asking or str(out) == "-"):
         what = "answers are written as JSON Lines" if asking else "only JSON Lines go to standard output"
         raise T2TError(what, where=f"--format {form}", next="leave --format out" if asking else "--out NAME")
+
+
+def check_shard(text: str | None, form: str, out: Path, asking: bool) -> Shard | None:
+    """The part that is wanted, None for the whole; T2TError where it does not go with the other options."""
+    if text is None:
+        return None
+    if asking:
+        raise T2TError("--shard is for drawing", next="draw the parts, merge them, and give --instances to --answers-from")
+    if form != "jsonl" or str(out) == "-":
+        raise T2TError("a part is a file of its own form", where="--shard", next="give --out FILE, and --format to `t2t merge`")
+    return Shard.parse(text)
 
 
 def write_instances(testbed: AnyTestbed, instances: Sequence[Any], out: Path, form: str, about: About) -> None:

@@ -14,12 +14,15 @@ from t2t_core.cli.generate import (
     FORMAT,
     OUT,
     SEED,
+    SHARD,
     check_form,
+    check_shard,
     checked,
     configured,
     where,
     write_instances,
 )
+from t2t_core.store import parts
 from t2t_core.store.formats import About
 from t2t_core.store.instance_files import read_instances
 from t2t_envs.cli.display import Display
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
               help="forbid: each form once, up to relabelling agents and the 8 grid symmetries.")  # fmt: skip
 @EXCLUDE
 @FORMAT
+@SHARD
 @OUT
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, help="The result does not depend on it.")
 @click.option("--max-nodes", type=click.IntRange(1), help="Of each search; undecided candidates are left out.")
@@ -57,6 +61,7 @@ def generate(
     repeats: str,
     exclude: tuple[Path, ...],
     form: str,
+    shard: str | None,
     out: Path | None,
     threads: int,
     max_nodes: int | None,
@@ -84,6 +89,7 @@ def generate(
     given = answer_options.read_instances(lake, answers)
     out = checked(configuration, out, given is not None, asking)
     check_form(lake, form, out, asking)
+    part = check_shard(shard, form, out, asking)
     if given is None:
         forms = frozenset(instance.canonical() for path in exclude for instance in read_instances(lake, path))
         if asking:
@@ -96,18 +102,22 @@ def generate(
             display.begin("looking at what each size can hold")
             given = draw(
                 chosen, count, agents, seed, objective, forms, repeats, labels, threads=threads,
-                progress=lambda progress: _show(progress, display), **limits,
+                shard=(part.number, part.of) if part else (1, 1), progress=lambda progress: _show(progress, display), **limits,
             )  # fmt: skip
-        if not asking:
-            wanted = {
-                "count": count,
-                "agents": agents,
-                "objective": objective,
-                "labels": labels,
-                "repeats": repeats,
-                "seed": seed,
-            }
-            write_instances(lake, given, out, form, About(answers["prompt_format"], wanted, chosen.to_dict()))
+        settings = {
+            "count": count,
+            "agents": agents,
+            "objective": objective,
+            "labels": labels,
+            "repeats": repeats,
+            "seed": seed,
+        }
+        about = About(answers["prompt_format"], settings, chosen.to_dict())
+        if part:
+            pairs = list(zip(given.positions, given, strict=True))
+            parts.write(lake, pairs, count, part, parts.Order.of(about, forms, max_nodes=max_nodes), about, out)
+        elif not asking:
+            write_instances(lake, given, out, form, about)
         click.echo(_table(given.report, "drawn" if asking else where(out)), err=True)
     if asking:
         answer_options.ask(lake, given, answers, seed, out)

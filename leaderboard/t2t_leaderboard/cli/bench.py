@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +20,7 @@ from t2t_core.evaluation.evaluate import Outcome
 from t2t_core.records import Sampling
 from t2t_core.settings import refuse_secrets
 from t2t_core.store.folders import Interrupts, read_text
+from t2t_core.store.parts import Shard
 from t2t_core.text import one_line
 
 _MAX_SYSTEM_PROMPT = 1 << 20  # bytes
@@ -120,6 +120,7 @@ def _request(given: dict[str, Any]) -> Any:
     for name in ("max_tokens", "concurrency"):
         if given[name] is not None and given[name] < 1:
             raise T2TError(f"--{name.replace('_', '-')} must be at least 1")
+    shard = Shard.parse(given["shard"]) if given["shard"] is not None else None
     shared = {"base_url": ",".join(given["base_urls"])} if given["base_urls"] else {}
     shared |= {"concurrency": str(given["concurrency"])} if given["concurrency"] is not None else {}
     return Request(
@@ -129,23 +130,12 @@ def _request(given: dict[str, Any]) -> Any:
         sampling=Sampling(given["temperature"], given["max_tokens"], given["thinking"]),
         shared=shared,
         system_prompt=_system_prompt(given["system_prompt"]),
-        shard=_shard(given["shard"]),
+        shard=(shard.number, shard.of) if shard else None,
         **{name: given[name] for name in _AS_GIVEN},
     )
 
 
 _AS_GIVEN = ("limit", "samples", "prompt_format", "seed", "twin", "instances", "out", "max_usd", "reported", "answer_pages")
-
-
-def _shard(text: str | None) -> tuple[int, int] | None:
-    """`2/8` -> (2, 8); T2TError for anything that is no part of a whole."""
-    if text is None:
-        return None
-    match = re.fullmatch(r"([0-9]{1,5})/([0-9]{1,5})", text, re.ASCII)
-    number, parts = (int(match[1]), int(match[2])) if match else (0, 0)
-    if not 1 <= number <= parts:
-        raise T2TError(f"{ascii(text)[:40]} is no part of a whole", where="--shard", next="--shard 1/4 to --shard 4/4")
-    return number, parts
 
 
 def _system_prompt(text: str) -> str:

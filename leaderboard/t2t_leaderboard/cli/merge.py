@@ -1,4 +1,4 @@
-"""`t2t merge`: bench folders that each asked a part, as one."""
+"""`t2t merge`: what was done in parts, as one: bench folders, or files of drawn instances."""
 
 from __future__ import annotations
 
@@ -6,24 +6,41 @@ from pathlib import Path
 
 import click
 
+from t2t_core.cli.generate import check_form, where, write_instances
+from t2t_core.plugins import installed
+from t2t_core.store import parts
+
 
 @click.command(no_args_is_help=True)
-@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="The new bench folder.")
+@click.argument("sources", metavar="PARTS...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="The new bench folder, or the file of instances.")
 @click.option("--reported/--no-reported", default=True, help="Rows of the paper beside the measured ones.  [default: yes]")
-def merge(folders: tuple[Path, ...], out: Path, reported: bool) -> int:
-    """Put bench FOLDERS together that each asked a part of the same questions, as `t2t bench --shard 1/4` does.
+@click.option("--format", "form", metavar="NAME", default="jsonl", show_default=True, help="Of instances: see t2t generate.")
+def merge(sources: tuple[Path, ...], out: Path, reported: bool, form: str) -> int:
+    """Put PARTS together: bench folders that each asked a part of the same questions (`t2t bench --shard 1/4`), or files that
+    each hold a part of one order of instances (`t2t generate --shard 1/4`).
 
-    The answers and the leaderboard are those of one bench. What no folder answered is still missing: `t2t bench --out OUT`, with
-    the options of before and without --shard, asks for it.
+    What comes out is what one command would have left. What no bench folder answered is still missing: `t2t bench --out OUT`,
+    with the options of before and without --shard, asks for it.
     """
+    if any(path.is_file() for path in sources):
+        return _instances(sources, out, form)
     from t2t_core.report import terminal
     from t2t_leaderboard import merging, runner
     from t2t_leaderboard.board_document import board_document
 
-    merged = merging.merge(folders, out)
+    merged = merging.merge(sources, out)
     made, verification = runner.write(merged, reported)
     console = terminal.console()
     terminal.show(board_document(made, verification.record()), console)
     console.print(f"\n{merged}/leaderboard.html", soft_wrap=True, highlight=False, markup=False)
     return 0 if verification.verified else 1
+
+
+def _instances(sources: tuple[Path, ...], out: Path, form: str) -> int:
+    world = installed().testbeds.make(parts.testbed_of(sources[0]))
+    check_form(world, form, out, asking=False)
+    instances, about = parts.merge(world, sources)
+    write_instances(world, instances, out, form, about)
+    click.echo(f"{len(instances)} instances of {len(sources)} parts {where(out)}", err=True)
+    return 0

@@ -10,7 +10,7 @@ instances of a size are then shuffled, so that neither kind and no hole count co
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import cycle, islice
 from typing import Any
@@ -75,11 +75,12 @@ class Report:
 
 
 class Instances(list[Instance]):
-    """Generated instances in id order, and the report on how they came about."""
+    """Generated instances in id order, and the report on how they came about. `positions`: their places in the whole order, of
+    which a shard has some."""
 
-    def __init__(self, instances: Iterable[Instance], report: Report) -> None:
+    def __init__(self, instances: Iterable[Instance], report: Report, positions: Sequence[int]) -> None:
         super().__init__(instances)
-        self.report = report
+        self.report, self.positions = report, positions
 
 
 def generate(
@@ -92,6 +93,7 @@ def generate(
     repeats: str = "allow",
     labels: str = "own",
     *,
+    shard: tuple[int, int] = (1, 1),
     threads: int = 1,
     max_nodes: int = solver.DEFAULT_MAX_NODES,
     max_work: int = DEFAULT_MAX_WORK,
@@ -106,6 +108,8 @@ def generate(
         num_agents, objective, exclude, repeats: see `Request`.
         seed: any integer >= 0.
         labels: "own": the optimum of the objective; "both": of the other one too.
+        shard: (i, n): only the i-th of n parts, which are the whole when they are put in order of their `positions`. A part has
+            whole cells (size and hole count), since within a cell what is new depends on all that was drawn before.
         threads: worker threads; the result does not depend on it.
         max_nodes: the solver's limit per search; candidates it leaves undecided are left out and counted.
         max_work: the limit of the whole order, in steps of some ten nanoseconds; it is given up as soon as what was seen says
@@ -126,19 +130,21 @@ def generate(
     seed = _integer(seed, "seed", 0, 2**128, "generate")
     threads = _integer(threads, "threads", 1, 1024, "generate")
     max_nodes = _integer(max_nodes, "max_nodes", 1, 2**62, "generate")
-    watcher = Watcher(request.count, _integer(max_work, "max_work", 1, 2**62, "generate"), progress)
-    jobs = [
-        CellJob(cell, wait_free, wait, request, labels == "both", seed, threads, max_nodes, watcher)
-        for cell, wait_free, wait in cells_of(configuration, request)
-    ]
+    number, parts = (_integer(value, "shard", 1, 100_000, "generate") for value in shard)
+    cells = list(cells_of(configuration, request))
+    drawn_here = sum(wait_free + wait for _, wait_free, wait in cells[number - 1 :: parts])
+    watcher = Watcher(drawn_here, _integer(max_work, "max_work", 1, 2**62, "generate"), progress)
+    jobs = [CellJob(*cell, request, labels == "both", seed, threads, max_nodes, watcher) for cell in cells]
     try:
         for job in jobs:
             job.check()
-        done = [job.run() for job in jobs]
+        done = {job.cell: job.run() for job in jobs[number - 1 :: parts]}
     except CannotFill as error:
         raise _refusal(error, configuration, request) from None
-    instances = [x for size in dict.fromkeys(job.cell.size for job in jobs) for x in _in_order(size, jobs, done)]
-    return Instances(instances, Report(tuple(report for _, report in done)))
+    report = Report(tuple(report for _, report in done.values()))
+    places = [x for size in dict.fromkeys(job.cell.size for job in jobs) for x in _in_order(size, jobs, done)]
+    positions = [position for position, instance in enumerate(places) if instance is not None]
+    return Instances((instance for instance in places if instance is not None), report, positions)
 
 
 def cells_of(configuration: Configuration, request: Request) -> Iterator[tuple[GridCell, int, int]]:
@@ -266,18 +272,24 @@ class CellJob:
         return [replace(x, requires_wait=wait) for x in instances]
 
 
-def _in_order(size: int, jobs: Sequence[CellJob], done: Sequence[tuple[list[Instance], SizeReport]]) -> list[Instance]:
-    """The instances of a size with their ids, hole counts in no order."""
-    parts = [instances for instances, report in done if report.size == size]
-    found = [instance for part in parts for instance in part]
+def _in_order(
+    size: int, jobs: Sequence[CellJob], done: Mapping[GridCell, tuple[list[Instance], SizeReport]]
+) -> list[Instance | None]:
+    """The instances of a size with their ids, hole counts in no order; None where another shard has one."""
+    cells: list[Sequence[Instance | None]] = []
+    for job in jobs:
+        if job.cell.size == size:
+            cells.append(done[job.cell][0] if job.cell in done else [None] * (job.wait_free + job.wait))
+    instances = [instance for cell in cells for instance in cell]
     request, seed = jobs[0].request, jobs[0].seed
-    if len(parts) > 1:
+    if len(cells) > 1:
         key = seeding.key(seed, "order of cells", OBJECTIVES.index(request.objective), request.num_agents, size)
-        seeding.Stream(key).shuffle(found)
+        seeding.Stream(key).shuffle(instances)
     prefix = f"{request.num_agents}agents_{size}x{size}_"
-    for number, instance in enumerate(found):
-        instance.__dict__["id"] = f"{prefix}{number:04d}"  # ours alone until it is returned
-    return found
+    for number, instance in enumerate(instances):
+        if instance is not None:
+            instance.__dict__["id"] = f"{prefix}{number:04d}"  # ours alone until it is returned
+    return instances
 
 
 def variants(instance: Instance) -> list[Instance]:
