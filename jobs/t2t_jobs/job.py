@@ -94,7 +94,8 @@ class Job:
 
 def read_job(folder: Path | SafePath, family: Family) -> tuple[Job | None, list[Failure]]:
     """The job in a folder, None where no job can be read there, and everything that is wrong with it at first sight: its text,
-    its schema, what may not be edited, bounds. What lies in the folder may come from anybody: no link is followed."""
+    its schema, what may not be edited, bounds. Values out of bounds are left out of the job, so that the rest of it can be looked
+    at too. What lies in the folder may come from anybody: no link is followed."""
     place = SafePath.of(folder) / FILE
     where = FILE
     if not place.exists():
@@ -114,10 +115,10 @@ def read_job(folder: Path | SafePath, family: Family) -> tuple[Job | None, list[
         schema.check(data, JobFile, where, cause="")
     except T2TError as error:
         return None, [Failure(error.what, where=where, cause=error.cause, next=error.next)]
-    failures = _unknown(data) + _unbounded(data, family)
-    values = _over(family.start, data)
-    if "configuration" in data or "round" in data:
-        failures += [fault for fault in _shares(values, family) if not failures]
+    failures = _unknown(data)
+    allowed = {name: value for name, value in data.items() if name in JobFile.__annotations__}
+    failures += _unbounded(allowed, family)  # and what is out of bounds is out of `allowed` now, so that the rest can be tried
+    values = _over(family.start, allowed)
     code = tuple(name for name in CODE if (SafePath.of(folder) / name).exists())
     return Job(family, values, code), failures
 
@@ -212,49 +213,43 @@ def _unknown(data: Mapping[str, Any]) -> list[Failure]:
     ]
 
 
-def _unbounded(data: Mapping[str, Any], family: Family) -> list[Failure]:
-    """Values that may not be edited, and values out of their bounds."""
+def _unbounded(data: dict[str, Any], family: Family) -> list[Failure]:
+    """Values that may not be edited, and values out of their bounds; they are taken out of `data`."""
     entries = data.get("round", [])
-    given = values_of({name: value for name, value in data.items() if name in JobFile.__annotations__ and name != "round"})
-    places = [("", given), *((f"round {number}, ", values_of(entry)) for number, entry in enumerate(entries))]
-    failures = []
-    for place, values in places:
-        for name, value in values.items():
-            bound = family.bounds.get(name)
-            if bound is None:
-                if value == value_at(family.start, name):
-                    continue  # it repeats what is in force anyway
-                editable = ", ".join(known for known in family.bounds if known.split(".")[0] == name.split(".")[0])
-                cause = f"of this table may be edited: {editable}" if editable else f"editable: {', '.join(family.bounds)}"
-                failures.append(Failure(f"{name} may not be edited", where=f"{FILE}, {place}{name}", cause=cause[:600],
-                                        next="leave it out"))  # fmt: skip
-            elif fault := bound.fault(value):
-                failures.append(Failure(f"{name} {fault}", where=f"{FILE}, {place}{name}", next=f"write {bound.words()}"))
-    if len(entries) > int(data.get("rounds", family.start.get("rounds", 1))):
-        failures.append(Failure(f"{len(entries)} tables [[round]] for {data.get('rounds', 1)} rounds", where=FILE,
-                                next="leave some out, or raise rounds"))  # fmt: skip
+    tables = {name: value for name, value in data.items() if name != "round"}
+    kept, failures = _within(tables, family, "")
+    rounds = []
+    for number, entry in enumerate(entries):
+        fine, faults = _within(entry, family, f"round {number}, ")
+        rounds.append(fine)
+        failures += faults
+    most = kept.get("rounds", family.start.get("rounds", 1))
+    if len(rounds) > most:
+        what = f"{len(rounds)} tables [[round]] for {most} round{'s' * (most > 1)}"
+        failures.append(Failure(what, where=FILE, next="leave some out, or raise rounds"))
+    data.clear()
+    data.update(kept)
+    if rounds:
+        data["round"] = rounds[:most]
     return failures
 
 
-def _shares(values: Mapping[str, Any], family: Family) -> list[Failure]:
-    """Configurations that the world's generator cannot read, or would not take as they stand."""
-    testbed, failures = family.world(), []
-    options = {name: value for name, value in values["generation"].items() if name != "samples"}
-    steps = Job(family, values).configurations()
-    for number, step in enumerate(steps):
-        try:
-            request = testbed.request(values["generation"]["samples"], **options)
-            read = testbed.read_configuration(step)
-            changes = testbed.project(read.to_dict(), read, request).changes
-        except T2TError as error:
-            place = f"round {number}, " if len(steps) > 1 else ""
-            failures.append(Failure(error.what, where=f"{FILE}, [configuration], {place}{error.where}".rstrip(", "),
-                                    cause=error.cause, next=error.next or "mend that value"))  # fmt: skip
-            continue
-        for change in changes:
-            failures.append(Failure(f"{change.knob}: {change.proposed} cannot stand: {change.reason}",
-                                    where=f"{FILE}, [configuration]", next=f"write {change.used}"))  # fmt: skip
-    return failures
+def _within(tables: Mapping[str, Any], family: Family, place: str) -> tuple[dict[str, Any], list[Failure]]:
+    """The values that may stand, and what is wrong with the others."""
+    kept, failures = {}, []
+    for name, value in values_of(tables).items():
+        bound, where = family.bounds.get(name), f"{FILE}, {place}{name}"
+        if bound is None and value == value_at(family.start, name):
+            continue  # it repeats what is in force anyway
+        if bound is None:
+            same = [known for known in family.bounds if known.partition(".")[0] == name.partition(".")[0]]
+            cause = f"of this table may be edited: {', '.join(same)}" if same else f"editable: {', '.join(family.bounds)}"
+            failures.append(Failure(f"{name} may not be edited", where=where, cause=cause[:600], next="leave it out"))
+        elif fault := bound.fault(value):
+            failures.append(Failure(f"{name} {fault}", where=where, next=f"write {bound.words()}"))
+        else:
+            kept[name] = value
+    return nested(kept), failures
 
 
 def copy_job(source: Path | SafePath, target: SafePath) -> None:

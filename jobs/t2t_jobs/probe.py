@@ -1,31 +1,152 @@
-"""The validation probe: what `submit_job` starts. It finds everything wrong with a job at once, before any worker takes it."""
+"""The validation probe: what `submit_job` starts. It finds everything wrong with a job at once, before any worker takes it.
+
+What can be seen from its values is looked at here: whether it reads, bounds, what the generator would make of the configurations,
+the trainer's own checks, the weights of the reward, the budget. The rest is tried: one round of the closed loop on a handful of
+instances, in a process that has torch ready and forks for each trial (`t2t_jobs.trying`), tells whether its instances keep apart
+from every set that measures, whether an update goes through, and whether the answers to one question earn different rewards.
+"""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from t2t_core.errors import T2TError
+from t2t_core.hookspecs import TrainingOrder
+from t2t_core.loop.preparation import check_plays
+from t2t_core.plugins import installed
+from t2t_core.reward import check_weights
+from t2t_core.store import folders, fresh, jsonlines
 from t2t_core.store.paths import SafePath
 from t2t_jobs.family import Family
-from t2t_jobs.job import FILE, Failure, Job, read_job
+from t2t_jobs.job import FILE, Failure, Job, read_job, to_experiment
+from t2t_jobs.queue import Queue
+
+TRIAL_CPU = 30.0  # seconds that a trial may take (our choice)
 
 
-def probe(folder: Path | SafePath, family: Family) -> tuple[Job | None, list[Failure]]:
+def probe(
+    folder: Path | SafePath, family: Family, queue: Queue | None = None, twin: str = "", seed: int = 0
+) -> tuple[Job | None, list[Failure]]:
     """The job in a folder, and all that is wrong with it; it may be queued where nothing is.
 
     Args:
         folder: the job's, e.g. an agent's workspace.
         family: what it is to teach.
+        queue: where it is going to be queued; without it, nothing is tried.
+        twin, seed: as for `Queue.submit`: what the hidden evaluation is drawn from, and the job's own chance.
     """
     job, failures = read_job(folder, family)
-    if job is not None:
-        failures += _budget(job)
+    if job is None:
+        return None, failures
+    seen = [*_configurations(job), *_training(job), *_budget(job)]
+    failures += seen
+    if queue is not None and not seen:
+        kept = queue.hidden_instances(family, twin)
+        failures += tried(job, seed, kept, queue.folder / "trials")
     return job, failures
 
 
-def _budget(job: Job) -> list[Failure]:
+def _configurations(job: Job) -> Iterator[Failure]:
+    """Of the generator: those that cannot be read, or would not be drawn as they stand."""
+    testbed, values = job.family.world(), job.values
+    options = {name: value for name, value in values["generation"].items() if name != "samples"}
+    steps = job.configurations()
+    for number, step in enumerate(steps):
+        place = f"{FILE}, [configuration]" + f", round {number}" * (len(steps) > 1)
+        try:
+            request = testbed.request(values["generation"]["samples"], **options)
+            read = testbed.read_configuration(step)
+            changes = testbed.project(read.to_dict(), read, request).changes
+        except T2TError as error:
+            where = ", ".join(filter(None, [place, error.where]))
+            yield Failure(error.what, where=where, cause=error.cause, next=error.next or "mend that value")
+            continue
+        for change in changes:
+            what = f"{change.knob}: {change.proposed} cannot stand: {change.reason}"
+            yield Failure(what, where=place, next=f"write {change.used}")
+
+
+def _training(job: Job) -> Iterator[Failure]:
+    """What the trainer says of its settings, and what the world says of the weights of its reward."""
+    testbed = job.family.world()
+    try:
+        run = to_experiment(job, 0)
+        trainer = installed().trainers.make(run.trainer)
+        check_plays(run, trainer)
+        if getattr(trainer, "check", None) is not None:
+            trainer.check(TrainingOrder(run.start(), testbed, run.training, run.samples, run.rounds))
+    except T2TError as error:
+        yield _of(error, "[training]")
+    try:
+        check_weights(testbed, job.values.get("reward", {}), f"{FILE}, [reward]")
+    except T2TError as error:
+        yield _of(error, "[reward]")
+
+
+def _of(error: T2TError, place: str) -> Failure:
+    return Failure(error.what, where=f"{FILE}, {error.where or place}", cause=error.cause, next=error.next)
+
+
+def _budget(job: Job) -> Iterator[Failure]:
     allowed, wanted = job.family.budget.conversations, job.conversations
-    if wanted <= allowed:
-        return []
-    what = f"the job would play {wanted} conversations in training, and {allowed} is the budget"
-    return [Failure(what, where=FILE, cause="rounds x generation.samples x training.epochs x training.group",
-                    next="lower one of them")]  # fmt: skip
+    if wanted > allowed:
+        what = f"the job would play {wanted} conversations in training, and {allowed} is the budget"
+        cause = "rounds x generation.samples x training.epochs x training.group, where it has one"
+        yield Failure(what, where=FILE, cause=cause, next="lower one of them")
+
+
+# --- the trial
+
+
+@dataclass
+class _Helper:
+    """The process that tries jobs; it ends with its pipe, and so with this process."""
+
+    owner: int
+    process: subprocess.Popen[bytes]
+
+
+_helper: list[_Helper] = []
+
+
+def tried(job: Job, seed: int, kept: Path, folder: SafePath) -> list[Failure]:
+    """What goes wrong when the job is begun, on a handful of instances; the folder is for what it writes meanwhile."""
+    request = {"family": job.family.name, "values": job.values, "seed": seed, "hidden": str(kept), "seconds": TRIAL_CPU}
+    folders.make_folder(folder)
+    with fresh.folder_beside(folder / "trial") as work:
+        reply = _ask({**request, "work": str(work.path)})
+    return [Failure(told["what"], where=told["where"], cause=told["cause"], next=told["next"]) for told in reply]
+
+
+def _ask(request: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:
+    for _ in range(2):  # one that was killed is begun anew, once
+        process = _running().process
+        if process.stdin is None or process.stdout is None:
+            continue
+        try:
+            process.stdin.write(jsonlines.dumps(request).encode() + b"\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+            if line:
+                return list(jsonlines.loads(line)["failures"])
+        except OSError:
+            pass
+        process.kill()
+        process.wait()
+    raise T2TError("the process that tries jobs died", cause="memory, or somebody killed it", next="submit the job again")
+
+
+def _running() -> _Helper:
+    if not _helper or _helper[0].owner != os.getpid() or _helper[0].process.poll() is not None:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "t2t_jobs.trying"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        _helper[:] = [_Helper(os.getpid(), process)]
+    return _helper[0]
+

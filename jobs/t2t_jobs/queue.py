@@ -30,6 +30,7 @@ from t2t_core.store import folders, schema
 from t2t_core.store.paths import SafePath
 from t2t_core.store.schema import Amount, Count
 from t2t_jobs import hidden
+from t2t_jobs.family import Family
 from t2t_jobs.job import copy_job
 
 ATTEMPTS = 3  # after so many workers died of a job, it has failed (our choice)
@@ -138,6 +139,13 @@ class Queue:
     def hidden_seed(self, episode: str) -> int:
         """What the hidden evaluation of an episode is drawn from."""
         return key(self._secret, "hidden", episode) & hidden.MAX_SEED
+
+    def hidden_instances(self, family: Family, episode: str) -> Path:
+        """A file of everything that the hidden evaluation of an episode asks: no job of it may draw any of that."""
+        path = self.folder / "hidden" / f"{family.name}-{self.hidden_seed(episode)}.jsonl"
+        if not path.exists():
+            hidden.write_instances(family, self.hidden_seed(episode), path)
+        return path.path
 
     def job_folder(self, job_id: str) -> SafePath:
         """The job's files as submitted."""

@@ -44,12 +44,9 @@ def run_job(queue: Queue, order: Order, work: SafePath) -> Outcome:
     job, failures = read_job(queue.job_folder(order.id), family)
     if job is None or failures:
         return Outcome(base=job.base if job else "", pre=pre, failure=str(failures[0]), failure_code="invalid")
-    kept = queue.folder / "hidden" / f"{order.id}.jsonl"
-    if not kept.exists():
-        hidden.write_instances(family, order.hidden_seed, kept)
     folders.write_json(work / BEGUN, Outcome(base=job.base, pre=pre))
     try:
-        experiment = to_experiment(job, order.seed, work, kept.path)
+        experiment = to_experiment(job, order.seed, work, queue.hidden_instances(family, order.episode))
         records = trained(experiment, work / "run")
         checkpoint = RoundFiles(work / "run", experiment.rounds - 1).trained_checkpoint()
     except T2TError as error:

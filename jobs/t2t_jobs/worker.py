@@ -7,26 +7,34 @@ itself only looks on: it gives signs of life, ends what goes on too long or fill
 
 from __future__ import annotations
 
+import gc
 import os
-import resource
 import signal
 import socket
-import threading
 import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.store import folders, locks, paths
 from t2t_core.store.paths import SafePath
+from t2t_jobs import children
 from t2t_jobs.hidden import make_family
 from t2t_jobs.queue import ATTEMPTS, Claim, JobResult, Queue
 from t2t_jobs.running import BEGUN, Outcome, free_folder, run_job
 
+WARM = (
+    ("transformers", "Qwen3ForCausalLM"),
+    ("transformers", "AutoModelForCausalLM"),
+    ("transformers", "AutoTokenizer"),
+    ("t2t_plugins.trainers.grpo", "Grpo"),
+    ("trl", "SFTTrainer"),
+)
 OUTCOME = "outcome.json"
 POLL = 0.05  # seconds between two looks at a child
 BEAT = 2.0  # seconds between two signs of life
@@ -47,12 +55,17 @@ class Ending:
 
 
 def warm() -> None:
-    """Import what every job needs, once."""
+    """Import what most jobs need, once: the network of the toy policies and what trains it. (transformers and TRL import their
+    parts when somebody asks for one; in each child anew that would be most of a small job's time.)"""
+    for module, name in WARM:
+        with suppress(ImportError):
+            getattr(import_module(module), name)
     with suppress(ImportError):
         import torch
-        import transformers  # noqa: F401
 
         torch.set_num_threads(1)  # a pool of threads does not survive a fork
+    gc.collect()
+    gc.freeze()  # no child looks through all of this again
 
 
 def work(queue: Queue, idle_seconds: float = 0.0, say: Callable[[str], None] = lambda line: None, name: str = "") -> int:
@@ -89,12 +102,13 @@ def attend(queue: Queue, claim: Claim, check: Callable[[], None] = lambda: None)
     except T2TError as error:
         result = _result(queue, claim, Ending(None, 0.0, str(error), "worker"), work_folder, 0.0)
         return result if queue.finish(claim, result) else None
-    folders.remove(work_folder / OUTCOME) if work_folder.exists() else None
-    child = _fork(queue, claim, work_folder, allowed)
+    folders.make_folder(work_folder)
+    folders.remove(work_folder / OUTCOME)  # of an attempt whose worker died before it kept the result
+    child = children.start(lambda: _outcome(queue, claim, work_folder), work_folder / OUTCOME, allowed)
     try:
         ending = _watched(queue, claim, work_folder, child, allowed, check)
     except BaseException:
-        _kill(child)
+        children.kill(child)
         queue.give_back(claim)
         raise
     if ending is None:
@@ -148,24 +162,6 @@ def _begun(work_folder: SafePath) -> Outcome:
 # --- the child
 
 
-def _fork(queue: Queue, claim: Claim, work_folder: SafePath, allowed: float) -> int:
-    folders.make_folder(work_folder)
-    parent = os.getpid()
-    child = os.fork()
-    if child:
-        with suppress(OSError):
-            os.setpgid(child, child)
-        return child
-    try:
-        os.setpgid(0, 0)
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-        _limit(allowed)
-        folders.write_json(work_folder / OUTCOME, _outcome(queue, claim, work_folder))
-        os._exit(0)
-    finally:
-        os._exit(1)
-
-
 def _outcome(queue: Queue, claim: Claim, work_folder: SafePath) -> Outcome:
     try:
         with locks.locked(work_folder):  # whoever takes the job next sees whether this process lives
@@ -175,20 +171,6 @@ def _outcome(queue: Queue, claim: Claim, work_folder: SafePath) -> Outcome:
     except Exception as error:  # noqa: BLE001 - whatever it is, the job has a result that says so
         trace = "".join(traceback.format_exception(error))[-2000:]
         return Outcome(base="", pre={}, failure=trace, failure_code="fault")
-
-
-def _end_with(parent: int) -> None:
-    """A job whose worker is gone would go on beside the one that takes it next."""
-    while os.getppid() == parent:
-        time.sleep(0.2)
-    os.killpg(0, signal.SIGKILL)
-
-
-def _limit(allowed: float) -> None:
-    seconds = int(allowed) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_DISK, MAX_DISK))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 # --- the one that looks on
@@ -208,7 +190,7 @@ def _watched(
         if now - beat > BEAT:
             beat = now
             if not queue.heartbeat(claim, _cpu_seconds(child)):
-                _kill(child)
+                children.kill(child)
                 return None
             if now - began > WALL * allowed:
                 stopped = (f"it took more than {WALL * allowed:.0f} seconds", "time")
@@ -216,7 +198,7 @@ def _watched(
                 stopped = (f"it wrote more than {MAX_DISK >> 20} MiB", "disk")
             if stopped:
                 with suppress(ProcessLookupError):
-                    os.killpg(child, signal.SIGKILL)
+                    os.killpg(child, signal.SIGKILL)  # how it ended is read above
         check()
         time.sleep(POLL)
 
@@ -232,13 +214,6 @@ def _ending(status: int, usage: Any, work_folder: SafePath, stopped: tuple[str, 
         return Ending(None, seconds, f"the job took more than its {allowed:g} CPU seconds", "budget")
     how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit status {os.WEXITSTATUS(status)}"
     return Ending(None, seconds, f"the job's process died ({how}) {ATTEMPTS} times", "died", lost=True)
-
-
-def _kill(child: int) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
-    with suppress(ChildProcessError):
-        os.waitpid(child, 0)
 
 
 def _cpu_seconds(child: int) -> float:

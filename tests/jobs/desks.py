@@ -29,7 +29,7 @@ START: Mapping[str, Any] = {
         for name, (low, high) in GROUPS.items()
     },
     "training": {"group": 4, "epochs": 1, "learning_rate": 1e-5},
-    "reward": {"outcome": 1.0},
+    "reward": {"win": 1.0},
 }
 BOUNDS = {
     "base": Bound("choice", "what training starts from", choices=("small", "large")),

@@ -79,7 +79,8 @@ def test_all_that_is_wrong_comes_back_at_once(tmp_path):
     ],
 )
 def test_a_bad_job_is_told_in_words(tmp_path, text, told):
-    _, failures = read(tmp_path, text)
+    (tmp_path / "job.toml").write_text(text)
+    _, failures = probe(tmp_path, family())
     assert failures and any(told in str(failure) for failure in failures), [str(f) for f in failures]
 
 

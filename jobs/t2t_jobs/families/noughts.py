@@ -23,7 +23,7 @@ START: Mapping[str, Any] = {
         for name, (low, high) in BANDS.items()
     },
     "training": {"group": 4, "prompts": 16, "epochs": 1, "learning_rate": 1e-5, "temperature": 1.0, "loss": "dapo"},
-    "reward": {"win": 1.0, "draw": 0.5, "invalid": -0.1},
+    "reward": {"win": 1.0, "draw": 0.5, "invalid": -0.1, "format": 0.2},
 }
 FIXED: Mapping[str, Any] = {
     "policy": "tiny:{checkpoint}",
@@ -52,6 +52,7 @@ def bounds() -> dict[str, Bound]:
     made["reward.win"] = Bound("range", "what a won game earns", low=0.0, high=2.0)
     made["reward.draw"] = Bound("range", "what a drawn game earns", low=0.0, high=2.0)
     made["reward.invalid"] = Bound("range", "what a game with an invalid move earns besides", low=-2.0, high=0.0)
+    made["reward.format"] = Bound("range", "what messages in the right form earn", low=0.0, high=1.0)
     return made
 
 
