@@ -132,14 +132,15 @@ def main() -> None:
 
         watched: dict[str, Together] = {}
 
-        def begun(trainer: Any, *more: Any, watched: dict[str, Together] = watched) -> Any:
-            if trainer.ref_model is not None:
+        def begun(trainer: Any, settings: Any, before: Any, watched: dict[str, Together] = watched) -> Any:
+            if settings.sharding == "fsdp2" and trainer.ref_model is not None:
                 watched["reference"] = Together(trainer.ref_model)
-            return begin(trainer, *more)
+            return begin(trainer, settings, before)
 
         def settled(model: Any, settings: Any, watched: dict[str, Together] = watched) -> None:
             settle(model, settings)
-            watched["policy"] = Together(model)
+            if settings.sharding == "fsdp2":
+                watched["policy"] = Together(model)
 
         def finished(
             trainer: Any, *more: Any, facts: dict[str, Any] = facts, watched: dict[str, Together] = watched
