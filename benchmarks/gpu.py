@@ -40,11 +40,11 @@ from t2t_core.plugins import installed  # noqa: E402
 from t2t_core.run.experiment import Experiment, resolve  # noqa: E402
 from t2t_core.run.gpus import Gpus, gpus_here  # noqa: E402
 from t2t_core.store import folders  # noqa: E402
-from t2t_plugins.trainers.grpo_memory import MEMORY  # noqa: E402
-from t2t_plugins.trainers.grpo_plan import GB, LARGE, SMALL, Plan, seconds  # noqa: E402
-from t2t_plugins.trainers.grpo_settings import Settings  # noqa: E402
 from t2t_plugins.trainers.settings import check_settings  # noqa: E402
 from t2t_plugins.trainers.shapes import QWEN3, Shape, read_shape, shape_of  # noqa: E402
+from t2t_plugins.trainers.trl_grpo.memory import MEMORY  # noqa: E402
+from t2t_plugins.trainers.trl_grpo.plan import GB, LARGE, SMALL, Plan, seconds  # noqa: E402
+from t2t_plugins.trainers.trl_grpo.settings import Settings  # noqa: E402
 
 WHOLE = 600.0  # seconds for all steps
 OVER = {"failed": f"not begun: {WHOLE:.0f} s had gone by", "last words": []}

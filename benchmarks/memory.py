@@ -25,10 +25,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / room) for room in ("", "envs", "plugins", "baselines", "leaderboard")]
 
 from t2t_core.run.experiment import resolve  # noqa: E402 - the rooms are found from a plain checkout
-from t2t_plugins.trainers.grpo_plan import GB, Plan  # noqa: E402
-from t2t_plugins.trainers.grpo_settings import Settings  # noqa: E402
 from t2t_plugins.trainers.settings import check_settings  # noqa: E402
 from t2t_plugins.trainers.shapes import Shape, shape_of  # noqa: E402
+from t2t_plugins.trainers.trl_grpo.plan import GB, Plan  # noqa: E402
+from t2t_plugins.trainers.trl_grpo.settings import Settings  # noqa: E402
 
 PRESETS = ("paper", "paper-lora", "single-gpu", "api-designer")
 PAGE = ROOT / "docs" / "gpus.md"

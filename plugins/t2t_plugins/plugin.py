@@ -48,7 +48,7 @@ def register_contexts(registry: Registry) -> None:
 @hookimpl
 def register_trainers(registry: Registry) -> None:
     registry.add("none", "t2t_plugins.trainers.none:NoTrainer", "trains nothing: evaluate and design only")
-    registry.add("trl-grpo", "t2t_plugins.trainers.trl_grpo:Grpo", "GRPO by TRL, with the length-aware reward")
+    registry.add("trl-grpo", "t2t_plugins.trainers.trl_grpo.trainer:Grpo", "GRPO by TRL, with the length-aware reward")
     registry.add("grpo", "t2t_plugins.trainers.grpo:Grpo", "GRPO for embedded policies, on whole conversations", MODEL)
     registry.add("trl-sft", "t2t_plugins.trainers.trl_sft:Sft", "supervised training on any policy's valid answers")
 

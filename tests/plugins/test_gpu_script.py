@@ -44,9 +44,9 @@ def test_a_step_that_takes_too_long_is_ended_and_told(module: Any, tmp_path: Pat
 
 
 def test_what_was_planned_and_what_was_measured_stand_side_by_side(module: Any) -> None:
-    from t2t_plugins.trainers.grpo_plan import Plan
-    from t2t_plugins.trainers.grpo_settings import Settings
     from t2t_plugins.trainers.shapes import shape_of
+    from t2t_plugins.trainers.trl_grpo.plan import Plan
+    from t2t_plugins.trainers.trl_grpo.settings import Settings
 
     settings = Settings(sharding="fsdp2", processes=2, engine="vllm-colocate", recompute=True, micro_batch=2)
     plan = Plan(shape_of("Qwen/Qwen3-4B"), settings, 80)

@@ -399,8 +399,8 @@ def test_it_is_registered():
 
 def test_trl_and_grpo_agree_on_whole_conversations(checkpoint, tmp_path):
     """The same conversations, as one masked sequence each and as a row for each turn: loss and gradients are equal."""
-    from t2t_plugins.trainers.grpo_conversations import Talk
-    from t2t_plugins.trainers.grpo_settings import Settings as TrlSettings
+    from t2t_plugins.trainers.trl_grpo.conversations import Talk
+    from t2t_plugins.trainers.trl_grpo.settings import Settings as TrlSettings
 
     trainer = trl_trainer(checkpoint, tmp_path, "dapo", 0.0)
     trainer.current_gradient_accumulation_steps = trainer.args.steps_per_generation = 1
@@ -441,7 +441,7 @@ def test_trl_and_grpo_agree_on_whole_conversations(checkpoint, tmp_path):
 
 @pytest.mark.parametrize("loss", ["dapo", "cispo"])
 def test_trl_grpo_trains_on_conversations_and_counts_its_own_tokens(checkpoint, tmp_path, loss):
-    from t2t_plugins.trainers.trl_grpo import Grpo as TrlGrpo
+    from t2t_plugins.trainers.trl_grpo.trainer import Grpo as TrlGrpo
 
     figures = []
     settings = {"group": 4, "prompts": 4, "max_tokens": 3, "epochs": 1, "prompt_format": "plain", "loss": loss}
@@ -452,7 +452,7 @@ def test_trl_grpo_trains_on_conversations_and_counts_its_own_tokens(checkpoint, 
 
 
 def test_trl_grpo_refuses_a_memoryless_format(checkpoint, tmp_path):
-    from t2t_plugins.trainers.trl_grpo import Grpo as TrlGrpo
+    from t2t_plugins.trainers.trl_grpo.trainer import Grpo as TrlGrpo
 
     order = replace(job(checkpoint, tmp_path), settings={"group": 4, "prompts": 4, "max_tokens": 3, "prompt_format": "last"})
     with pytest.raises(T2TError, match="question of its own"):

@@ -51,7 +51,7 @@ NURSERY = """
 import os, sys
 import torch, datasets, transformers, trl
 from trl import GRPOTrainer
-import t2t_core.cli.run, t2t_plugins.trainers.trl_grpo, t2t_plugins.policies.hf, t2t_plugins.sampler
+import t2t_core.cli.run, t2t_plugins.trainers.trl_grpo.trainer, t2t_plugins.policies.hf, t2t_plugins.sampler
 from t2t_core.cli import main
 torch.set_num_threads(1)
 for line in sys.stdin:

@@ -1,4 +1,4 @@
-"""A run on two machines, both of which are this computer: `t2t run` on the first, `grpo_machine` on the second."""
+"""A run on two machines, both of which are this computer: `t2t run` on the first, `trl_grpo.machine` on the second."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from qwen import random_model
 from test_sharding import free_port
 
 from t2t_core.errors import T2TError
-from t2t_plugins.trainers import grpo_machine
-from t2t_plugins.trainers.grpo_launch import JOB, RESULT, launcher
-from t2t_plugins.trainers.grpo_settings import Settings, _check_machines
+from t2t_plugins.trainers.trl_grpo import machine
+from t2t_plugins.trainers.trl_grpo.launch import JOB, RESULT, launcher
+from t2t_plugins.trainers.trl_grpo.settings import Settings, _check_machines
 
 SHARDED = Path(__file__).resolve().parent / "sharded"
 T2T = [sys.executable, "-c", "from t2t_core.cli import main; main()"]
@@ -70,7 +70,7 @@ def test_a_run_on_two_machines_ends_in_the_bytes_of_one_also_where_one_was_lost(
         file.write_text(RUN.replace("MODEL", str(tmp_path / "model")) + (several if name != "one" else ""))
         out = tmp_path / name
         command = [*T2T, "run", "--config", str(file), "--out", str(out)]
-        join = [sys.executable, "-m", "t2t_plugins.trainers.grpo_machine", str(out), "--rank", "1"]
+        join = [sys.executable, "-m", "t2t_plugins.trainers.trl_grpo.machine", str(out), "--rank", "1"]
         if name == "lost":
             ended = lose_a_machine(command, join, out, pipes)
             assert "training in 2 processes failed" in ended and "the same command goes on" in ended
@@ -112,20 +112,20 @@ def test_the_other_machine_looks_for_what_wants_its_processes(tmp_path: Path) ->
         (folder / JOB).write_text("{}")
     (jobs[0] / RESULT).write_text("{}")
     (jobs[1] / "stop").write_text("{}")
-    assert list(grpo_machine.waiting(tmp_path)) == [jobs[2]]
+    assert list(machine.waiting(tmp_path)) == [jobs[2]]
     (tmp_path / "summary.json").write_text(json.dumps({}))
-    grpo_machine.serve(tmp_path, 1)
+    machine.serve(tmp_path, 1)
 
 
 def test_machines_that_do_not_go_together_are_refused() -> None:
     shared = {"num_machines": 2, "main_process_ip": "10.0.0.1", "main_process_port": 29500}
     settings = Settings(processes=4, sharding="fsdp2", accelerate=shared)
     pytest.importorskip("torch")
-    flags = launcher(grpo_machine.of_machine(settings, 1))
+    flags = launcher(machine.of_machine(settings, 1))
     assert flags[flags.index("--machine_rank") + 1] == "1" and flags[flags.index("--main_process_port") + 1] == "29500"
     for rank in (0, 2, -1):
         with pytest.raises(T2TError, match="no machine"):
-            grpo_machine.of_machine(settings, rank)
+            machine.of_machine(settings, rank)
     for wrong, why in (({"num_machines": 3}, "do not spread"), ({"num_machines": 2}, "main_process_ip and main_process_port")):
         with pytest.raises(T2TError, match=why):
             _check_machines(Settings(processes=4, accelerate=wrong))

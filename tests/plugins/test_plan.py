@@ -17,9 +17,9 @@ from t2t_core.hookspecs import TrainingOrder
 from t2t_core.plugins import installed
 from t2t_core.run.experiment import resolve
 from t2t_core.run.gpus import Gpus, gpus_here, read_gpus
-from t2t_plugins.trainers.grpo_plan import Plan, disk, plan_text, remedy
-from t2t_plugins.trainers.grpo_settings import Settings
 from t2t_plugins.trainers.shapes import QWEN3, Shape, read_shape, shape_of
+from t2t_plugins.trainers.trl_grpo.plan import Plan, disk, plan_text, remedy
+from t2t_plugins.trainers.trl_grpo.settings import Settings
 
 QWEN3_4B = "Qwen/Qwen3-4B"
 PAPER = {"engine": "vllm-colocate", "processes": 4, "sharding": "fsdp2", "recompute": True, "micro_batch": 2}

@@ -20,15 +20,15 @@ from qwen import random_model
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.plugins import installed
-from t2t_plugins.trainers import trl_grpo
-from t2t_plugins.trainers.grpo_launch import MARK, environment, launcher, write_job
-from t2t_plugins.trainers.grpo_memory import MEMORY
-from t2t_plugins.trainers.grpo_plan import Plan
-from t2t_plugins.trainers.grpo_settings import Settings
-from t2t_plugins.trainers.grpo_sharding import OPTIMIZERS, check_sharded
 from t2t_plugins.trainers.settings import check_settings
 from t2t_plugins.trainers.shapes import shape_of
-from t2t_plugins.trainers.trl_grpo import check_state
+from t2t_plugins.trainers.trl_grpo import trainer as trl_grpo
+from t2t_plugins.trainers.trl_grpo.launch import MARK, environment, launcher, write_job
+from t2t_plugins.trainers.trl_grpo.memory import MEMORY
+from t2t_plugins.trainers.trl_grpo.plan import Plan
+from t2t_plugins.trainers.trl_grpo.settings import Settings
+from t2t_plugins.trainers.trl_grpo.sharding import OPTIMIZERS, check_sharded
+from t2t_plugins.trainers.trl_grpo.trainer import check_state
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.timeout(600)]

@@ -17,11 +17,12 @@ from qwen import random_model
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.store.folders import Interrupts
-from t2t_plugins.trainers import common, grpo_launch
+from t2t_plugins.trainers import common
 from t2t_plugins.trainers.common import last_saved
 from t2t_plugins.trainers.grpo import Grpo as Own
-from t2t_plugins.trainers.grpo_settings import Settings
-from t2t_plugins.trainers.trl_grpo import Grpo
+from t2t_plugins.trainers.trl_grpo import launch
+from t2t_plugins.trainers.trl_grpo.settings import Settings
+from t2t_plugins.trainers.trl_grpo.trainer import Grpo
 
 torch = pytest.importorskip("torch")
 SETTINGS = {"group": 4, "prompts": 4, "epochs": 2, "max_tokens": 12, "length_start": 4, "length_end": 12, "beta": 0.1,
@@ -171,6 +172,6 @@ LOST = [
     ],
 )
 def test_a_lost_process_is_told_by_its_last_words_and_what_to_do(lines: list[str], said: str, to_do: str) -> None:
-    error = grpo_launch.crashed(replace(Settings(), processes=2), 1, lines)
+    error = launch.crashed(replace(Settings(), processes=2), 1, lines)
     assert said in str(error.cause) and "launch_command" not in str(error.cause)
     assert to_do in str(error.next) and "goes on from the last saved update" in str(error.next)

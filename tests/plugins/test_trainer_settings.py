@@ -17,12 +17,13 @@ from t2t_core.errors import NotReady, T2TError
 from t2t_core.hookspecs import TrainingJob, TrainingOrder
 from t2t_core.plugins import installed
 from t2t_core.records import Response, Sampling, Task, TrainingResult
-from t2t_plugins.trainers import trl_grpo, trl_sft
+from t2t_plugins.trainers import trl_sft
 from t2t_plugins.trainers.common import last_saved
-from t2t_plugins.trainers.grpo_configuration import OBJECTIVE, check_passed_on, configuration
-from t2t_plugins.trainers.grpo_launch import launcher
-from t2t_plugins.trainers.grpo_settings import Settings
-from t2t_plugins.trainers.trl_grpo import Grpo
+from t2t_plugins.trainers.trl_grpo import trainer as trl_grpo
+from t2t_plugins.trainers.trl_grpo.configuration import OBJECTIVE, check_passed_on, configuration
+from t2t_plugins.trainers.trl_grpo.launch import launcher
+from t2t_plugins.trainers.trl_grpo.settings import Settings
+from t2t_plugins.trainers.trl_grpo.trainer import Grpo
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.train

@@ -23,13 +23,13 @@ from t2t_envs.frozen_lake.parser import format_answer
 from t2t_envs.frozen_lake.testbed import MAPFFrozenLake, make
 from t2t_plugins.trainers import trl_sft
 from t2t_plugins.trainers.common import last_saved, refuse_overlap, stratified
-from t2t_plugins.trainers.grpo_callbacks import watch, write_weights
-from t2t_plugins.trainers.grpo_configuration import configuration
-from t2t_plugins.trainers.grpo_reward import GRAIN, Reward, read_facts, read_weights
-from t2t_plugins.trainers.grpo_settings import Settings
 from t2t_plugins.trainers.none import NoTrainer
 from t2t_plugins.trainers.settings import check_settings
-from t2t_plugins.trainers.trl_grpo import Grpo, schedule
+from t2t_plugins.trainers.trl_grpo.callbacks import watch, write_weights
+from t2t_plugins.trainers.trl_grpo.configuration import configuration
+from t2t_plugins.trainers.trl_grpo.reward import GRAIN, Reward, read_facts, read_weights
+from t2t_plugins.trainers.trl_grpo.settings import Settings
+from t2t_plugins.trainers.trl_grpo.trainer import Grpo, schedule
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
@@ -236,7 +236,7 @@ def test_a_stopped_training_goes_on_from_its_last_saved_update_to_the_same_weigh
 def test_the_kl_term_is_k3_against_the_policy_the_round_started_from(tmp_path, fresh, instances):
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from t2t_plugins.trainers.grpo_one_shot import rollout
+    from t2t_plugins.trainers.trl_grpo.one_shot import rollout
 
     figures = []
     settings = {**TINY, "max_updates": 2, "beta": 0.5, "learning_rate": 1e-2}
@@ -367,7 +367,7 @@ def test_a_file_of_demonstrations_is_refused_where_it_holds_protected_instances_
 
 
 def test_a_launched_process_ends_with_its_launcher():
-    code = f"import sys, time; sys.path[:0] = {sys.path}; from t2t_plugins.trainers.grpo_process import end_with_launcher"
+    code = f"import sys, time; sys.path[:0] = {sys.path}; from t2t_plugins.trainers.trl_grpo.process import end_with_launcher"
     with subprocess.Popen([sys.executable, "-c", f"{code}; end_with_launcher(); time.sleep(300)"], stdin=subprocess.PIPE) as one:
         one.stdin.close()
         assert one.wait(timeout=200) == 1

@@ -1,11 +1,12 @@
-"""What the trainers share: the guard against training on test instances, the order of the instances, saved states."""
+"""What the trainers share: the guard against training on test instances, the order of the instances, saved states, and what is
+wrong with an update."""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ from t2t_core.store.paths import SafePath
 from t2t_core.text import one_line
 
 UPDATES = "updates"  # in a job's folder: the states an interrupted training goes on from (t2t_core.records.TrainingJob)
+CUT_OFF = "every response was cut off at max_tokens: none could earn what a finished answer earns"
+NO_SPREAD = "no group's rewards differ: but for the KL term there is nothing to learn from"
+NO_GRADIENT = "the gradient is zero: the update changed nothing"
 
 
 def refuse_overlap(job: TrainingJob) -> None:
@@ -140,3 +144,13 @@ def threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def warnings(shown: Mapping[str, Any]) -> list[str]:
+    """What is wrong with an update that taught nothing."""
+    cases = {
+        CUT_OFF: shown.get("truncated", 0) >= 1,
+        NO_SPREAD: shown.get("zero_variance", 0) >= 1,
+        NO_GRADIENT: shown.get("grad_norm", 1) == 0,
+    }
+    return [text for text, holds in cases.items() if holds]

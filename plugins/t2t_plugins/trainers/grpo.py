@@ -29,10 +29,9 @@ from t2t_core.store.paths import SafePath
 from t2t_plugins.policies.chat import chat_prompts
 from t2t_plugins.policies.hf import end_tokens, model_facts, own_formats, quiet
 from t2t_plugins.sampler import Sampler, supports_config
-from t2t_plugins.trainers.common import UPDATES, refuse_overlap, saving, stratified, threads
+from t2t_plugins.trainers.common import UPDATES, refuse_overlap, saving, stratified, threads, warnings
 from t2t_plugins.trainers.extra import require
 from t2t_plugins.trainers.facts import CellFacts, Judged
-from t2t_plugins.trainers.grpo_callbacks import warnings
 from t2t_plugins.trainers.settings import AT_LEAST_ONE, POSITIVE, Range, check_formats, check_settings, check_start
 
 WHERE = "trainer grpo"

@@ -23,9 +23,10 @@ from letters import Letters  # noqa: E402
 
 from t2t_core.plugins import installed  # noqa: E402
 from t2t_core.seeding import Stream, key  # noqa: E402
-from t2t_plugins.trainers import grpo_conversations, grpo_one_shot, grpo_process, trl_grpo  # noqa: E402
-from t2t_plugins.trainers.grpo_process import run  # noqa: E402
-from t2t_plugins.trainers.grpo_sharding import shards_of  # noqa: E402
+from t2t_plugins.trainers.trl_grpo import conversations, one_shot, process  # noqa: E402
+from t2t_plugins.trainers.trl_grpo import trainer as trl_grpo  # noqa: E402
+from t2t_plugins.trainers.trl_grpo.process import run  # noqa: E402
+from t2t_plugins.trainers.trl_grpo.sharding import shards_of  # noqa: E402
 
 TRAINING = "== "
 
@@ -54,7 +55,7 @@ class Scripted:
 def scripted(patch: Any) -> None:
     """TRL gets scripted responses, whatever the engine."""
     patch(trl_grpo, "rollout", lambda job, settings, start: Scripted(job, settings, True))
-    patch(grpo_conversations.Talk, "_answers", scripted_turns)
+    patch(conversations.Talk, "_answers", scripted_turns)
 
 
 def scripted_turns(talk: Any, prompts: list[list[int]], seed: int) -> list[tuple[list[int], list[float], bool]]:
@@ -118,7 +119,7 @@ def main() -> None:
     torch.set_num_threads(1)
     without_compiler()
     rank = os.environ.get("RANK", "0")
-    own_rollout, own_turns, finish = grpo_one_shot.rollout, grpo_conversations.Talk._answers, trl_grpo.finish
+    own_rollout, own_turns, finish = one_shot.rollout, conversations.Talk._answers, trl_grpo.finish
     begin, settle = trl_grpo.begin, trl_grpo.settle
     bed = Letters()
     installed().testbeds.add("letters", lambda argument, settings: bed)
@@ -149,8 +150,8 @@ def main() -> None:
             return finish(trainer, *more)
 
         trl_grpo.finish, trl_grpo.begin, trl_grpo.settle = finished, begun, settled
-        trl_grpo.rollout, grpo_conversations.Talk._answers = own_rollout, own_turns
-        grpo_process.asked_to_stop = lambda sign, folder=folder: stops(folder, rank)
+        trl_grpo.rollout, conversations.Talk._answers = own_rollout, own_turns
+        process.asked_to_stop = lambda sign, folder=folder: stops(folder, rank)
         if (folder / "script").exists():
             scripted(setattr)
         print(f"{TRAINING}{folder}", flush=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_plugins.trainers.grpo_settings import WHERE, Settings
+from t2t_plugins.trainers.trl_grpo.settings import WHERE, Settings
 
 OPTIMIZERS = {"none": "optimizer.pt", "fsdp2": "optimizer.bin", "zero2": "global_step*", "zero3": "global_step*"}
 

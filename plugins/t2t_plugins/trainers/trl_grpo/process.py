@@ -1,4 +1,4 @@
-"""One process of a training job that `grpo_launch` runs in several."""
+"""One process of a training job that `launch` runs in several."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.plugins import installed
 from t2t_core.store import folders, jsonlines, paths
-from t2t_plugins.trainers.grpo_launch import JOB, MARK, MISTAKE, RESULT, STOP
-from t2t_plugins.trainers.grpo_settings import WHERE, Settings
 from t2t_plugins.trainers.settings import check_settings
-from t2t_plugins.trainers.trl_grpo import train
+from t2t_plugins.trainers.trl_grpo.launch import JOB, MARK, MISTAKE, RESULT, STOP
+from t2t_plugins.trainers.trl_grpo.settings import WHERE, Settings
+from t2t_plugins.trainers.trl_grpo.trainer import train
 
 
 def end_with_launcher() -> None:

@@ -1,5 +1,5 @@
 """How `trl-grpo` samples the responses to one-shot tasks, a prompt in and an answer out: by our sampler, by transformers'
-`generate`, or as TRL does it itself. Tasks in turns are `grpo_conversations`'.
+`generate`, or as TRL does it itself. Tasks in turns are `conversations`'.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.records import Message
 from t2t_core.seeding import key
-from t2t_plugins.trainers.grpo_settings import Settings
-from t2t_plugins.trainers.grpo_sharding import sampling_model
+from t2t_plugins.trainers.trl_grpo.settings import Settings
+from t2t_plugins.trainers.trl_grpo.sharding import sampling_model
 
 
 def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:

@@ -15,8 +15,8 @@ from t2t_core.hookspecs import TrainingOrder
 from t2t_core.report import markdown
 from t2t_core.report.document import Column, Row, Table
 from t2t_core.run.gpus import Gpus
-from t2t_plugins.trainers.grpo_settings import WHERE, Settings
 from t2t_plugins.trainers.shapes import Shape, shape_of
+from t2t_plugins.trainers.trl_grpo.settings import WHERE, Settings
 
 PROMPT = 600  # tokens of the longest prompt, assumed: nothing is drawn yet
 TILE = 4096 * 32_768 * 2  # bytes of the logits that TRL ever has at once: tokens x words of a tile, in bfloat16

@@ -1,4 +1,4 @@
-"""What a training has really taken of its process's memory, part by part, to be put beside its plan (grpo_plan).
+"""What a training has really taken of its process's memory, part by part, to be put beside its plan (`plan`).
 
 The file `memory.json` beside the new checkpoint holds bytes: what is kept (weights, gradients, optimizer, reference) anywhere;
 where there is a GPU also what a forward pass kept for its backward pass and the most that was allocated at once. Of the first two

@@ -1,4 +1,4 @@
-"""Another machine's share of a run's trainings: `python -m t2t_plugins.trainers.grpo_machine RUN --rank 1`.
+"""Another machine's share of a run's trainings: `python -m t2t_plugins.trainers.trl_grpo.machine RUN --rank 1`.
 
 `t2t run` on the first machine writes the job of every round into the run's folder, which lies on a disk that all machines see at
 the same path, and starts the processes of its own machine. This starts those of another one for each job as it comes, and ends
@@ -19,9 +19,9 @@ from typing import Any
 from t2t_core.errors import T2TError
 from t2t_core.store import folders, jsonlines, paths
 from t2t_core.store.paths import SafePath
-from t2t_plugins.trainers.grpo_launch import JOB, LOOK_EVERY, MARK, MISTAKE, PROCESS, RESULT, STOP, environment, launcher
-from t2t_plugins.trainers.grpo_settings import WHERE, Settings
 from t2t_plugins.trainers.settings import check_settings
+from t2t_plugins.trainers.trl_grpo.launch import JOB, LOOK_EVERY, MARK, MISTAKE, PROCESS, RESULT, STOP, environment, launcher
+from t2t_plugins.trainers.trl_grpo.settings import WHERE, Settings
 
 SUMMARY = "summary.json"  # of a run that has come to its end
 

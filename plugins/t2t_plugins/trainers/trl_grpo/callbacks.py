@@ -9,8 +9,9 @@ from typing import Any
 
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.store import folders
-from t2t_plugins.trainers.grpo_reward import FACTS_FILE, WEIGHTS_FILE, Reward
-from t2t_plugins.trainers.grpo_settings import Settings
+from t2t_plugins.trainers.common import warnings
+from t2t_plugins.trainers.trl_grpo.reward import FACTS_FILE, WEIGHTS_FILE, Reward
+from t2t_plugins.trainers.trl_grpo.settings import Settings
 
 FIGURES = {  # the figures of an update that matter: our name, TRL's
     "reward": "reward",
@@ -26,11 +27,6 @@ FIGURES = {  # the figures of an update that matter: our name, TRL's
     "loss": "loss",
     "grad_norm": "grad_norm",
 }
-
-
-CUT_OFF = "every response was cut off at max_tokens: none could earn what a finished answer earns"
-NO_SPREAD = "no group's rewards differ: but for the KL term there is nothing to learn from"
-NO_GRADIENT = "the gradient is zero: the update changed nothing"
 
 
 def watch(job: TrainingJob, settings: Settings, reward: Reward) -> Any:
@@ -75,13 +71,3 @@ def figures(logs: Mapping[str, Any], state: Any, settings: Settings, seconds: fl
         "responses_per_second": round(rate, 1),
         "eta_seconds": round((state.max_steps - state.global_step) * seconds / max(done, 1), 1),
     }
-
-
-def warnings(shown: Mapping[str, Any]) -> list[str]:
-    """What is wrong with an update that taught nothing."""
-    cases = {
-        CUT_OFF: shown.get("truncated", 0) >= 1,
-        NO_SPREAD: shown.get("zero_variance", 0) >= 1,
-        NO_GRADIENT: shown.get("grad_norm", 1) == 0,
-    }
-    return [text for text, holds in cases.items() if holds]

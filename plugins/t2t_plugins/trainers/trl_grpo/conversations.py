@@ -22,8 +22,8 @@ from t2t_core.seeding import key
 from t2t_plugins.policies.chat import chat_prompts
 from t2t_plugins.policies.hf import end_tokens, generate
 from t2t_plugins.sampler import Sampler, supports
-from t2t_plugins.trainers.grpo_settings import WHERE, Settings
-from t2t_plugins.trainers.grpo_sharding import sampling_model
+from t2t_plugins.trainers.trl_grpo.settings import WHERE, Settings
+from t2t_plugins.trainers.trl_grpo.sharding import sampling_model
 
 INDEX = "index"  # of a prompt's message: TRL hands a rollout nothing else of a row
 _MARK = "\u241enext\u241e"  # stands for a turn of the policy where the template is asked what comes after it

@@ -2,7 +2,7 @@
 
 The reward is w_acc * accuracy + w_len * length with the adaptive weights of `t2t_core.length_reward`; accuracy is the
 testbed's verdict. The weights' state is saved with every checkpoint and is the same on all processes. With `processes` above
-one, `accelerate launch` runs `train` in each of them (grpo_launch, grpo_process).
+one, `accelerate launch` runs `train` in each of them (`launch`, `process`).
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from t2t_plugins.sampler import supports_config
 from t2t_plugins.trainers import common
 from t2t_plugins.trainers.common import last_saved, prompts_of, stratified
 from t2t_plugins.trainers.extra import require
-from t2t_plugins.trainers.grpo_callbacks import FIGURES, watch, write_weights
-from t2t_plugins.trainers.grpo_configuration import OBJECTIVE, check_passed_on, configuration
-from t2t_plugins.trainers.grpo_conversations import INDEX
-from t2t_plugins.trainers.grpo_conversations import rollout as conversations
-from t2t_plugins.trainers.grpo_launch import launch
-from t2t_plugins.trainers.grpo_memory import measure
-from t2t_plugins.trainers.grpo_one_shot import rollout
-from t2t_plugins.trainers.grpo_plan import plan_text
-from t2t_plugins.trainers.grpo_reward import WEIGHTS_FILE, Reward, read_facts, read_weights
-from t2t_plugins.trainers.grpo_settings import WHERE, Settings, check, check_fill
-from t2t_plugins.trainers.grpo_sharding import OPTIMIZERS, check_sharded, load_optimizer, save_model, save_whole, settle
 from t2t_plugins.trainers.settings import check_settings
 from t2t_plugins.trainers.stopping import Stopping
+from t2t_plugins.trainers.trl_grpo.callbacks import FIGURES, watch, write_weights
+from t2t_plugins.trainers.trl_grpo.configuration import OBJECTIVE, check_passed_on, configuration
+from t2t_plugins.trainers.trl_grpo.conversations import INDEX
+from t2t_plugins.trainers.trl_grpo.conversations import rollout as conversations
+from t2t_plugins.trainers.trl_grpo.launch import launch
+from t2t_plugins.trainers.trl_grpo.memory import measure
+from t2t_plugins.trainers.trl_grpo.one_shot import rollout
+from t2t_plugins.trainers.trl_grpo.plan import plan_text
+from t2t_plugins.trainers.trl_grpo.reward import WEIGHTS_FILE, Reward, read_facts, read_weights
+from t2t_plugins.trainers.trl_grpo.settings import WHERE, Settings, check, check_fill
+from t2t_plugins.trainers.trl_grpo.sharding import OPTIMIZERS, check_sharded, load_optimizer, save_model, save_whole, settle
 
 
 class Grpo:

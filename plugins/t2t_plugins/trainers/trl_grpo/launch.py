@@ -1,4 +1,4 @@
-"""Runs one training job in several processes: `accelerate launch` starts `grpo_process` in each of them.
+"""Runs one training job in several processes: `accelerate launch` starts `process` in each of them.
 
 How the model is spread over the processes stands in Accelerate's own configuration files (the folder `accelerate`); how many
 processes and machines there are is given beside them. The job travels as a folder of JSON files; the first process sends its
@@ -25,9 +25,9 @@ from t2t_core.hookspecs import TrainingJob
 from t2t_core.records import TrainingResult
 from t2t_core.store import folders
 from t2t_core.text import plain_lines
-from t2t_plugins.trainers.grpo_settings import Settings
+from t2t_plugins.trainers.trl_grpo.settings import Settings
 
-PROCESS = "t2t_plugins.trainers.grpo_process"
+PROCESS = "t2t_plugins.trainers.trl_grpo.process"
 CONFIGURATIONS = Path(__file__).resolve().parent / "accelerate"
 JOB = "job.json"
 MARK = "t2t-figures "
@@ -128,7 +128,7 @@ def last_words(tail: Sequence[str]) -> list[str]:
 
 
 def write_job(job: TrainingJob, settings: Settings, folder: Path) -> None:
-    """The job as a file that `grpo_process` reads."""
+    """The job as a file that `process` reads."""
     facts = {
         "testbed": job.testbed.name,
         "checkpoint": str(job.checkpoint) if job.checkpoint else None,

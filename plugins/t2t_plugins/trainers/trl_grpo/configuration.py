@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_plugins.trainers.grpo_settings import WHERE, Settings, check_split
+from t2t_plugins.trainers.trl_grpo.settings import WHERE, Settings, check_split
 
 # What changes the objective and has no setting of its own (ours): printed by the dry run, recorded, and set by [training.trl].
 OBJECTIVE: Mapping[str, Any] = {

@@ -12,7 +12,7 @@ from t2t_core.length_reward import AdaptiveWeights, length_reward, total_reward
 from t2t_core.reward import reward
 from t2t_core.store import folders
 from t2t_plugins.trainers.facts import CellFacts, Judged
-from t2t_plugins.trainers.grpo_settings import Settings
+from t2t_plugins.trainers.trl_grpo.settings import Settings
 
 WEIGHTS_FILE, FACTS_FILE = "adaptive_weights.json", "cell_facts.json"
 # Rewards are whole multiples of it (ours), so that float32 sums the equal rewards of a group exactly and their spread is 0.
