@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -62,14 +62,29 @@ def main(arguments: list[str] | None = None) -> Any:
         sys.exit(error.exit_code)
     except T2TError as error:
         click.echo(f"error: {plain_lines(str(error))}", err=True)
+        if _in_an_interrupt(error):  # what was under way could not be ended in order, on a full disk, say
+            _end_interrupted()
         sys.exit(2)
     except PermissionError as error:  # a folder that this user may not even look into
         where = f"\n  where: {error.filename}" if error.filename else ""
         click.echo(f"error: {plain_lines((error.strerror or str(error)) + where)}", err=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted; what was finished is kept, the same command goes on", err=True)
-        sys.exit(130)
+        _end_interrupted()
+
+
+def _end_interrupted() -> NoReturn:
+    click.echo("interrupted; what was finished is kept, the same command goes on", err=True)
+    sys.exit(130)
+
+
+def _in_an_interrupt(error: BaseException | None) -> bool:
+    """Whether the error came up while Ctrl-C or SIGTERM was on its way out."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__context__
+    return False
 
 
 def _warning(message: Warning | str, *_: object, **__: object) -> str:

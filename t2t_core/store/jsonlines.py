@@ -169,16 +169,17 @@ class Appender:
         self.path = path
         try:
             paths.make_folder(path.parent)
-            self._descriptor = paths.open_own(path, os.O_APPEND)
+            self._file = paths.open_own(path, os.O_APPEND)
         except OSError as error:
             raise self._error(error) from None
+        self._descriptor = self._file.fileno()
         try:
             self._begin(torn)
         except OSError as error:
-            os.close(self._descriptor)
+            self._file.close()
             raise self._error(error) from None
         except T2TError:
-            os.close(self._descriptor)
+            self._file.close()
             raise
         self._synced = time.monotonic()
 
@@ -245,14 +246,14 @@ class Appender:
         return paths.unwritable(self.path, error)
 
     def close(self) -> None:
-        if self._descriptor >= 0:
-            descriptor, self._descriptor = self._descriptor, -1
-            try:
-                os.fsync(descriptor)
-            except OSError as error:
-                raise self._error(error) from None
-            finally:
-                os.close(descriptor)
+        if self._file.closed:
+            return
+        try:
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise self._error(error) from None
+        finally:
+            self._file.close()
 
     def __enter__(self) -> Appender:
         return self

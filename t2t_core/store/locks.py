@@ -33,10 +33,11 @@ def locked(path: Path | SafePath) -> Iterator[str | None]:
     place = folder / LOCK
     try:
         paths.make_folder(folder)
-        descriptor = paths.open_own(place, 0)
+        file = paths.open_own(place, 0)
     except OSError as error:
         raise unwritable(place, error) from None
-    try:
+    with file:
+        descriptor = file.fileno()
         holder = os.pread(descriptor, 200, 0).decode("ascii", "replace").strip()
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -48,17 +49,15 @@ def locked(path: Path | SafePath) -> Iterator[str | None]:
                 next="wait for it, stop it, or give another --out",
             ) from None
         _sign(descriptor, place, f"pid {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
-        _held[folder] = os.path.abspath(place.path), descriptor
         try:
+            _held[folder] = os.path.abspath(place.path), descriptor
             check()
             _clean(folder)
             yield f"took over the lock of a process that died: {holder}" if holder else None
         finally:
-            del _held[folder]
+            _held.pop(folder, None)
             with contextlib.suppress(T2TError):  # on a full disk; a stale name in the file is harmless
                 _sign(descriptor, place, "")
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -67,14 +66,12 @@ def waiting(path: SafePath) -> Iterator[None]:
     lock with its process."""
     try:
         paths.make_folder(path.parent)
-        descriptor = paths.open_own(path, 0)
+        file = paths.open_own(path, 0)
     except OSError as error:
         raise unwritable(path, error) from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with file:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _sign(descriptor: int, path: SafePath, text: str) -> None:

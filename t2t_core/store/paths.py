@@ -17,6 +17,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -228,10 +229,10 @@ def open_plain(path: Path | SafePath, most: int = MAX_STREAM) -> BinaryIO:
         _regular(path.name, found)
         if found.st_size > most:
             raise OSError(errno.EFBIG, f"longer than {most} bytes")
-        return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
+    return os.fdopen(descriptor, "rb")  # it owns the descriptor: an interrupt that comes here must not close it twice
 
 
 def _regular(name: str, found: os.stat_result) -> None:
@@ -239,23 +240,25 @@ def _regular(name: str, found: os.stat_result) -> None:
         raise refused(name, found.st_mode, "a regular file")
 
 
-def open_own(path: Path | SafePath, flags: int) -> int:
-    """A descriptor of a regular file to read and change in place, made where there is none. A link is refused, and so is a file
-    that has a second name (a hard link): what is written here would change there too."""
+def open_own(path: Path | SafePath, flags: int) -> FileIO:
+    """A regular file to read and change in place, made where there is none. A link is refused, and so is a file that has a second
+    name (a hard link): what is written here would change there too.
+
+    It closes itself, and gives up its lock, once nobody has it any more: an interrupt may come between any two instructions."""
     with located(path) as (folder, name):
         with contextlib.suppress(FileNotFoundError):
             _regular(name, os.stat(name, dir_fd=folder, follow_symlinks=False))
         wanted = flags | os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        descriptor = os.open(name, wanted, 0o644, dir_fd=folder)
-    found = os.fstat(descriptor)
+        file = FileIO(os.open(name, wanted, 0o644, dir_fd=folder), "r+")
+    found = os.fstat(file.fileno())
     try:
         _regular(path.name, found)
         if found.st_nlink > 1:
             raise OSError(errno.EMLINK, "the file has a second name (a hard link), where it would change too; copy it first")
     except OSError:
-        os.close(descriptor)
+        file.close()
         raise
-    return descriptor
+    return file
 
 
 def make_folder(path: Path | SafePath) -> None:
@@ -275,9 +278,8 @@ def make_folder(path: Path | SafePath) -> None:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(part, dir_fd=above)
                 os.fsync(above)
-            below = _enter(above, part, FOLDER)
-            os.close(above)
-            above = below
+            above, passed = _enter(above, part, FOLDER), above
+            os.close(passed)
     finally:
         os.close(above)
 

@@ -1,0 +1,124 @@
+"""Ctrl-C at every instruction of what reads and writes files: an interrupt comes out as one, and the same call then works."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from t2t_core.cli import main
+from t2t_core.plugins import installed
+from t2t_core.store import folders, fresh, jsonlines, locks, paths
+from t2t_core.store.paths import SafePath
+
+STORE = str(Path(paths.__file__).parent)
+
+
+def append(root: SafePath) -> None:
+    appender = jsonlines.Appender(root / "log.jsonl")
+    appender.append({"a": 1})
+    appender.close()
+
+
+def replace(root: SafePath) -> None:
+    with folders.replacing(root / "replaced") as file:
+        file.write(b"new")
+
+
+def build(root: SafePath) -> None:
+    target = root / "built"
+    if not target.exists():
+        with folders.building(target) as folder:
+            folders.write_json(folder / "part.json", {})
+
+
+def lock(root: SafePath) -> None:
+    with locks.locked(root):
+        locks.check()
+
+
+def read(root: SafePath) -> None:
+    for path in (root / "there.json", (root / "there.json").path):
+        with paths.open_plain(path) as file:
+            assert file.read()
+    assert folders.read_json(root / "there.json") == {"a": 1}
+
+
+CALLS: dict[str, Callable[[SafePath], Any]] = {
+    "append": append,
+    "replace": replace,
+    "build": build,
+    "lock": lock,
+    "read": read,
+    "make": lambda root: paths.make_folder(root / "some" / "way" / "down"),
+    "list": lambda root: [root.entries(), list(paths.walk(root)), (root / "there.json").exists()],
+    "link": lambda root: (root / "copy").exists() or paths.link_or_copy(root / "there.json", root / "copy"),
+    "clean up": fresh.remove_leftovers,
+}
+
+
+def interrupted_at(number: int, call: Callable[[], Any]) -> bool:
+    """Raise KeyboardInterrupt before that instruction of the store's, and say whether the call came so far."""
+    left = number
+
+    def instruction(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal left
+        if event == "opcode":
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+        return instruction
+
+    def enter(frame: Any, event: str, argument: Any) -> Any:
+        if not frame.f_code.co_filename.startswith(STORE):
+            return None
+        frame.f_trace_opcodes = True
+        return instruction
+
+    before = sys.gettrace()
+    sys.settrace(enter)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return left <= 0  # what tidies up after a generator may swallow it
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_an_interrupt_stays_one_wherever_it_comes(tmp_path: Path, name: str) -> None:
+    root = SafePath(tmp_path)
+    folders.write_json(root / "there.json", {"a": 1})
+    number = 1
+    while interrupted_at(number, lambda: CALLS[name](root)):
+        number += 1
+    assert number > 50
+    CALLS[name](root)
+
+
+def test_a_command_that_cannot_end_in_order_was_interrupted_all_the_same(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    @click.command()
+    def stopped() -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            try:
+                raise OSError("No space left on device")
+            except OSError as error:
+                raise paths.unwritable(Path("log.jsonl"), error) from None
+
+    commands = installed().commands
+    commands.add("stopped", stopped, "is interrupted on a full disk")
+    with pytest.raises(SystemExit) as ended:
+        main(["stopped"])
+    del commands.entries["stopped"]
+    told = capsys.readouterr().err
+    assert ended.value.code == 130
+    assert "No space left" in told and "the same command goes on" in told
