@@ -28,4 +28,5 @@ def register_agents(registry: Registry) -> None:
 def register_commands(registry: Registry) -> None:
     registry.add("episode", "t2t_jobs.cli.episode:episode", "An agent writes a training job; it is run and scored.")
     registry.add("bench-agents", "t2t_jobs.cli.bench_agents:bench_agents", "Agents that write training jobs, side by side.")
+    registry.add("train-agent", "t2t_jobs.cli.train_agent:train_agent", "Train an agent by what its jobs achieve.")
     registry.add("worker", "t2t_jobs.cli.worker:worker", "A warm process that trains the jobs of a queue.")

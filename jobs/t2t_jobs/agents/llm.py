@@ -48,14 +48,15 @@ class LanguageModelAgent:
         turns: list[AgentTurn] = [AgentTurn()] * len(states)
         kinds: dict[Sampling, list[int]] = {}
         for place, state in enumerate(states):
-            kinds.setdefault(self._sampling_of(state), []).append(place)
+            kinds.setdefault(self.sampling_of(state), []).append(place)
         for sampling, places in kinds.items():
             tasks = [self._task(states[place]) for place in places]
             for position, response in self.policy.respond(tasks, sampling):
                 turns[places[position]] = AgentTurn(response.text, self.manner.calls(response), response)
         return turns
 
-    def _sampling_of(self, state: EpisodeState) -> Sampling:
+    def sampling_of(self, state: EpisodeState) -> Sampling:
+        """How the policy is to answer next: within the tokens that are left, greedily where the episode is final."""
         limit = min(self._sampling.max_tokens, max(1, state.tokens))
         made = replace(self._sampling, max_tokens=limit)
         return replace(made, temperature=0.0) if state.final else made

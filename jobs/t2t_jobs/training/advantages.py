@@ -1,0 +1,16 @@
+"""What an episode of a group is worth against the others: GRPO's advantage (Shao et al., 2024)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from statistics import fmean
+
+_EPSILON = 1e-6
+
+
+def advantages(rewards: Sequence[float]) -> list[float]:
+    """Each reward less the group's mean, over the group's standard deviation; zeros where all are alike."""
+    mean = fmean(rewards)
+    spread = sqrt(fmean([(reward - mean) ** 2 for reward in rewards]))
+    return [(reward - mean) / (spread + _EPSILON) if spread > _EPSILON else 0.0 for reward in rewards]

@@ -1,0 +1,93 @@
+"""A group: episodes of one family under one hidden evaluation, acted by one version of the agent, and compared with each
+other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from t2t_core.seeding import Stream, key
+from t2t_core.store import folders
+from t2t_core.store.paths import SafePath
+from t2t_jobs.agents.llm import LanguageModelAgent
+from t2t_jobs.episode import EpisodeResult, Setup
+from t2t_jobs.family import Family
+from t2t_jobs.playing import play
+from t2t_jobs.room import Room, close_all
+from t2t_jobs.training.advantages import advantages
+from t2t_jobs.training.learner import Spoken
+
+PLAN = "group.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupPlan:
+    """`groups/7/group.json`."""
+
+    number: int
+    family: str
+    version: int
+    size: int
+
+
+class Group:
+    """A group under way in its folder."""
+
+    def __init__(self, plan: GroupPlan, folder: SafePath, family: Family, spec: str, seed: int, room: Room) -> None:
+        self.plan = plan
+        self.episodes = [
+            room.begin(folder / f"episode_{place}", _setup(plan, place, family, spec, seed), f"{seed}-group-{plan.number}")
+            for place in range(plan.size)
+        ]
+        self.results: list[EpisodeResult | None] = [None] * plan.size
+
+    def play(self, agent: LanguageModelAgent) -> None:
+        """All turns of all episodes."""
+        play([episode for episode in self.episodes if episode.over is None], agent)
+
+    @property
+    def played(self) -> bool:
+        return all(episode.over is not None for episode in self.episodes)
+
+    def through(self) -> bool:
+        """Whether every job is through."""
+        for place, episode in enumerate(self.episodes):
+            if self.results[place] is None:
+                self.results[place] = episode.result()
+        return all(result is not None for result in self.results)
+
+    def rewards(self) -> list[float]:
+        """Of every episode, once all are through."""
+        return [result.total for result in self.results if result is not None]
+
+    def turns(self, agent: LanguageModelAgent) -> list[Spoken]:
+        """Everything that was said in it, each turn with its episode's advantage; nothing where all episodes came to the same."""
+        spoken = []
+        for episode, advantage in zip(self.episodes, advantages(self.rewards()), strict=True):
+            for said in episode.turns if advantage else ():
+                state = episode.state(said.turn)
+                sampling = agent.sampling_of(state)
+                ended = said.completion_tokens is None or said.completion_tokens < sampling.max_tokens
+                spoken.append(Spoken(agent.messages(state), said.text, ended, self.plan.version, advantage, sampling.temperature))
+        return spoken
+
+    def close(self) -> None:
+        close_all(self.episodes)
+
+
+def _setup(plan: GroupPlan, place: int, family: Family, spec: str, seed: int) -> Setup:
+    return Setup(f"g{plan.number}-{place}", family, f"{spec}@{plan.version}", key(seed, "episode", plan.number, place) >> 11)
+
+
+def family_of(number: int, families: Sequence[str], seed: int) -> str:
+    """Which family a group is of: every family once in each block of as many groups, in an order of the block's own."""
+    block = list(families)
+    Stream.of(seed, "families", number // len(block)).shuffle(block)
+    return block[number % len(block)]
+
+
+def planned(place: SafePath, plan: GroupPlan) -> GroupPlan:
+    """The plan that stands in the group's folder; this one, written there, where none does."""
+    if not (place / PLAN).exists():
+        folders.write_json(place / PLAN, plan)
+    return folders.read_record(place / PLAN, GroupPlan)

@@ -1,0 +1,176 @@
+"""The study of a toy agent that writes training jobs: what its plan names, and the tables from what came of it.
+
+    python studies/agents.py run FOLDER [--plan studies/agents/tiny.toml] [--pool local:2]     goes on where it stopped
+    python studies/agents.py table FOLDER                                                     FOLDER/table.md from the files
+
+    FOLDER/seed_501/training/      t2t train-agent
+    FOLDER/seed_501/agents/        t2t bench-agents: the agent before and after, on every family
+    FOLDER/seed_501/searches/      t2t bench-agents: each search with as many jobs as the agent had
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import msgspec
+
+from t2t_core.evaluation.stats import t_interval
+from t2t_core.plugins import installed
+from t2t_core.run.experiment import read_toml
+from t2t_core.store import folders, schema
+from t2t_core.store.paths import SafePath
+from t2t_jobs.bench import RESULT, BenchPlan, BenchResult, Entry, run_bench
+from t2t_jobs.room import Room
+from t2t_jobs.training.figures import StepRecord
+from t2t_jobs.training.outer import OuterPlan, read_steps, train_agent
+from t2t_jobs.training.settings import OuterSettings
+
+PLAN = Path(__file__).parent / "agents" / "tiny.toml"
+HELD_OUT = "held-out reward"
+
+
+class Compared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One agent minus another: "trained", "untrained", or a search."""
+
+    measure: str
+    agent: str
+    against: str
+
+
+class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The plan's file."""
+
+    title: str
+    question: str
+    seeds: list[int]
+    agent: str
+    searches: list[str]
+    episodes: int
+    margin: float
+    outer: dict[str, Any]
+    primary: Compared
+    secondary: list[Compared] = []
+
+    @property
+    def settings(self) -> OuterSettings:
+        return OuterSettings(**self.outer)
+
+
+def read_plan(path: Path) -> Plan:
+    return schema.check(read_toml(path), Plan, str(path))
+
+
+def families() -> tuple[list[str], list[str]]:
+    """Those that train the agent, and those that are held out."""
+    made = {entry.name: installed().families.make(entry.name) for entry in installed().families}
+    return [n for n, family in made.items() if not family.held_out], [n for n, family in made.items() if family.held_out]
+
+
+def run(plan: Plan, folder: Path, pool: str) -> None:
+    """Seed by seed, whatever is not there yet."""
+    trained, held_out = families()
+    jobs = plan.settings.steps * plan.settings.groups * plan.settings.group
+    tries = jobs // len(trained)
+    for seed in plan.seeds:
+        place = SafePath.absolute(folder) / f"seed_{seed}"
+
+        def room(where: SafePath, seed: int = seed) -> Room:
+            return Room(where, pool, secret=seed)
+
+        outer = OuterPlan(plan.agent, trained, seed, plan.settings)
+        train_agent(outer, place / "training", room, lambda line: print(line, flush=True))
+        after = f"{plan.agent}:{(place / 'training' / 'versions' / str(plan.settings.steps)).path}"
+        both = BenchPlan([plan.agent, after], [*trained, *held_out], plan.episodes, 0, [seed])
+        run_bench(both, place / "agents", room, lambda line: print(line, flush=True))
+        searches = [f"{name}:jobs={tries}" if name == "successive-halving" else name for name in plan.searches]
+        run_bench(BenchPlan(searches, trained, plan.episodes, tries, [seed]), place / "searches", room, print)
+
+
+# --- the tables
+
+
+def entries(plan: Plan, folder: Path, seed: int) -> dict[str, list[Entry]]:
+    """What each agent came to, by the plan's names for them."""
+    place = SafePath.absolute(folder) / f"seed_{seed}"
+    agents = folders.read_record(place / "agents" / RESULT, BenchResult)
+    searches = folders.read_record(place / "searches" / RESULT, BenchResult)
+    named = {"untrained": agents.agents[0], "trained": agents.agents[1]}
+    found = {name: [entry for entry in agents.entries if entry.agent == spec] for name, spec in named.items()}
+    for spec in searches.agents:
+        found[spec.partition(":")[0]] = [entry for entry in searches.entries if entry.agent == spec]
+    return found
+
+
+def mean_of(rows: Sequence[Entry], measure: str) -> float:
+    """The mean over families of the mean over episodes."""
+    return fmean(fmean(entry.rewards) for entry in rows if entry.held_out == (measure == HELD_OUT))
+
+
+def table(plan: Plan, folder: Path) -> str:
+    seeds = {seed: entries(plan, folder, seed) for seed in plan.seeds}
+    steps = {seed: read_steps(SafePath.absolute(folder) / f"seed_{seed}" / "training") for seed in plan.seeds}
+    return "\n".join([*_compared(plan, seeds), "", *_arms(plan, seeds), "", *_steps(steps)]) + "\n"
+
+
+def _compared(plan: Plan, seeds: Mapping[int, Mapping[str, list[Entry]]]) -> Iterator[str]:
+    yield f"| {plan.title} | difference in reward | says |"
+    yield "|---|---:|---|"
+    for role, one in [("primary", plan.primary), *(("secondary", other) for other in plan.secondary)]:
+        deltas = [mean_of(found[one.agent], one.measure) - mean_of(found[one.against], one.measure) for found in seeds.values()]
+        estimate = t_interval(deltas)
+        says = "better" if estimate.low > plan.margin else "worse" if estimate.high < -plan.margin else "not decided"
+        if -plan.margin < estimate.low and estimate.high < plan.margin:
+            says = "no difference that matters"
+        name = f"{role}: {one.agent} - {one.against}, {one.measure}"
+        yield f"| {name} | {estimate.value:+.3f} [{estimate.low:+.3f}, {estimate.high:+.3f}] | {says} |"
+
+
+def _arms(plan: Plan, seeds: Mapping[int, Mapping[str, list[Entry]]]) -> Iterator[str]:
+    yield "| agent | reward | held-out reward | hidden score | jobs | CPU seconds |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for name in next(iter(seeds.values())):
+        rows = [entry for found in seeds.values() for entry in found[name]]
+        held = [mean_of(found[name], HELD_OUT) for found in seeds.values() if any(entry.held_out for entry in found[name])]
+        scores = [score for entry in rows if not entry.held_out for score in entry.scores if score is not None]
+        cells = [_interval([mean_of(found[name], "reward") for found in seeds.values()]), _interval(held) if held else "-"]
+        cells += [f"{fmean(scores):.3f}" if scores else "-", str(sum(entry.jobs for entry in rows))]
+        yield f"| {name} | {' | '.join(cells)} | {sum(entry.cpu_seconds for entry in rows):.0f} |"
+
+
+def _steps(seeds: Mapping[int, Sequence[StepRecord]]) -> Iterator[str]:
+    """Means over the seeds: does validity come first, and quality second?"""
+    yield "| outer step | reward | validation | quality | valid | hidden score | stronger base |"
+    yield "|---:|---:|---:|---:|---:|---:|---:|"
+    for rows in zip(*seeds.values(), strict=True):
+        parts = [[row.reward for row in rows], [row.validation for row in rows], [row.quality for row in rows]]
+        parts += [[row.valid for row in rows], [row.score for row in rows], [row.stronger for row in rows]]
+        cells = [f"{fmean(known):.3f}" if (known := [v for v in part if v is not None]) else "-" for part in parts]
+        yield f"| {rows[0].step} | {' | '.join(cells)} |"
+
+
+def _interval(values: Sequence[float]) -> str:
+    estimate = t_interval(values)
+    return f"{estimate.value:.3f}" + (f" [{estimate.low:.3f}, {estimate.high:.3f}]" if len(values) > 1 else "")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("command", choices=("run", "table"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--plan", type=Path, default=PLAN)
+    parser.add_argument("--pool", default="local:2", help="who does the jobs (default local:2)")
+    options = parser.parse_args(arguments)
+    plan = read_plan(options.plan)
+    if options.command == "run":
+        run(plan, options.folder, options.pool)
+    else:
+        folders.write_atomic(options.folder / "table.md", table(plan, options.folder))
+        print(table(plan, options.folder))
+
+
+if __name__ == "__main__":
+    main()
