@@ -1,7 +1,7 @@
 """What an episode is worth: 0.35 · validation + 0.60 · quality + 0.05 · speed.
 
 The three weights, the quarter of quality that is the absolute score, and -0.1 for an episode without anything parsable are
-those of the neighbouring system (docs/jobs.md); what it leaves open is a parameter here, its default our choice.
+those of the neighbouring system (docs/agents.md); what it leaves open is a parameter here, its default our choice.
 """
 
 from __future__ import annotations

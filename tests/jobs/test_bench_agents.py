@@ -1,6 +1,7 @@
 """`t2t episode` and `t2t bench-agents`, over a pool that pretends to train."""
 
 import json
+import os
 
 import desks
 import pytest
@@ -10,14 +11,18 @@ from click.testing import CliRunner
 from t2t_core.cli import cli
 from t2t_core.store import folders, jsonlines
 from t2t_core.store.paths import SafePath
-from t2t_jobs import hidden
+from t2t_jobs import hidden, office
 from t2t_jobs.bench import BenchResult
 from t2t_jobs.ledger import Cost, Ledger
+from t2t_jobs.probe import probe
 from t2t_jobs.queue import Queue
 
 
 @pytest.fixture(autouse=True)
-def scores_of_bases(monkeypatch):
+def pretended(monkeypatch):
+    """No base is measured, and no job tried by an update."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # nothing here is about power cuts
+    monkeypatch.setattr(office, "probe", lambda folder, family, *_: probe(folder, family))
     monkeypatch.setattr(hidden, "baseline_scores", lambda *_: {"small": 0.1, "large": 0.25})
 
 

@@ -61,6 +61,7 @@ def train_agent(
             f"no agent is trained on {', '.join(held_out)}, which is held out" if held_out else "there is no family to train on",
             where="t2t train-agent",
         )
+    Trainee.parse(plan.agent)
     with locks.locked(folder):
         folders.open_manifest(folder, KIND, plan.to_dict(), "training")
         with make_room(folder) as room, closing(_Loop(plan, folder, room, families, say)) as loop:

@@ -1,0 +1,78 @@
+"""The toy agent: its corpus of jobs, many of them spoilt, its words, and its warm-up."""
+
+import json
+from pathlib import Path
+
+import desks
+import pytest
+
+from t2t_core.seeding import Stream
+from t2t_core.store import folders
+from t2t_core.store.paths import SafePath
+from t2t_jobs.agents.tiny.corpus import beyond, corpus
+from t2t_jobs.probe import probe
+
+FAMILY = desks.family()
+
+
+def looked_at(place, text):
+    folders.write_atomic(SafePath(place) / "job.toml", text)
+    return probe(Path(place), FAMILY)
+
+
+def test_the_corpus_is_noisy_and_most_of_it_valid(tmp_path):
+    """A good third of the jobs is spoilt: some cannot be read, some are out of bounds or beyond the budget."""
+    pairs = corpus([FAMILY], 0, 200)
+    found = [looked_at(tmp_path / str(n), pair.text) for n, pair in enumerate(pairs)]
+    valid = sum(job is not None and not failures for job, failures in found)
+    unread = sum(job is None for job, _ in found)
+    assert 110 <= valid <= 160 and 5 <= unread <= 50
+    said = " ".join(failure.what for _, failures in found for failure in failures)
+    for what in ("must be", "is no TOML", "is the budget"):
+        assert what in said
+
+
+def test_the_corpus_follows_from_the_seed_and_asks_in_every_way():
+    pairs = corpus([FAMILY, desks.family("other")], 3, 120)
+    assert pairs == corpus([FAMILY, desks.family("other")], 3, 120)[:120] and pairs[:10] == corpus(
+        [FAMILY, desks.family("other")], 3, 10
+    )
+    asked = {pair.question for pair in pairs}
+    assert {"job tictactoe pretend", "job tictactoe other", "job tictactoe anew"} <= asked
+    assert any("\nagain\nwrong " in question for question in asked)
+
+
+@pytest.mark.parametrize("key", list(FAMILY.bounds))
+def test_what_lies_beyond_a_bound_is_refused_by_it(key):
+    bound, stream = FAMILY.bounds[key], Stream.of(0, "beyond")
+    assert all(bound.fault(beyond(bound, stream)) for _ in range(50))
+
+
+@pytest.mark.train
+def test_every_text_comes_back_from_its_words():
+    from t2t_jobs.agents.tiny.model import make_tokenizer, words
+
+    vocabulary = words([FAMILY])
+    tokenizer = make_tokenizer(vocabulary)
+    for pair in corpus([FAMILY], 1, 60):
+        ids = tokenizer(pair.text)["input_ids"]
+        assert tokenizer.decode(ids) == pair.text and len(ids) < len(pair.text) / 2
+    assert len(set(vocabulary)) == len(vocabulary)
+
+
+@pytest.mark.train
+def test_one_command_makes_it(tmp_path, capsys):
+    from t2t_jobs.agents.tiny.agent import TinyAgent
+    from t2t_jobs.agents.tiny.warmup import main
+    from t2t_jobs.episode import Episode, Setup
+    from t2t_jobs.playing import play
+
+    desks.register(families=("pretend",))
+    main(["--out", str(tmp_path / "made"), "--pairs", "60", "--steps", "3", "--families", "pretend"])
+    recipe = json.loads((tmp_path / "made" / "recipe.json").read_text())
+    assert recipe["families"] == ["pretend"] and recipe["parameters"] > 200_000
+    agent = TinyAgent(str(tmp_path / "made"))
+    assert agent.protocol == "compact" and agent.describe()["caveat"] == "toy agent"
+    episode = Episode(SafePath(tmp_path) / "episode", Setup("e", FAMILY, "tiny", 0), desks.PretendDesk(FAMILY))
+    play([episode], agent)
+    assert episode.result() is not None
