@@ -13,7 +13,7 @@ from t2t_core.cli.generate import read_configuration
 from t2t_core.cli.loop_options import experiment_options, gather
 from t2t_core.errors import T2TError
 from t2t_core.loop import on_ray
-from t2t_core.loop.sweep import Grid, arm_name
+from t2t_core.loop.sweep import Ahead, Grid, arm_name
 from t2t_core.loop.sweep import sweep as sweep_grid
 from t2t_core.plugins import installed
 from t2t_core.report import markdown, terminal
@@ -51,7 +51,7 @@ class _Sweep(click.Command):
 @click.option(FILES, "files", multiple=True, metavar="FILE...", type=click.Path(path_type=Path, dir_okay=False),
               help="Fixed configurations as arms: JSON files, the first one the control; instead of designers.")  # fmt: skip
 @click.option("--seeds", help="Seeds, separated by spaces, or a range 0-4 (default: the configuration's one, or --seed).")
-@click.option("--plan", type=click.Path(path_type=Path, dir_okay=False), help="A study's plan, instead of everything but --out.")
+@click.option("--plan", type=click.Path(path_type=Path, dir_okay=False), help="A study's plan; beside it only --out and --ray.")
 @click.option("--dry-run", is_flag=True, help="With --plan: check it, print the hash of the code and what would run, and stop.")
 @click.option("--ray", "cluster", metavar="WHERE",
               help="Do the runs side by side on Ray: local, auto or HOST:PORT, then ,cpus=N,gpus=N of each.")  # fmt: skip
@@ -84,8 +84,8 @@ def sweep(
     """
     if plan:
         others = {"--designers": designers, "--contexts": contexts, "--seeds": seeds, FILES: files}
-        others |= {"--ray": cluster} | {f"--{name}": value for name, value in given.items()}
-        _of_plan(plan, dry_run, out, [name for name, value in others.items() if value])
+        others |= {f"--{name}": value for name, value in given.items()}
+        _of_plan(plan, dry_run, out, cluster, [name for name, value in others.items() if value])
         return
     if dry_run:
         raise T2TError("--dry-run goes with --plan", where="t2t sweep", next="t2t run --dry-run prints a run's settings")
@@ -101,8 +101,7 @@ def sweep(
     else:
         grid = Grid(_words(designers) or [experiment.designer], _words(contexts) or [experiment.context], chosen)
     reporter = Reporter(click.echo)
-    ahead = None if cluster is None else partial(on_ray.run_ahead, cluster=on_ray.Cluster.parse(cluster), reporter=reporter)
-    result = sweep_grid(experiment, grid, out, reporter, ahead)
+    result = sweep_grid(experiment, grid, out, reporter, _ahead(cluster, reporter))
     terminal.show(sweep_document(result), terminal.console())
 
 
@@ -126,9 +125,15 @@ def _configurations(
     return found
 
 
-def _of_plan(path: Path, dry_run: bool, out: Path | None, others: list[str]) -> None:
+def _ahead(cluster: str | None, reporter: Reporter) -> Ahead | None:
+    """What does the runs on a cluster, None where they are done here."""
+    return None if cluster is None else partial(on_ray.run_ahead, cluster=on_ray.Cluster.parse(cluster), reporter=reporter)
+
+
+def _of_plan(path: Path, dry_run: bool, out: Path | None, cluster: str | None, others: list[str]) -> None:
     if others:
-        raise T2TError(f"{others[0]} and --plan say it twice", where="t2t sweep", cause="a plan holds everything but --out")
+        cause = "a plan holds everything but --out and --ray"
+        raise T2TError(f"{others[0]} and --plan say it twice", where="t2t sweep", cause=cause)
     file = read_plan(path)
     if dry_run:
         click.echo(f'code = "{code_hash()}"\nplan {file.sha256}')
@@ -136,7 +141,8 @@ def _of_plan(path: Path, dry_run: bool, out: Path | None, others: list[str]) -> 
         return
     if out is None:
         raise T2TError("the study needs a folder", where="t2t sweep", next="add --out DIR")
-    result = compare(file, run_plan(file, out, Reporter(click.echo)))
+    reporter = Reporter(click.echo)
+    result = compare(file, run_plan(file, out, reporter, _ahead(cluster, reporter)))
     document = study_document(result)
     folders.write_json(out / "study.json", result)
     folders.write_atomic(out / "study.md", markdown.render(document))

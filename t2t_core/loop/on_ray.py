@@ -1,4 +1,4 @@
-"""A sweep's runs on a Ray cluster, side by side (`t2t sweep --ray`). Its folder lies where every node sees it.
+"""The runs of a sweep or a study on a Ray cluster, side by side (`t2t sweep --ray`). Its folder lies where every node sees it.
 
 Each run is a task. It keeps what it did in its folder, so a task that Ray starts again, because a node died say, goes on from
 there; the sweep itself then finds every run done and makes the tables, the same bytes as without Ray.
@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from t2t_core import advice
@@ -46,7 +47,8 @@ class Cluster:
 
 
 def run_ahead(planned: Sequence[Sequence[PlannedRun]], cluster: Cluster, reporter: Reporter) -> None:
-    """Do the runs of every seed; those that fork wait for the one that they fork from.
+    """Do the runs of every seed; those that fork wait for the one that they fork from. They begin in their order within each
+    seed, the first ones of all seeds before the second ones.
 
     Raises:
         T2TError: Ray is not installed or not reached, or runs failed; the others are done by then.
@@ -62,12 +64,13 @@ def run_ahead(planned: Sequence[Sequence[PlannedRun]], cluster: Cluster, reporte
     try:
         task = ray.remote(num_cpus=cluster.cpus, num_gpus=cluster.gpus, max_retries=RETRIES, retry_exceptions=False)(_run)
         titles: dict[Any, str] = {}
-        for cells in planned:
-            shared = None
-            for cell in cells:
-                running = task.remote(cell, os.getcwd(), shared if cell.fork else None)
-                shared = shared or running
-                titles[running] = cell.title
+        shared: dict[int, Any] = {}
+        for step in zip_longest(*planned):  # the first run of every seed, the second one of every seed, ...
+            for seed, cell in enumerate(step):
+                if cell:
+                    running = task.remote(cell, os.getcwd(), shared.get(seed) if cell.fork else None)
+                    shared.setdefault(seed, running)
+                    titles[running] = cell.title
         _wait(ray, titles, reporter)
     finally:
         if began:

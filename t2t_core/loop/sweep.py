@@ -81,7 +81,7 @@ def sweep(
     grid: Grid,
     out: Path,
     reporter: Reporter,
-    ahead: Callable[[Sequence[Sequence[PlannedRun]]], None] | None = None,
+    ahead: Ahead | None = None,
 ) -> SweepResult:
     """Do or go on with the grid; the result, which is also in `sweep.json` and `sweep.md`, its differences drawn beside them.
 
@@ -148,6 +148,9 @@ class PlannedRun:
     def run(self, reporter: Reporter) -> Summary:
         """Do or go on with it."""
         return run_experiment(self.experiment, self.folder, reporter, self.fork, measured=self.measured)
+
+
+Ahead = Callable[[Sequence[Sequence[PlannedRun]]], None]  # does the runs of every seed elsewhere
 
 
 def cells(experiment: Experiment, grid: Grid, folder: SafePath) -> Iterator[PlannedRun]:

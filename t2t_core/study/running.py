@@ -7,18 +7,20 @@
     OUT/outcomes/seed_101.json      what the seed came to, once all of its arms are done; its run folders may go then
     OUT/study.json, study.md        written last
 
-The arms of the gate come first, of all seeds; then whatever is missing, seed by seed.
+The arms of the gate come first, of all seeds; then whatever is missing, seed by seed. Where a cluster does the runs
+(`t2t sweep --plan FILE --ray auto`), they are done ahead of that, the gate's first there too, and then found done.
 """
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from t2t_core import transport
-from t2t_core.loop.sweep import CONTROL
-from t2t_core.loop.whole_run import run_experiment
+from t2t_core.errors import T2TError
+from t2t_core.loop.sweep import CONTROL, Ahead, PlannedRun
 from t2t_core.plugins import installed
 from t2t_core.report.behaviour import analyze
 from t2t_core.report.summary import RoundSummary, Summary
@@ -38,12 +40,36 @@ KIND = "study"
 BASE = "base"
 
 
-def run_plan(file: PlanFile, out: Path, reporter: Reporter) -> Trials:
-    """Do or go on with everything that the plan names."""
+@dataclass(frozen=True)
+class TrialRun(PlannedRun):
+    """One run of a study. `code`: the hash of the code that it is to be run with."""
+
+    code: str = ""
+
+    def run(self, reporter: Reporter) -> Summary:
+        """Do or go on with it; T2TError on a machine that has other code, whose runs would be another study's."""
+        if (here := code_hash()) != self.code:
+            raise T2TError(
+                f"the machine {platform.node()} has other code than the study",
+                where=self.title,
+                cause=f"{here[:12]} there, {self.code[:12]} where the study was started",
+                next="install the same version of the suite and of its plugins on every node",
+            )
+        return super().run(reporter)
+
+
+def run_plan(file: PlanFile, out: Path, reporter: Reporter, ahead: Ahead | None = None) -> Trials:
+    """Do or go on with everything that the plan names.
+
+    Args:
+        ahead: does the runs elsewhere first, given those of every seed that is not done; what follows finds them done.
+    """
     folder = SafePath(out)
     with locks.locked(folder):
         folders.open_manifest(folder, KIND, file.to_dict(), "plan", asked=transport.asked)
         codes = _codes(folder, file)
+        if ahead:
+            ahead(_planned(file, folder))
         for seed, arms in _order(file, outcomes.kept_seeds(file, folder)):
             place = folder / f"seed_{seed}"
             base, trials = _run_seed(file, seed, place, arms, reporter)
@@ -54,29 +80,53 @@ def run_plan(file: PlanFile, out: Path, reporter: Reporter) -> Trials:
 
 def _order(file: PlanFile, done: list[int]) -> Iterator[tuple[int, list[str]]]:
     """What is to be run, one seed after the other: the arms that the gate compares, then all."""
-    plan, missing = file.plan, [seed for seed in file.plan.seeds if seed not in done]
-    if plan.gate:
-        gate = (plan.gate.positive, plan.gate.negative, *plan.gate.same)
-        yield from ((seed, [name for name in plan.arms if name in gate]) for seed in missing)
-    yield from ((seed, list(plan.arms)) for seed in missing)
+    missing, gate = [seed for seed in file.plan.seeds if seed not in done], _gate(file)
+    if gate:
+        yield from ((seed, gate) for seed in missing)
+    yield from ((seed, list(file.plan.arms)) for seed in missing)
+
+
+def _gate(file: PlanFile) -> list[str]:
+    """The arms that the gate compares, in the plan's order."""
+    gate = file.plan.gate
+    return [name for name in file.plan.arms if gate and name in (gate.positive, gate.negative, *gate.same)]
+
+
+def _planned(file: PlanFile, folder: SafePath) -> list[list[PlannedRun]]:
+    """Every run of every seed that is not done: the shared round 0, the arms of the gate, the others."""
+    names = list(dict.fromkeys([*_gate(file), *file.plan.arms]))
+    missing, code = [seed for seed in file.plan.seeds if seed not in outcomes.kept_seeds(file, folder)], code_hash()
+    return [
+        [_shared(file, seed, folder / f"seed_{seed}", code), *(_arm(file, seed, folder / f"seed_{seed}", n, code) for n in names)]
+        for seed in missing
+    ]
+
+
+def _shared(file: PlanFile, seed: int, place: SafePath, code: str) -> TrialRun:
+    experiment = replace(file.experiment, seed=seed, rounds=1, designer=CONTROL)
+    return TrialRun(BASE, experiment, place / "shared", measured=[BASE], code=code)
+
+
+def _arm(file: PlanFile, seed: int, place: SafePath, name: str, code: str) -> TrialRun:
+    arm = file.plan.arms[name]
+    seen = arm.context or file.experiment.context
+    own = replace(file.experiment, seed=seed, designer=arm.designer, context=seen, replica=arm.replica)
+    return TrialRun(name, own, place / name, Fork(place / "shared", 0, "../shared@0"), code=code)
 
 
 def _run_seed(
     file: PlanFile, seed: int, place: SafePath, arms: list[str], reporter: Reporter
 ) -> tuple[dict[str, Values], dict[str, Trial]]:
     """The untrained policy's values, and those arms of one seed; what is there already is read."""
-    experiment = replace(file.experiment, seed=seed)
-    reporter.say(f"seed {seed}: the shared round 0")
-    shared = replace(experiment, rounds=1, designer=CONTROL)
-    run_experiment(shared, place / "shared", reporter, measured=[BASE])
-    trials = {}
+    trials, code = {}, code_hash()
+    shared = _shared(file, seed, place, code)
+    reporter.say(shared.title)
+    shared.run(reporter)
     for name in arms:
-        reporter.say(f"seed {seed}: {name}")
-        arm = file.plan.arms[name]
-        own = replace(experiment, designer=arm.designer, context=arm.context or experiment.context, replica=arm.replica)
-        summary = run_experiment(own, place / name, reporter, Fork(place / "shared", 0, "../shared@0"), measured=["designed"])
-        trials[name] = _trial(file, own, place / name, summary)
-    return _answers(file, experiment, place / "shared", BASE), trials
+        arm = _arm(file, seed, place, name, code)
+        reporter.say(arm.title)
+        trials[name] = _trial(file, arm.experiment, place / name, arm.run(reporter))
+    return _answers(file, replace(file.experiment, seed=seed), place / "shared", BASE), trials
 
 
 def _trial(file: PlanFile, arm: Experiment, place: SafePath, summary: Summary) -> Trial:

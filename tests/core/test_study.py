@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from t2t_core.cli import cli
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.stats import holm
 from t2t_core.hookspecs import TrainingJob
+from t2t_core.loop.sweep import PlannedRun
 from t2t_core.plugins import installed
 from t2t_core.records import Proposal, Response, TrainingResult
 from t2t_core.run.progress import Reporter
@@ -212,6 +214,36 @@ def test_the_arms_of_the_gate_come_first(tmp_path: Path) -> None:
     begun = [line for line in said if line.startswith("seed ")]
     assert [line for line in begun if "later" in line] == ["seed 1: later", "seed 2: later"]
     assert begun.index("seed 2: neither") < begun.index("seed 1: later")
+
+
+def test_runs_that_were_done_elsewhere_ahead_make_the_same_study(tmp_path: Path) -> None:
+    """As on a cluster: the shared round of a seed first, and the arms of the gate before the others."""
+    file = read_plan(planned(tmp_path, PLAN.replace("[arms.neither]", '[arms.later]\ndesigner = "random"\n[arms.neither]')))
+    plain = compare(file, run_plan(file, tmp_path / "plain", Reporter(lambda line: None)))
+    orders: list[list[str]] = []
+
+    def ahead(seeds: Sequence[Sequence[PlannedRun]]) -> None:
+        orders.extend([run.arm for run in runs] for runs in seeds)
+        for runs in seeds:
+            for run in (runs[0], *reversed(runs[1:])):
+                run.run(Reporter(lambda line: None))
+
+    result = compare(file, run_plan(file, tmp_path / "out", Reporter(lambda line: None), ahead))
+    assert result == plain and len(orders) == len(file.plan.seeds)
+    for order in orders:
+        assert order[0] == "base" and order[-1] == "later" and set(order[1:]) == set(file.plan.arms)
+    run_plan(file, tmp_path / "out", Reporter(lambda line: None), ahead)
+    assert orders[len(file.plan.seeds) :] == [], "nothing is left to do"
+
+
+def test_a_machine_with_other_code_does_no_run_of_a_study(tmp_path: Path) -> None:
+    file = read_plan(planned(tmp_path))
+
+    def ahead(seeds: Sequence[Sequence[PlannedRun]]) -> None:
+        replace(seeds[0][0], code="0" * 64).run(Reporter())  # type: ignore[call-arg]
+
+    with pytest.raises(T2TError, match="has other code than the study"):
+        run_plan(file, tmp_path / "out", Reporter(lambda line: None), ahead)
 
 
 def test_what_is_kept_of_a_seed_gives_the_study_again(tmp_path: Path) -> None:

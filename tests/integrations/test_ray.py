@@ -85,6 +85,41 @@ def test_a_sweep_on_two_nodes_leaves_the_bytes_of_a_plain_one(config: Path, two_
     assert "0 runs to go" in again and files(tmp_path / "ray") == plain
 
 
+PLAN = """
+title = "Another node"
+seeds = [0, 1]
+measure = [{set = "3agents", metric = "valid"}]
+margin = 5.0
+start = "random"
+[experiment]
+testbed = "mapf-frozenlake"
+policy = "pibt"
+trainer = "none"
+context = "F"
+rounds = 2
+generation = {samples = 6}
+validation = {set = "validation_2agents", limit = 1}
+evaluation = {agents = "3", limit = 1}
+[arms.fixed]
+designer = "fixed"
+[arms.rule]
+designer = "rule"
+[primary]
+arm = "rule"
+against = "fixed"
+"""
+
+
+def test_a_study_on_two_nodes_leaves_the_bytes_of_a_plain_one(two_nodes: str, tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(PLAN)
+    t2t("sweep", "--plan", tmp_path / "plan.toml", "--out", tmp_path / "plain")
+    ray.init(address=two_nodes, log_to_driver=False)
+    said = t2t("sweep", "--plan", tmp_path / "plan.toml", "--ray", two_nodes, "--out", tmp_path / "ray")
+    assert "seed 1: rule: done" in said and "0 runs to go" in said
+    plain = files(tmp_path / "plain") | {"study": (tmp_path / "plain" / "study.json").read_bytes()}
+    assert len(plain) > 20 and files(tmp_path / "ray") | {"study": (tmp_path / "ray" / "study.json").read_bytes()} == plain
+
+
 def test_a_worker_that_dies_is_started_again(two_nodes: str, tmp_path: Path) -> None:
     from t2t_core.loop.on_ray import Cluster, run_ahead
     from t2t_core.run.progress import Reporter
