@@ -26,16 +26,16 @@ def measured(bench: Bench, row: Row) -> dict[str, Any]:
     evaluation = bench.evaluation(row.sampling)
     path = row.folder / ANSWERS
     tables = tabulate(bench.testbed, scored(evaluation, path, row.reader != bench.testbed.reader), evaluation.samples)
-    caveat = row.facts["describe"].get("caveat")
+    caveat = row.record.describe.get("caveat")
     return {
         "row": row.name,
-        "policy": row.facts["policy"],
+        "policy": row.policy,
         **({"named": one_line(row.label)} if row.label else {}),
         **({"caveat": one_line(caveat)[:60]} if isinstance(caveat, str) else {}),
-        "family": family_of(row.facts["policy"], row.facts["describe"]),
-        "sampling": row.facts["sampling"],
+        "family": family_of(row.policy, row.record.describe),
+        "sampling": row.written["sampling"],
         "answers_sha256": folders.sha256(path),
-        **({"reader": row.reader} if "reader" in row.facts else {}),
+        **({"reader": row.reader} if "reader" in row.written else {}),
         "tables": tables,
     }
 
@@ -52,10 +52,10 @@ def assembled(bench: Bench, finished: list[dict[str, Any]], with_reported: bool,
     tables = [_table(bench, title, columns, finished) for title, columns in order.items()]
     if with_reported:
         for one, stored in zip(bench.sets, bench.stored, strict=True):
-            if one["kind"] == "evaluation":
+            if one.kind == "evaluation":
                 places = {bench.testbed.place(i).table for i in stored}
                 for table in (t for t in tables if t["title"] in places):
-                    table["rows"] += _sorted(_reported(bench.testbed, one["base"], table["columns"]))
+                    table["rows"] += _sorted(_reported(bench.testbed, one.base, table["columns"]))
     facts = {"reported": with_reported, "answer_pages": with_answers, "notes": _notes(bench.testbed, tables)}
     facts["columns"] = _columns(bench)
     return {**empty(bench), **facts, "tables": tables}
@@ -76,7 +76,7 @@ def empty(bench: Bench) -> dict[str, Any]:
         "format": FORMAT,
         "testbed": bench.testbed.name,
         "title": bench.testbed.title,
-        "settings": dict(bench.settings),
+        "settings": dict(bench.written),
         "metrics": _metrics(bench.testbed),
         "reported": True,
         "answer_pages": False,
@@ -98,7 +98,7 @@ def _table(bench: Bench, title: str, columns: list[str], finished: list[dict[str
         if title in row["tables"]
     ]
     sets = [
-        {"name": one["name"], "kind": one["kind"], "sha256": one["sha256"], "notes": one.get("notes", [])}
+        {"name": one.name, "kind": one.kind, "sha256": one.sha256, "notes": one.notes}
         for one, stored in zip(bench.sets, bench.stored, strict=True)
         if any(bench.testbed.place(i).table == title for i in stored)
     ]

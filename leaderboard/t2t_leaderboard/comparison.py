@@ -64,11 +64,11 @@ def read_side(path: Path) -> Side:
     """A bench folder with one row, a row's own folder (`DIR/rows/ROW`), or a submission."""
     if (SafePath(path) / submission.METADATA).exists():
         read = submission.read(path)
-        return Side(f"{read.metadata['name']} ({read.metadata['policy']})", read.evaluation, read.folder / ANSWERS)
+        return Side(f"{read.record.name} ({read.record.policy})", read.evaluation, read.folder / ANSWERS)
     inside = path.parent.name == "rows" and (SafePath(path) / "row.json").exists()
     bench = read_bench(path.parent.parent if inside else path)
     row = submission.pick(bench.rows(), path.name if inside else None, path)
-    return Side(row.facts["policy"], bench.evaluation(row.sampling), row.folder / ANSWERS)
+    return Side(row.policy, bench.evaluation(row.sampling), row.folder / ANSWERS)
 
 
 def compare(a: Side, b: Side, seed: int = 0) -> list[Comparison]:

@@ -28,7 +28,7 @@ from t2t_core.records import LATER_SAMPLING, InstanceSet, Sampling
 from t2t_core.store import folders, jsonlines, schema
 from t2t_core.store.instance_files import read_instances
 from t2t_core.store.paths import SafePath
-from t2t_leaderboard.schemas import BenchSettings, RowRecord
+from t2t_leaderboard.schemas import BenchSettings, RowRecord, SetRecord
 
 KIND = "bench"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
@@ -47,18 +47,18 @@ class Chosen:
     def lines(self) -> bytes:
         return lines(self.instances)
 
-    def record(self) -> dict[str, Any]:
-        return {
-            "name": self.source.name,
-            "base": self.base,
-            "kind": self.source.kind,
-            "sha256": self.source.sha256,
-            "file_sha256": hashlib.sha256(self.lines()).hexdigest(),
-            "instances": len(self.instances),
-            "of": len(self.source.instances),
-            "twin_seed": self.twin_seed,
-            "notes": list(self.source.notes),
-        }
+    def record(self) -> SetRecord:
+        return SetRecord(
+            name=self.source.name,
+            base=self.base,
+            kind=self.source.kind,
+            sha256=self.source.sha256,
+            file_sha256=hashlib.sha256(self.lines()).hexdigest(),
+            instances=len(self.instances),
+            of=len(self.source.instances),
+            twin_seed=self.twin_seed,
+            notes=list(self.source.notes),
+        )
 
 
 def lines(instances: Sequence[Any]) -> bytes:
@@ -73,10 +73,13 @@ def choose(testbed: AnyTestbed, source: InstanceSet, limit: int | None, base: st
 
 @dataclass(frozen=True)
 class Row:
-    """One policy of a bench folder."""
+    """One policy of a bench folder: `record` is its row.json, and `written` the same as it stands there, to be written on.
+    `limit`: up to which limit the row was asked, and its prompts are identified by `prompts_sha256`."""
 
     folder: SafePath
-    facts: Mapping[str, Any]
+    record: RowRecord
+    written: Mapping[str, Any]
+    limit: int | None
 
     @property
     def name(self) -> str:
@@ -84,23 +87,21 @@ class Row:
 
     @property
     def sampling(self) -> Sampling:
-        return recorded_sampling(self.facts["sampling"], self.folder / "row.json")
+        return recorded_sampling(self.written["sampling"], self.folder / "row.json")
+
+    @property
+    def policy(self) -> str:
+        return self.record.policy
 
     @property
     def label(self) -> str:
         """What the user calls the row, "" where they gave it no name."""
-        return str(self.facts.get("label", ""))
-
-    @property
-    def limit(self) -> int | None:
-        """Up to which limit the row was asked, and its prompts are identified by `prompts_sha256`."""
-        limit: int | None = self.facts["limit"]
-        return limit
+        return self.record.label
 
     @property
     def reader(self) -> int:
         """The version of the reader that gave the verdicts in the export; 1 where an early version of the suite wrote it."""
-        return int(self.facts.get("reader", 1))
+        return self.record.reader
 
     @property
     def finished(self) -> bool:
@@ -109,20 +110,20 @@ class Row:
 
 @dataclass(frozen=True)
 class Bench:
-    """A bench folder, read and checked as far as its shape goes. `sets` are the records in run.json, `stored` the
-    instances of each."""
+    """A bench folder, read and checked as far as its shape goes. `written` are the settings as they stand in run.json, which
+    names the question; `stored` the instances of each set."""
 
     folder: SafePath
-    settings: Mapping[str, Any]
+    settings: BenchSettings
+    written: Mapping[str, Any]
     testbed: AnyTestbed
     stored: Sequence[Sequence[Any]]
     _firsts: dict[int | None, Sequence[Any]] = field(default_factory=dict, repr=False, compare=False)
     _prompts: dict[int | None, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
-    def sets(self) -> Sequence[Mapping[str, Any]]:
-        sets: list[dict[str, Any]] = self.settings["sets"]
-        return sets
+    def sets(self) -> Sequence[SetRecord]:
+        return self.settings.sets
 
     def first(self, limit: int | None) -> Sequence[Any]:
         """The first `limit` instances of each column, all of them without one."""
@@ -141,11 +142,11 @@ class Bench:
         return Evaluation(
             self.testbed,
             self.first(limit),
-            self.settings["samples"],
+            self.settings.samples,
             sampling,
-            self.settings["prompt_format"],
-            self.settings["seed"],
-            self.settings.get("system_prompt", ""),
+            self.settings.prompt_format,
+            self.settings.seed,
+            self.settings.system_prompt,
         )
 
     def rows(self) -> list[Row]:
@@ -157,9 +158,10 @@ class Bench:
                 raise T2TError(f"{ascii(folder.name)[:80]} is no row", where=str(root), next="remove it")
             if not folder.entries():
                 continue  # a process was killed before it wrote anything
-            facts = folders.read_json(folder / "row.json")
-            schema.check(facts, RowRecord, str(folder / "row.json"))
-            rows.append(Row(folder, {"limit": self.settings["limit"], **facts}))
+            written = folders.read_json(folder / "row.json")
+            record = schema.check(written, RowRecord, str(folder / "row.json"))
+            limit = record.limit if "limit" in written else self.settings.limit
+            rows.append(Row(folder, record, written, limit))
         return rows
 
 
@@ -168,13 +170,13 @@ def read_bench(path: Path | SafePath) -> Bench:
     folder = SafePath.of(path)
     if not folder.is_dir():
         raise T2TError("there is no such folder", where=str(folder))
-    settings = folders.read_manifest(folder, KIND)["settings"]
-    schema.check(settings, BenchSettings, str(folder / folders.MANIFEST))
-    testbed: AnyTestbed = installed().testbeds.make(settings["testbed"])
+    written = folders.read_manifest(folder, KIND)["settings"]
+    settings = schema.check(written, BenchSettings, str(folder / folders.MANIFEST))
+    testbed: AnyTestbed = installed().testbeds.make(settings.testbed)
     # A process that was killed while the folder grew has written more instances than the settings speak of.
-    files = (read_instances(testbed, folder / "instances" / f"{one['name']}.jsonl") for one in settings["sets"])
-    stored = [first(testbed, instances, settings["limit"]) for instances in files]
-    return Bench(folder, settings, testbed, stored)
+    files = (read_instances(testbed, folder / "instances" / f"{one.name}.jsonl") for one in settings.sets)
+    stored = [first(testbed, instances, settings.limit) for instances in files]
+    return Bench(folder, settings, written, testbed, stored)
 
 
 def recorded_sampling(record: Mapping[str, Any], where: SafePath) -> Sampling:

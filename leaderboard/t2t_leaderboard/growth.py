@@ -18,14 +18,14 @@ from t2t_core.store.paths import SafePath
 from t2t_leaderboard.folder import KIND, Bench, Chosen, read_bench
 from t2t_leaderboard.schemas import BenchSettings
 
-Plan = Callable[[int | None, int], tuple[dict[str, Any], Sequence[Chosen]]]
+Plan = Callable[[int | None, int], tuple[BenchSettings, Sequence[Chosen]]]
 
 _GROWS = ("limit", "samples")
 _OF_A_SET = ("file_sha256", "instances")  # what a set's record says of the instances that were chosen
 
 
 def question(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings without what may grow."""
+    """The settings, as written, without what may grow."""
     sets = [{name: value for name, value in one.items() if name not in _OF_A_SET} for one in settings["sets"]]
     return {**{name: value for name, value in settings.items() if name not in _GROWS}, "sets": sets}
 
@@ -50,31 +50,31 @@ def grow(folder: SafePath, plan: Plan, limit: int | None, samples: int, reader: 
     manifest = folder / folders.MANIFEST
     if not manifest.exists():
         settings, chosen = plan(limit, samples)
-        folders.open_manifest(folder, KIND, settings, "bench", question, {"reader": reader})
+        folders.open_manifest(folder, KIND, settings.written(), "bench", question, {"reader": reader})
         _write_instances(folder, chosen)
         return
-    there = folders.read_manifest(folder, KIND)["settings"]
-    schema.check(there, BenchSettings, str(manifest))
-    settings, chosen = plan(larger(there["limit"], limit), max(there["samples"], samples))
-    folders.same_settings(question(there), question(settings), manifest, "bench")
-    if settings["limit"] != there["limit"]:
+    written = folders.read_manifest(folder, KIND)["settings"]
+    there = schema.check(written, BenchSettings, str(manifest))
+    settings, chosen = plan(larger(there.limit, limit), max(there.samples, samples))
+    folders.same_settings(question(written), question(settings.written()), manifest, "bench")
+    if settings.limit != there.limit:
         _remember(folder)
     _write_instances(folder, chosen)
-    folders.open_manifest(folder, KIND, settings, "bench", question, {"reader": reader})
+    folders.open_manifest(folder, KIND, settings.written(), "bench", question, {"reader": reader})
 
 
 def _write_instances(folder: SafePath, chosen: Sequence[Chosen]) -> None:
     for one in chosen:
         path = folder / "instances" / f"{one.source.name}.jsonl"
-        if not path.exists() or folders.sha256(path) != one.record()["file_sha256"]:
+        if not path.exists() or folders.sha256(path) != one.record().file_sha256:
             folders.write_atomic(path, one.lines())
 
 
 def _remember(folder: SafePath) -> None:
     """Rows written by an earlier version do not say up to which limit they were asked."""
     for row in read_bench(folder).rows() if (folder / "rows").exists() else ():
-        if "limit" not in folders.read_json(row.folder / "row.json"):
-            folders.write_json(row.folder / "row.json", dict(row.facts))
+        if "limit" not in row.written:
+            folders.write_json(row.folder / "row.json", {**row.written, "limit": row.limit})
 
 
 def level(bench: Bench) -> None:
@@ -87,4 +87,4 @@ def level(bench: Bench) -> None:
             with closing(AnswerIndex(row.folder / LOG, ids, evaluation.samples, evaluation.testbed.turns)) as log:
                 export(evaluation, log, row.folder / ANSWERS)
         if row.reader != present:  # said last: under a killed process the new verdicts agree with the present reader all the same
-            folders.write_json(row.folder / "row.json", {**row.facts, "reader": present})
+            folders.write_json(row.folder / "row.json", {**row.written, "limit": row.limit, "reader": present})

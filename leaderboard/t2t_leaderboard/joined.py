@@ -19,6 +19,7 @@ from t2t_leaderboard import board, submission
 from t2t_leaderboard.answer_pages import Answers
 from t2t_leaderboard.families import family_of
 from t2t_leaderboard.folder import Bench
+from t2t_leaderboard.schemas import BenchSettings
 from t2t_leaderboard.submission import Submission
 
 
@@ -27,26 +28,25 @@ class Question:
     """What several submissions were asked alike: their settings, the joined board and the submissions in it."""
 
     world: AnyTestbed
-    settings: Mapping[str, Any]
+    settings: BenchSettings
     board: Mapping[str, Any]
     submissions: Sequence[Submission]
 
     @property
     def twin(self) -> int | None:
         """The seed of its twins, None for the frozen sets."""
-        seeds: list[int | None] = [one["twin_seed"] for one in self.settings["sets"]]
-        return seeds[0]
+        return self.settings.sets[0].twin_seed
 
     @property
     def said(self) -> str:
         """What tells it from other questions about the same world, in a few words; "" for the whole frozen sets as they are."""
-        limit, samples, twin = self.settings["limit"], self.settings["samples"], self.twin
+        limit, samples, twin = self.settings.limit, self.settings.samples, self.twin
         parts = [f"twin {twin}"] if twin is not None else []
         parts += [f"the first {limit} of each column"] if limit else []
         parts += [f"{samples} answers each"] if samples > 1 else []
-        parts += ["system prompt"] if self.settings.get("system_prompt") else []
+        parts += ["system prompt"] if self.settings.system_prompt else []
         first = self.world.prompt_formats[0]
-        parts += [f"format {self.settings['prompt_format']}"] if self.settings["prompt_format"] != first else []
+        parts += [f"format {self.settings.prompt_format}"] if self.settings.prompt_format != first else []
         return ", ".join(parts)
 
 
@@ -119,40 +119,40 @@ def _folders(places: Sequence[Path]) -> Iterator[SafePath]:
 
 def _key(one: Submission) -> bytes:
     """Equal for submissions that were asked the same."""
-    return canonical(dict(one.metadata["settings"]))
+    return canonical(dict(one.written["settings"]))
 
 
 def _order(question: Question) -> tuple[Any, ...]:
-    return (question.world.name, question.twin is not None, question.settings["limit"] or 10**9, question.said)
+    return (question.world.name, question.twin is not None, question.settings.limit or 10**9, question.said)
 
 
 def _question(found: Sequence[Submission]) -> Question:
     first = found[0]
-    world, settings = first.evaluation.testbed, first.metadata["settings"]
-    bench = Bench(first.folder, settings, world, first.stored)
+    world, settings = first.evaluation.testbed, first.record.settings
+    bench = Bench(first.folder, settings, first.written["settings"], world, first.stored)
     made = board.assembled(bench, [_row(one) for one in found], True, True)
     return Question(world, settings, made, found)
 
 
 def _row(one: Submission) -> dict[str, Any]:
     """A submission as a row of a board; its figures were recomputed when it was checked."""
-    metadata, caveat = one.metadata, one.metadata["describe"].get("caveat")
+    record, caveat = one.record, one.record.describe.get("caveat")
     return {
         "row": one.name,
-        "policy": metadata["policy"],
-        "named": one_line(metadata["name"]),
+        "policy": record.policy,
+        "named": one_line(record.name),
         **({"caveat": one_line(caveat)[:60]} if isinstance(caveat, str) else {}),
-        "family": family_of(metadata["policy"], metadata["describe"]),
-        "sampling": metadata["sampling"],
-        "answers_sha256": metadata["answers"]["sha256"],
-        "tables": metadata["tables"],
+        "family": family_of(record.policy, record.describe),
+        "sampling": one.written["sampling"],
+        "answers_sha256": record.answers.sha256,
+        "tables": record.tables,
     }
 
 
 def answers(one: Submission) -> Answers:
     """Its answers, for their pages."""
     recorded = one.reader != one.evaluation.testbed.reader
-    return Answers(one.name, one.metadata["name"], one.evaluation, one.folder / ANSWERS, recorded)
+    return Answers(one.name, one.record.name, one.evaluation, one.folder / ANSWERS, recorded)
 
 
 def contamination(joined: Joined) -> list[Contamination]:
@@ -167,20 +167,20 @@ def contamination(joined: Joined) -> list[Contamination]:
 
 
 def _but_sets(question: Question) -> dict[str, Any]:
-    kept = {name: value for name, value in question.settings.items() if name != "sets"}
-    return {**kept, "bases": [one["base"] for one in question.settings["sets"]]}
+    kept = {name: value for name, value in question.settings.written().items() if name != "sets"}
+    return {**kept, "bases": [one.base for one in question.settings.sets]}
 
 
 def _asked(one: Submission) -> tuple[Any, ...]:
-    return one.metadata["policy"], canonical(asdict(one.evaluation.sampling))
+    return one.record.policy, canonical(asdict(one.evaluation.sampling))
 
 
 def _compared(one: Submission, other: Submission, question: Question, seed: int) -> Iterator[Contamination]:
     rate = next((metric.name for metric in question.world.metrics if metric.kind == "rate"), None)
-    for table, figures in one.metadata["tables"].items():
-        ours, theirs = (t["total"].get(rate) for t in (figures, other.metadata["tables"].get(table, {"total": {}})))
+    for table, figures in one.record.tables.items():
+        ours, theirs = (t["total"].get(rate) for t in (figures, other.record.tables.get(table, {"total": {}})))
         if ours and theirs and None not in (ours["value"], theirs["value"]):
-            yield Contamination(one.metadata["name"], question.world.name, table, _estimate(ours), _estimate(theirs), seed)
+            yield Contamination(one.record.name, question.world.name, table, _estimate(ours), _estimate(theirs), seed)
 
 
 def _estimate(figure: Mapping[str, Any]) -> Estimate:

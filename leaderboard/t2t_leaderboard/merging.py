@@ -33,13 +33,13 @@ def merge(sources: Sequence[Path], out: Path) -> SafePath:
     benches = [read_bench(path) for path in sources]
     first, folder = benches[0], SafePath.of(out)
     for other in benches[1:]:
-        folders.same_settings(first.settings, other.settings, other.folder / folders.MANIFEST, "bench")
+        folders.same_settings(first.written, other.written, other.folder / folders.MANIFEST, "bench")
     with locks.locked(folder):
         if folder.is_dir() and any(not entry.name.startswith(".") for entry in folder.entries()):
             raise T2TError("the folder holds something already", where=str(folder), next="give --out a new one")
-        folders.open_manifest(folder, KIND, first.settings, "bench", session={"reader": first.testbed.reader})
+        folders.open_manifest(folder, KIND, first.written, "bench", session={"reader": first.testbed.reader})
         for record, instances in zip(first.sets, first.stored, strict=True):
-            folders.write_atomic(folder / "instances" / f"{record['name']}.jsonl", lines(instances))
+            folders.write_atomic(folder / "instances" / f"{record.name}.jsonl", lines(instances))
         parts: dict[str, list[tuple[Bench, Row]]] = {}
         for bench in benches:
             for row in bench.rows():
@@ -50,9 +50,9 @@ def merge(sources: Sequence[Path], out: Path) -> SafePath:
 
 
 def _merge_row(whole: Bench, rows: Sequence[tuple[Bench, Row]], folder: SafePath) -> None:
-    facts: dict[str, Any] = {**rows[0][1].facts, "reader": whole.testbed.reader}
+    facts: dict[str, Any] = {**rows[0][1].written, "limit": rows[0][1].limit, "reader": whole.testbed.reader}
     for _, row in rows[1:]:
-        folders.same_settings(_lasting(facts), _lasting(row.facts), row.folder / "row.json", "row")
+        folders.same_settings(_lasting(facts), _lasting({**row.written, "limit": row.limit}), row.folder / "row.json", "row")
     evaluation = whole.evaluation(rows[0][1].sampling)
     ids, samples, turns = [instance.id for instance in evaluation.instances], evaluation.samples, evaluation.testbed.turns
     taken = _owners([row.folder / LOG for _, row in rows], ids, samples, turns)
@@ -62,7 +62,7 @@ def _merge_row(whole: Bench, rows: Sequence[tuple[Bench, Row]], folder: SafePath
             for line in jsonlines.read(row.folder / LOG, torn=[]) if (row.folder / LOG).exists() else ():
                 if taken[position[line.value["instance"]] * samples + line.value["sample"]] == number:
                     log.append(line.value)
-    sessions = [session for _, row in rows for session in row.facts.get("sessions", ())]
+    sessions = [session for _, row in rows for session in row.record.sessions]
     folders.write_json(folder / "row.json", {**facts, **({"sessions": sessions} if sessions else {})})
     with closing(AnswerIndex(folder / LOG, ids, samples, turns)) as index:
         export(evaluation, index, folder / ANSWERS)

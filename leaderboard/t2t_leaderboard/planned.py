@@ -63,7 +63,7 @@ class Planned:
 
     def same(self, row: Row) -> bool:
         """Whether that row is this policy's. Rows of earlier versions have the transport in their policy."""
-        return (self.asked, self.label, self.sampling) == (self._asked(row.facts["policy"]), row.label, row.sampling)
+        return (self.asked, self.label, self.sampling) == (self._asked(row.policy), row.label, row.sampling)
 
     @property
     def asked(self) -> Spec:
@@ -145,7 +145,7 @@ def row_folder(bench: Bench, one: Planned) -> SafePath:
         if one.label and one.label == row.label:
             raise T2TError(
                 f"another row of the folder has the label {one.label!r}",
-                where=f"{row.folder} ({one_line(row.facts['policy'])})",
+                where=f"{row.folder} ({one_line(row.policy)})",
                 next="give another label=",
             )
     return bench.folder / "rows" / row_name(one.text, one.sampling, one.label)
@@ -156,7 +156,7 @@ def open_row(bench: Bench, folder: SafePath, one: Planned, limit: int | None) ->
     path = folder / "row.json"
     stored = folders.read_json(path) if path.exists() else {}
     if stored:
-        before = stored.get("limit", bench.settings["limit"])
+        before = stored.get("limit", bench.settings.limit)
         folders.same_settings(one.lasting(stored), one.lasting(one.facts(bench, before)), path, "row")
         limit = larger(before, limit)
     sessions, how = stored.get("sessions", []), Redactor().everywhere(dict(one.policy.describe().get("transport", {})))

@@ -26,10 +26,11 @@ from t2t_core.evaluation.evaluate import read_conversation
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import InstanceSet, Response
-from t2t_core.store import folders, jsonlines, locks
+from t2t_core.store import folders, jsonlines, locks, schema
 from t2t_core.store.paths import SafePath
 from t2t_leaderboard import board, pages
 from t2t_leaderboard.folder import Bench, Row, choose, lines, read_bench
+from t2t_leaderboard.schemas import BoardHead, SetRecord
 
 MOST = 20  # problems shown of one kind of check
 
@@ -143,7 +144,7 @@ def _by(holder: str | None, text: str) -> str:
 def _check_row(bench: Bench, row: Row, found: _Found) -> None:
     """One row's answers: do they follow from their texts, and are they those of its log?"""
     evaluation, path = bench.evaluation(row.sampling), row.folder / ANSWERS
-    if bench.prompts_sha256(row.limit) != row.facts["prompts_sha256"]:
+    if bench.prompts_sha256(row.limit) != row.record.prompts_sha256:
         found.problems.append(f"{row.folder / 'row.json'}: the prompts are not those that this version asks")
     if not row.finished:
         if not (row.folder / LOG).is_empty():  # empty where the server refused the very first question
@@ -161,7 +162,7 @@ def _check_row(bench: Bench, row: Row, found: _Found) -> None:
     if not wrong and not missing:
         found.answers += len(asked)
         if len(asked) < len(evaluation):
-            name = row.label or row.facts["policy"]
+            name = row.label or row.policy
             found.partial.append(f"{name}: {len(asked):,} of {len(evaluation):,} questions were asked")
 
 
@@ -187,16 +188,16 @@ def few(problems: Iterator[str]) -> Iterator[str]:
 def set_problems(bench: Bench) -> Iterator[str]:
     """Are the instances in the folder those that it names?"""
     for one, stored in zip(bench.sets, bench.stored, strict=True):
-        path = bench.folder / "instances" / f"{one['name']}.jsonl"
+        path = bench.folder / "instances" / f"{one.name}.jsonl"
         digest = folders.sha256(path)
-        if digest != one["file_sha256"]:  # more than asked for may be there, written by a process that was killed then
+        if digest != one.file_sha256:  # more than asked for may be there, written by a process that was killed then
             digest = hashlib.sha256(lines(stored)).hexdigest()
-        if digest != one["file_sha256"]:
-            yield f"{path}: SHA-256 {digest[:16]}..., recorded {one['file_sha256'][:16]}..."
-        yield from named_set_problems(bench.testbed, one, bench.settings["limit"], str(path), digest)
+        if digest != one.file_sha256:
+            yield f"{path}: SHA-256 {digest[:16]}..., recorded {one.file_sha256[:16]}..."
+        yield from named_set_problems(bench.testbed, one, bench.settings.limit, str(path), digest)
 
 
-def named_set_problems(testbed: AnyTestbed, one: Mapping[str, Any], limit: int | None, where: str, digest: str) -> Iterator[str]:
+def named_set_problems(testbed: AnyTestbed, one: SetRecord, limit: int | None, where: str, digest: str) -> Iterator[str]:
     """Is it the frozen set of that name, or the twin of that seed? A file of somebody's own has nothing to compare with."""
     try:
         source = named_set(testbed, one)
@@ -205,25 +206,23 @@ def named_set_problems(testbed: AnyTestbed, one: Mapping[str, Any], limit: int |
         return
     if source is None:
         return
-    if source.sha256 != one["sha256"]:
-        recorded = f"SHA-256 {source.sha256[:16]}..., recorded {one['sha256'][:16]}..."
-        yield f"{where}: the {one['kind']} set {one['name']} has {recorded}"
+    if source.sha256 != one.sha256:
+        recorded = f"SHA-256 {source.sha256[:16]}..., recorded {one.sha256[:16]}..."
+        yield f"{where}: the {one.kind} set {one.name} has {recorded}"
     elif hashlib.sha256(choose(testbed, source, limit).lines()).hexdigest() != digest:
-        yield f"{where}: these are not the first instances of the {one['kind']} set {one['name']}"
+        yield f"{where}: these are not the first instances of the {one.kind} set {one.name}"
 
 
-def named_set(testbed: AnyTestbed, one: Mapping[str, Any]) -> InstanceSet | None:
+def named_set(testbed: AnyTestbed, one: SetRecord) -> InstanceSet | None:
     """The set that a record names, from the suite itself; None for a file."""
-    if one["kind"] == "file":
+    if one.kind == "file":
         return None
-    if one["kind"] == "twin" and one["twin_seed"] is not None:
-        return testbed.twin(one["base"], one["twin_seed"])
-    return testbed.load_set(one["base"])
+    if one.kind == "twin" and one.twin_seed is not None:
+        return testbed.twin(one.base, one.twin_seed)
+    return testbed.load_set(one.base)
 
 
-def answer_problems(
-    evaluation: Evaluation, path: SafePath, reader: int, missing: list[str], moved: list[str]
-) -> Iterator[str]:
+def answer_problems(evaluation: Evaluation, path: SafePath, reader: int, missing: list[str], moved: list[str]) -> Iterator[str]:
     """Every answer of an export: foreign, doubled or out of order, and verdicts that do not follow from the text. Those that are
     missing go into `missing`. Where another version of the reader than the testbed's gave the verdicts, those that are others
     now are no problem: they go into `moved`."""
@@ -325,11 +324,12 @@ def _board_problems(bench: Bench, made: Mapping[str, Any]) -> Iterator[str]:
     path = bench.folder / "leaderboard.json"
     try:
         stored = folders.read_json(path)
+        head = schema.check(stored, BoardHead, str(path))
     except T2TError as error:
         yield f"{path}: {error.what}"
         return
     fresh = jsonlines.loads(jsonlines.dumps(made))
-    if stored.get("format") == 1:  # of earlier versions, which wrote fewer figures
+    if head.format == 1:  # of earlier versions, which wrote fewer figures
         fresh = {**as_early(stored, fresh), "format": 1}
     found = differences(stored, fresh)
     yield from (f"{path}: {difference}" for difference in few(found))
@@ -351,10 +351,10 @@ def as_early(stored: Any, made: Any) -> Any:
 def _shown(folder: SafePath) -> tuple[bool, bool]:
     """Whether the leaderboard on disk has reported rows, and leads to pages of answers."""
     try:
-        stored = folders.read_json(folder / "leaderboard.json")
+        head = folders.read_record(folder / "leaderboard.json", BoardHead)
     except T2TError:  # missing or damaged: what is wrong with it is among the problems shown
         return True, False
-    return stored.get("reported") is not False, stored.get("answer_pages") is True
+    return head.reported, head.answer_pages
 
 
 def differences(stored: Any, made: Any, at: str = "") -> Iterator[str]:

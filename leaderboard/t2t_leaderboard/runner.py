@@ -24,7 +24,7 @@ from t2t_leaderboard import answer_pages, board, defaults, pages, rescoring
 from t2t_leaderboard.folder import Bench, Chosen, choose, read_bench
 from t2t_leaderboard.growth import grow, level, question
 from t2t_leaderboard.planned import Planned, greedy, open_row, prepare, refuse_twice, row_folder
-from t2t_leaderboard.schemas import MAX_SAMPLES
+from t2t_leaderboard.schemas import MAX_SAMPLES, BenchSettings
 
 
 @dataclass(frozen=True)
@@ -159,20 +159,20 @@ def _choose(testbed: AnyTestbed, request: Request) -> list[Chosen]:
     return [choose(testbed, testbed.load_set(n), request.limit, n) for n in names]
 
 
-def _plan(testbed: AnyTestbed, request: Request, limit: int | None, samples: int) -> tuple[dict[str, Any], Sequence[Chosen]]:
+def _plan(testbed: AnyTestbed, request: Request, limit: int | None, samples: int) -> tuple[BenchSettings, Sequence[Chosen]]:
     """The bench's settings and instances for a limit and a number of samples."""
     chosen = _choose(testbed, replace(request, limit=limit))
     every = [i for c in chosen for i in c.instances]
     evaluation = _evaluation(testbed, request, every, samples)
-    settings = {
-        "testbed": request.testbed,
-        "sets": [c.record() for c in chosen],
-        "limit": limit,
-        "samples": samples,
-        "seed": request.seed,
-        "prompt_format": evaluation.prompt_format,
-        **({"system_prompt": request.system_prompt} if request.system_prompt else {}),
-    }
+    settings = BenchSettings(
+        testbed=request.testbed,
+        sets=[c.record() for c in chosen],
+        limit=limit,
+        samples=samples,
+        seed=request.seed,
+        prompt_format=evaluation.prompt_format,
+        system_prompt=request.system_prompt,
+    )
     return settings, chosen
 
 
@@ -181,12 +181,12 @@ def _evaluation(testbed: AnyTestbed, request: Request, instances: Sequence[Any],
     return Evaluation(testbed, instances, samples, request.sampling, form, seed, system)
 
 
-def _folder(settings: Mapping[str, Any], named: Sequence[Planned], sampling: Sampling) -> Path:
+def _folder(settings: BenchSettings, named: Sequence[Planned], sampling: Sampling) -> Path:
     """The same command gives the same name, so that it finds what it left, with another --limit or --samples too: a folder grows.
     Without a policy it names no rows, which depend on what is installed."""
     rows = [[p.text, p.sampling.recorded(), *([p.label] if p.label else [])] for p in named]
-    digest = hashlib.sha256(jsonlines.canonical([question(settings), rows, sampling.recorded()])).hexdigest()
-    sets = "-".join(one["name"] for one in settings["sets"])[:60]
+    digest = hashlib.sha256(jsonlines.canonical([question(settings.written()), rows, sampling.recorded()])).hexdigest()
+    sets = "-".join(one.name for one in settings.sets)[:60]
     return Path("runs") / f"bench-{sets}-{digest[:8]}"
 
 

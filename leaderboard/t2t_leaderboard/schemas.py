@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from t2t_core.records import Sampling
-from t2t_core.store.schema import Count, Sha256
+from t2t_core.store.schema import Count, Sha256, plain
 
 MAX_SAMPLES = 1000
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}\Z")]
@@ -33,8 +33,8 @@ class SetRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchSettings:
-    """What names the question: `settings` in a bench's run.json and in a submission. `system_prompt` is left out where there is
-    none."""
+    """What names the question: `settings` in a bench's run.json and in a submission. `system_prompt` is left out of the file
+    where there is none."""
 
     testbed: str
     sets: list[SetRecord]
@@ -43,6 +43,10 @@ class BenchSettings:
     seed: int
     prompt_format: str
     system_prompt: str = ""
+
+    def written(self) -> dict[str, Any]:
+        """As it stands in the file."""
+        return {name: value for name, value in plain(self).items() if value or name != "system_prompt"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +92,16 @@ class SubmissionRecord:
     sessions: list[dict[str, Any]]
     seal: Sha256
     reader: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardHead:
+    """`leaderboard.json` as far as a check goes by it. Its figures are not read: they are computed anew from the answers and
+    held against what stands there. `answer_pages` is absent from format 1."""
+
+    format: Count
+    reported: bool = True
+    answer_pages: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -158,13 +158,13 @@ def _history(joined: Joined, leads: Sequence[tuple[str, str]]) -> Document:
 
 def _dated(question: Question) -> Iterator[Block]:
     metric, tables = _rate(question), question.board["tables"]
-    sent = sorted(question.submissions, key=lambda one: (one.metadata["date"], one.name))
-    days = list(dict.fromkeys(one.metadata["date"] for one in sent))
+    sent = sorted(question.submissions, key=lambda one: (one.record.date, one.name))
+    days = list(dict.fromkeys(one.record.date for one in sent))
     series, record = [], set[tuple[str, str]]()
     for number, table in enumerate(tables):
         best, points = -1.0, list[Figure | None]()
         for day in days:
-            for one in (one for one in sent if one.metadata["date"] == day):
+            for one in (one for one in sent if one.record.date == day):
                 value = _total(table, one.name, metric).value
                 if value is not None and value > best:
                     best = value
@@ -177,7 +177,7 @@ def _dated(question: Question) -> Iterator[Block]:
     for one in reversed(sent):
         totals = [_total(table, one.name, metric) for table in tables]
         firsts = [title for name, title in sorted(record) if name == one.name]
-        rows.append(Row([one.metadata["name"], one.metadata["date"], *totals, ", ".join(firsts), one.metadata["seal"][:16]]))
+        rows.append(Row([one.record.name, one.record.date, *totals, ", ".join(firsts), one.record.seal[:16]]))
     columns = [Column("submission", words=True), Column("date", words=True)]
     columns += [Column(table["title"], heat=True) for table in tables]
     columns += [Column("best when sent", words=True), Column("seal", words=True)]

@@ -38,10 +38,12 @@ NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
 
 @dataclass(frozen=True)
 class Submission:
-    """A submission, read as far as its shape goes; its instances come from the suite itself."""
+    """A submission, read as far as its shape goes; its instances come from the suite itself. `written` is its metadata.json as
+    it stands there, which is what the seal is of."""
 
     folder: SafePath
-    metadata: Mapping[str, Any]
+    record: SubmissionRecord
+    written: Mapping[str, Any]
     evaluation: Evaluation
     stored: Sequence[Sequence[Any]] = ()
 
@@ -52,7 +54,7 @@ class Submission:
 
     @property
     def reader(self) -> int:
-        return int(self.metadata.get("reader", 1))
+        return self.record.reader
 
 
 def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None, day: str | None = None) -> Path:
@@ -65,7 +67,7 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
     if not NAME.fullmatch(name):
         raise T2TError(f"{ascii(name)[:80]} is not a usable name", next="use small letters, digits, dots and dashes")
     bench = read_bench(bench_folder)
-    own = [one["name"] for one in bench.sets if one["kind"] == "file"]
+    own = [one.name for one in bench.sets if one.kind == "file"]
     if own:
         raise T2TError(
             f"{own[0]} is a set of your own; a submission answers the suite's sets", next="t2t bench without --instances"
@@ -101,9 +103,9 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
         "kind": KIND,
         "name": name,
         "date": folder.name[:10],
-        **{key: row.facts[key] for key in ("policy", "sampling", "describe")},
+        **{key: row.written[key] for key in ("policy", "sampling", "describe")},
         "prompts_sha256": bench.prompts_sha256(),
-        "settings": dict(bench.settings),
+        "settings": dict(bench.written),
         "answers": {"lines": answers.count(b"\n"), "sha256": hashlib.sha256(answers).hexdigest()},
         "tables": tables,
         "sessions": folders.read_manifest(bench_folder, "bench")["sessions"],
@@ -119,7 +121,7 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
 def pick(rows: list[Row], name: str | None, where: Path) -> Row:
     """The row of that name or policy, or the only one there is."""
     finished = [row for row in rows if row.finished]
-    found = [row for row in finished if name in (None, row.name, row.facts["policy"], row.label or None)]
+    found = [row for row in finished if name in (None, row.name, row.policy, row.label or None)]
     if len(found) != 1:
         raise T2TError(
             "which row?" if found else f"there is no finished row {ascii(name)[:80] if name else ''}".rstrip(),
@@ -146,23 +148,23 @@ def read(place: Path | SafePath) -> Submission:
     """Read a submission; T2TError where it has not the shape of one."""
     folder = SafePath.of(place)
     path = folder / METADATA
-    metadata = folders.read_json(path)
-    if metadata.get("format") != FORMAT or metadata.get("kind") != KIND:
+    written = folders.read_json(path)
+    if written.get("format") != FORMAT or written.get("kind") != KIND:
         raise T2TError(f"not a submission of format {FORMAT}", where=str(path), cause="another version of the suite wrote it")
-    schema.check(metadata, SubmissionRecord, str(path))
-    settings = metadata["settings"]
-    testbed: AnyTestbed = installed().testbeds.make(settings["testbed"])
+    record = schema.check(written, SubmissionRecord, str(path))
+    settings = record.settings
+    testbed: AnyTestbed = installed().testbeds.make(settings.testbed)
     stored: list[Sequence[Any]] = []
-    for one in settings["sets"]:
+    for one in settings.sets:
         source = rescoring.named_set(testbed, one)
         if source is None:
-            raise T2TError(f"{ascii(one['name'])} is a set of somebody's own", where=str(path))
-        stored.append(choose(testbed, source, settings["limit"]).instances)
+            raise T2TError(f"{ascii(one.name)} is a set of somebody's own", where=str(path))
+        stored.append(choose(testbed, source, settings.limit).instances)
     instances = [instance for chosen in stored for instance in chosen]
-    sampling = recorded_sampling(metadata["sampling"], path)
-    form, seed, system = settings["prompt_format"], settings["seed"], settings.get("system_prompt", "")
-    asked = Evaluation(testbed, instances, settings["samples"], sampling, form, seed, system)
-    return Submission(folder, metadata, asked, stored)
+    sampling = recorded_sampling(written["sampling"], path)
+    form, seed, system = settings.prompt_format, settings.seed, settings.system_prompt
+    asked = Evaluation(testbed, instances, settings.samples, sampling, form, seed, system)
+    return Submission(folder, record, written, asked, stored)
 
 
 def verify(path: Path | SafePath) -> rescoring.Verification:
@@ -180,38 +182,37 @@ def verify(path: Path | SafePath) -> rescoring.Verification:
 
 
 def _shape_problems(submission: Submission) -> Iterator[str]:
-    folder, metadata = submission.folder, submission.metadata
+    folder, record = submission.folder, submission.record
     path = folder / METADATA
     for entry in folder.entries():
         if entry.name not in (METADATA, ANSWERS):
             yield f"{folder}: {ascii(entry.name)[:80]} does not belong here"
-    name = f"{metadata['date']}_{metadata['name']}"
+    name = f"{record.date}_{record.name}"
     called = folder.path.resolve().name
-    if called != name or not NAME.fullmatch(metadata["name"]):
+    if called != name or not NAME.fullmatch(record.name):
         yield f"{path}: it calls itself {ascii(name)[:100]}, the folder is {ascii(called)[:100]}"
-    if metadata["seal"] != seal(metadata):
+    if record.seal != seal(submission.written):
         yield f"{path}: something in it was changed after it was sealed (the model's name, a setting, a count, a figure)"
     answers = folder / ANSWERS
-    if folders.sha256(answers) != metadata["answers"]["sha256"]:
+    if folders.sha256(answers) != record.answers.sha256:
         yield f"{answers}: not the answers that were sealed"
-    if len(submission.evaluation) != metadata["answers"]["lines"]:
-        yield f"{path}: {metadata['answers']['lines']} answers claimed, {len(submission.evaluation)} asked"
-    if submission.evaluation.prompts_sha256() != metadata["prompts_sha256"]:
+    if len(submission.evaluation) != record.answers.lines:
+        yield f"{path}: {record.answers.lines} answers claimed, {len(submission.evaluation)} asked"
+    if submission.evaluation.prompts_sha256() != record.prompts_sha256:
         yield f"{path}: the prompts are not those that this version asks"
 
 
 def _set_problems(submission: Submission) -> Iterator[str]:
-    settings, testbed = submission.metadata["settings"], submission.evaluation.testbed
-    for one in settings["sets"]:
-        yield from rescoring.named_set_problems(
-            testbed, one, settings["limit"], str(submission.folder / METADATA), one["file_sha256"]
-        )
+    settings, testbed = submission.record.settings, submission.evaluation.testbed
+    for one in settings.sets:
+        where = str(submission.folder / METADATA)
+        yield from rescoring.named_set_problems(testbed, one, settings.limit, where, one.file_sha256)
 
 
 def _figure_problems(submission: Submission) -> list[str]:
     evaluation = submission.evaluation
     answers = scored(evaluation, submission.folder / ANSWERS, submission.reader != evaluation.testbed.reader)
     made = jsonlines.loads(jsonlines.dumps(tabulate(evaluation.testbed, answers, evaluation.samples)))
-    stored = submission.metadata["tables"]
+    stored = submission.record.tables
     found = rescoring.differences(stored, rescoring.as_early(stored, made), "tables")
     return [f"{submission.folder / METADATA}: {difference}" for difference in rescoring.few(found)]

@@ -245,7 +245,7 @@ def test_compare_leaves_out_what_one_side_was_not_asked(tmp_path):
     bench(a, "--policy", "adder", "--limit", 4)
     bench(b, "--policy", "adder:off=1", "--limit", 2)
     bench(b, "--policy", "adder", "--limit", 4)
-    (behind,) = (r for r in read_bench(b).rows() if r.facts["policy"] == "adder:off=1")
+    (behind,) = (r for r in read_bench(b).rows() if r.policy == "adder:off=1")
     found = comparison.compare(comparison.read_side(a), comparison.read_side(behind.folder.path))
     assert {c.difference.instances for c in found} == {4}
 

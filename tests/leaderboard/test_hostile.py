@@ -182,6 +182,14 @@ def test_edits_that_once_broke_something_are_refused(out: Path, submitted: Path,
             check(path.parent)
 
 
+@pytest.mark.parametrize(("field", "value"), [("reported", "no"), ("answer_pages", 1), ("format", "2")])
+def test_a_leaderboard_says_which_of_its_fields_is_wrong(out: Path, field: str, value: Any) -> None:
+    path = out / "leaderboard.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), field: value}))
+    (problem,) = rescoring.verify(out).problems
+    assert problem.startswith(f"{path}: {field}: expected")
+
+
 def test_an_address_that_is_none_is_a_mistake_with_a_name(tmp_path: Path) -> None:
     with pytest.raises(T2TError, match="base_url"):
         t2t("bench", "--policy", "endpoint:m,base_url=http://[", "--limit", 1, "--out", tmp_path / "out")

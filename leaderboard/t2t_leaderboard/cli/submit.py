@@ -21,5 +21,5 @@ def submit(folder: Path, name: str, row: str | None, into: Path, day: str | None
     from t2t_leaderboard import submission
 
     made = submission.make(folder, name, into, row, day)
-    seal = submission.read(made).metadata["seal"]
+    seal = submission.read(made).record.seal
     click.echo(f"{made}\nseal {seal}\ncheck it with: t2t verify {made}")
