@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from t2t_core.report.charts import Stacks
-from t2t_core.report.document import Block, Charts, Column, Document, Folded, Items, Paragraph, Row, Section, Table, Words
+from t2t_core.report.document import Block, Column, Document, Folded, Items, Paragraph, Row, Section, Table, Words
 from t2t_core.report.figures import Figure
 from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
@@ -50,8 +49,8 @@ def _reward(result: EpisodeResult) -> list[Block]:
 
 
 def _timeline(log: Transcript, result: EpisodeResult) -> list[Block]:
-    columns = [Column("second"), Column("who", words=True), Column("what", words=True), Column("tokens")]
-    rows = [Row([Figure(one.at, digits=1), *cells]) for one, cells in _events(log)]
+    columns = [Column("second", words=True), Column("who", words=True), Column("what", words=True), Column("tokens")]
+    rows = [Row([f"{one.at:.1f}", *cells]) for one, cells in _events(log)]
     if result.post is not None:
         rows.append(Row(["", "worker", f"trained in {result.cpu_seconds:.1f} CPU seconds, hidden score {result.post:.3f}", ""]))
     longer: list[Block] = [
@@ -79,8 +78,6 @@ def _job(result: EpisodeResult) -> list[Block]:
         blocks.append(Table([Column("what differs from the job to start from", words=True), Column("value", words=True)], rows))
     if result.pre:
         scores = {**result.pre, **({"after training": result.post} if result.post is not None else {})}
-        chart = [(name, {"right": round(100 * score), "wrong": 100 - round(100 * score)}) for name, score in scores.items()]
-        blocks.append(Charts([Stacks("hidden score, percent", chart, ("right", "wrong"))]))
         blocks.append(Table([Column("", words=True), Column("hidden score")],
                             [Row([name, Figure(score, digits=3)]) for name, score in scores.items()]))  # fmt: skip
     return blocks or [Paragraph("No job came of it.")]

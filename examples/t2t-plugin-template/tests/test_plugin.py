@@ -12,7 +12,7 @@ from t2t_core.conversation import judge, play
 from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
 from t2t_core.records import Message, ToolCall
-from t2t_core.testing import check_context, check_designer, check_policy, check_testbed, check_tracker, check_trainer
+from t2t_core.testing import check_agent, check_context, check_designer, check_policy, check_testbed, check_tracker, check_trainer
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +31,10 @@ def test_it_is_loaded_and_nothing_of_it_is_refused():
 
 def test_the_testbed(testbed):
     check_testbed(testbed, solve=solve)
+
+
+def test_the_agent():
+    check_agent(installed().agents.make("best-base"), installed().families.make("draw-optimal"))
 
 
 def test_the_policy(testbed):

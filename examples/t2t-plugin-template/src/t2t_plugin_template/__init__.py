@@ -1,1 +1,2 @@
-"""A testbed, a policy, a designer, a context module, a trainer and a preset for the t2t benchmark suite."""
+"""A testbed, a policy, a designer, a context module, a trainer, a tracker, a job agent and a preset for the t2t benchmark
+suite."""

@@ -37,5 +37,10 @@ def register_trackers(registry: Registry) -> None:
 
 
 @hookimpl
+def register_agents(registry: Registry) -> None:
+    registry.add("best-base", "t2t_plugin_template.agent:BestBase", "the job as it is, on the base that scores best untrained")
+
+
+@hookimpl
 def register_presets(registry: Registry) -> None:
     registry.add("change", "t2t_plugin_template.presets:change", "the loop in seconds, on the testbed change")
