@@ -23,8 +23,7 @@ from t2t_core.loop.sweep import CONTROL
 from t2t_core.report.summary import unequal
 from t2t_core.run.round_files import PROPOSED
 from t2t_core.study.outcomes import Trial, Trials, rates
-from t2t_core.study.plan import Compared, Plan, PlanFile
-from t2t_core.study.running import BASE
+from t2t_core.study.plan import BASE, Compared, Plan, PlanFile
 
 Strata = list[list[float]]
 
@@ -96,6 +95,23 @@ class StudyResult:
     differences: Sequence[Difference]
     arms: Sequence[ArmResult]
     deviations: Sequence[str]
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """`gate.json`: what is known before any designer is looked at."""
+
+    plan: str
+    seeds: Sequence[int]
+    leverage: bool
+    differences: Sequence[Difference]
+
+
+def compare_gate(file: PlanFile, trials: Trials) -> GateResult:
+    """The comparisons of the plan's gate, from its arms alone."""
+    plan = file.plan
+    differences = [_difference(plan, trials, role, one) for role, one in plan.compared() if role in ("gate", "same")]
+    return GateResult(file.sha256, plan.seeds, bool(_leverage(plan, differences)), differences)
 
 
 def compare(file: PlanFile, trials: Trials) -> StudyResult:

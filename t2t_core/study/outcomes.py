@@ -1,6 +1,6 @@
 """What a study keeps of every seed: a small file from which all of its figures follow, so that run folders may go.
 
-    OUT/outcomes/seed_101.json    written when every arm of the seed is done
+    OUT/outcomes/seed_101.json    written when the arms of the gate are done, and again when all of the seed's are
 
 An answer is one character, in the order of its set: 1 or 0 under a measure of the plan. A study folder that holds nothing but
 `run.json`, `code.json` and these files gives the same `study.json` again.
@@ -8,7 +8,7 @@ An answer is one character, in the order of its set: 1 or 0 under a measure of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +64,7 @@ class Trials:
 
 @dataclass(frozen=True)
 class SeedOutcome:
-    """All arms of one seed, and the untrained policy's values."""
+    """Arms of one seed, and the untrained policy's values."""
 
     base: Mapping[str, Values]
     arms: Mapping[str, Trial]
@@ -138,43 +138,52 @@ def place_of(folder: SafePath, seed: int) -> SafePath:
 
 
 def write_seed(folder: SafePath, file: PlanFile, seed: int, outcome: SeedOutcome) -> None:
-    """Keep one seed; its arms are all done."""
+    """Keep what there is of one seed."""
     arms = {name: KeptTrial(**{**vars(trial), "answers": _coded(trial.answers)}) for name, trial in outcome.arms.items()}
     folders.make_folder(folder / FOLDER)
     folders.write_json(place_of(folder, seed), KeptSeed(file.sha256, _coded(outcome.base), arms))
 
 
-def read_seed(folder: SafePath, file: PlanFile, seed: int, sets: MeasuredSets) -> SeedOutcome:
-    """The inverse of `write_seed`.
+def read_seed(folder: SafePath, file: PlanFile, seed: int, sets: MeasuredSets, names: Collection[str]) -> SeedOutcome:
+    """What is kept of those arms: the inverse of `write_seed`.
 
     Raises:
         T2TError: the file is of another plan, lacks an arm, or is not what was written.
     """
     place = place_of(folder, seed)
-    kept = folders.read_record(place, KeptSeed)
-    if kept.plan != file.sha256:
-        raise T2TError("these are outcomes of another plan", where=str(place), next="take the plan that they were run by")
-    missing = [name for name in file.plan.arms if name not in kept.arms]
+    kept = _read(file, place)
+    missing = [name for name in names if name not in kept.arms]
     if missing:
         raise T2TError(f"there is no arm {missing[0]}", where=str(place), cause=schema.EDITED)
     arms = {}
-    for name in file.plan.arms:
+    for name in names:
         one = kept.arms[name]
         answers = _decoded(one.answers, sets, place)
         arms[name] = Trial(one.budget, one.rounds, one.designs, one.digest, one.behaviour, answers)
     return SeedOutcome(_decoded(kept.base, sets, place), arms)
 
 
-def kept_seeds(file: PlanFile, folder: SafePath) -> list[int]:
-    """The plan's seeds whose arms are all done."""
-    return [seed for seed in file.plan.seeds if place_of(folder, seed).exists()]
+def _read(file: PlanFile, place: SafePath) -> KeptSeed:
+    kept = folders.read_record(place, KeptSeed)
+    if kept.plan != file.sha256:
+        raise T2TError("these are outcomes of another plan", where=str(place), next="take the plan that they were run by")
+    strange = [name for name in kept.arms if name not in file.plan.arms]
+    if strange:
+        raise T2TError(f"the plan has no arm {ascii(strange[0])[:60]}", where=str(place), cause=schema.EDITED)
+    return kept
 
 
-def read_trials(file: PlanFile, folder: SafePath, codes: list[str]) -> Trials:
-    """The whole study from what is kept; T2TError where a seed is missing."""
+def kept_seeds(file: PlanFile, folder: SafePath, names: Collection[str]) -> list[int]:
+    """The plan's seeds of which those arms are kept."""
+    there = [seed for seed in file.plan.seeds if place_of(folder, seed).exists()]
+    return [seed for seed in there if set(names) <= _read(file, place_of(folder, seed)).arms.keys()]
+
+
+def read_trials(file: PlanFile, folder: SafePath, codes: list[str], names: Collection[str]) -> Trials:
+    """Those arms of all seeds from what is kept; T2TError where one is missing."""
     sets = MeasuredSets.of(file.experiment)
-    seeds = [read_seed(folder, file, seed, sets) for seed in file.plan.seeds]
-    arms = {name: [seed.arms[name] for seed in seeds] for name in file.plan.arms}
+    seeds = [read_seed(folder, file, seed, sets, names) for seed in file.plan.seeds]
+    arms = {name: [seed.arms[name] for seed in seeds] for name in names}
     return Trials(arms, [seed.base for seed in seeds], sets.cells, codes)
 
 

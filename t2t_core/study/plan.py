@@ -55,6 +55,8 @@ class PlannedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     context: str = ""
     replica: int = 0
 
+BASE = "base"  # the untrained policy, to whom an arm may be compared
+
 
 class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A rate on an evaluation set."""
@@ -98,6 +100,11 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     gate: Gate | None = None
     primary: Compared
     secondary: list[Compared] = []
+
+    def gate_arms(self) -> list[str]:
+        """The arms that the gate compares."""
+        gate = (self.gate.positive, self.gate.negative, *self.gate.same) if self.gate else ()
+        return [name for name in self.arms if name in gate]
 
     def compared(self) -> Iterator[tuple[str, Compared]]:
         """Every comparison with its role: "gate", "same", "primary", "secondary"."""
@@ -155,7 +162,7 @@ def entered(file: PlanFile, designer: str, seeds: int | None = None) -> PlanFile
     if seeds is not None and seeds > len(plan.seeds):
         raise T2TError(f"the plan has {len(plan.seeds)} seeds, not {seeds}")
     installed().designers.make(designer)
-    kept = {control, *((plan.gate.positive, plan.gate.negative, *plan.gate.same) if plan.gate else ())}
+    kept = {control, *plan.gate_arms()}
     arms = {name: arm for name, arm in plan.arms.items() if name in kept} | {"entry": PlannedArm(designer)}
     seeded = plan.seeds[:seeds] if seeds else plan.seeds
     own = msgspec.structs.replace(plan, arms=arms, seeds=seeded, primary=Compared("entry", control), secondary=[])
@@ -181,12 +188,12 @@ def _check(plan: Plan, where: str) -> None:
     if plan.gate and len(plan.gate.same) not in (0, 2):
         raise T2TError("the gate's `same` names two arms", where=where)
     for name in plan.arms:
-        if name == "base" or not name.replace("-", "").replace("_", "").isalnum():
+        if name == BASE or not name.replace("-", "").replace("_", "").isalnum():
             raise T2TError(f"an arm cannot be called {ascii(name)[:60]}", where=where, cause="letters, digits, - and _; not base")
     seen = set()
     for role, one in plan.compared():
         for arm in (one.arm, one.against):
-            if arm not in plan.arms and arm != "base":
+            if arm not in plan.arms and arm != BASE:
                 known = "arms: " + ", ".join(plan.arms)
                 raise T2TError(f"there is no arm {ascii(arm)[:60]}", where=f"{where}, {role}", cause=known)
         if one.arm == one.against or (role, one) in seen:

@@ -5,16 +5,16 @@
     OUT/seed_101/shared/            round 0 alone, and the bench of the untrained policy
     OUT/seed_101/fixed/             an arm: a run folder like any other
     OUT/outcomes/seed_101.json      what the seed came to, once all of its arms are done; its run folders may go then
+    OUT/gate.json                   whether configurations matter here, before any designer is looked at
     OUT/study.json, study.md        written last
 
-The arms of the gate come first, of all seeds; then whatever is missing, seed by seed. Where a cluster does the runs
-(`t2t sweep --plan FILE --ray auto`), they are done ahead of that, the gate's first there too, and then found done.
+The arms of the gate come first, of all seeds, and its verdict is told; then whatever is missing, seed by seed. Where a cluster
+does the runs (`t2t sweep --plan FILE --ray auto`), those of each stage are done ahead of it and then found done.
 """
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,11 +33,12 @@ from t2t_core.run.schemas import Training
 from t2t_core.store import folders, locks
 from t2t_core.store.paths import SafePath
 from t2t_core.study import outcomes
+from t2t_core.study.comparing import compare_gate
 from t2t_core.study.outcomes import RoundOutcome, SeedOutcome, Trial, Trials, measured_rates
-from t2t_core.study.plan import PlanFile, code_hash
+from t2t_core.study.plan import BASE, PlanFile, code_hash
+from t2t_core.study.study_document import gate_words
 
 KIND = "study"
-BASE = "base"
 
 
 @dataclass(frozen=True)
@@ -68,38 +69,25 @@ def run_plan(file: PlanFile, out: Path, reporter: Reporter, ahead: Ahead | None 
     with locks.locked(folder):
         folders.open_manifest(folder, KIND, file.to_dict(), "plan", asked=transport.asked)
         codes = _codes(folder, file)
-        if ahead:
-            ahead(_planned(file, folder))
-        for seed, arms in _order(file, outcomes.kept_seeds(file, folder)):
-            place = folder / f"seed_{seed}"
-            base, trials = _run_seed(file, seed, place, arms, reporter)
-            if len(arms) == len(file.plan.arms):
-                outcomes.write_seed(folder, file, seed, SeedOutcome(base, trials))
-        return outcomes.read_trials(file, folder, codes)
+        if file.plan.gate:
+            _run_arms(file, folder, file.plan.gate_arms(), reporter, ahead)
+            gate = compare_gate(file, outcomes.read_trials(file, folder, codes, file.plan.gate_arms()))
+            folders.write_json(folder / "gate.json", gate)
+            reporter.say(gate_words(gate, file.plan))
+        _run_arms(file, folder, list(file.plan.arms), reporter, ahead)
+        return outcomes.read_trials(file, folder, codes, list(file.plan.arms))
 
 
-def _order(file: PlanFile, done: list[int]) -> Iterator[tuple[int, list[str]]]:
-    """What is to be run, one seed after the other: the arms that the gate compares, then all."""
-    missing, gate = [seed for seed in file.plan.seeds if seed not in done], _gate(file)
-    if gate:
-        yield from ((seed, gate) for seed in missing)
-    yield from ((seed, list(file.plan.arms)) for seed in missing)
-
-
-def _gate(file: PlanFile) -> list[str]:
-    """The arms that the gate compares, in the plan's order."""
-    gate = file.plan.gate
-    return [name for name in file.plan.arms if gate and name in (gate.positive, gate.negative, *gate.same)]
-
-
-def _planned(file: PlanFile, folder: SafePath) -> list[list[PlannedRun]]:
-    """Every run of every seed that is not done: the shared round 0, the arms of the gate, the others."""
-    names = list(dict.fromkeys([*_gate(file), *file.plan.arms]))
-    missing, code = [seed for seed in file.plan.seeds if seed not in outcomes.kept_seeds(file, folder)], code_hash()
-    return [
-        [_shared(file, seed, folder / f"seed_{seed}", code), *(_arm(file, seed, folder / f"seed_{seed}", n, code) for n in names)]
-        for seed in missing
-    ]
+def _run_arms(file: PlanFile, folder: SafePath, arms: list[str], reporter: Reporter, ahead: Ahead | None) -> None:
+    """Those arms of every seed of which one is not kept yet."""
+    kept = outcomes.kept_seeds(file, folder, arms)
+    missing, code = [seed for seed in file.plan.seeds if seed not in kept], code_hash()
+    if ahead:
+        places = [(seed, folder / f"seed_{seed}") for seed in missing]
+        ahead([[_shared(file, *of, code), *(_arm(file, *of, name, code) for name in arms)] for of in places])
+    for seed in missing:
+        base, trials = _run_seed(file, seed, folder / f"seed_{seed}", arms, reporter)
+        outcomes.write_seed(folder, file, seed, SeedOutcome(base, trials))
 
 
 def _shared(file: PlanFile, seed: int, place: SafePath, code: str) -> TrialRun:
@@ -156,7 +144,7 @@ def _answers(file: PlanFile, experiment: Experiment, place: SafePath, name: str)
 def _codes(folder: SafePath, file: PlanFile) -> list[str]:
     """The hashes of the code of every session that ran something, this one last where there is something to run."""
     known = outcomes.code_hashes(folder)
-    if len(outcomes.kept_seeds(file, folder)) < len(file.plan.seeds) and known[-1:] != [now := code_hash()]:
+    if len(outcomes.kept_seeds(file, folder, list(file.plan.arms))) < len(file.plan.seeds) and known[-1:] != [now := code_hash()]:
         known.append(now)
         folders.write_json(folder / "code.json", {"sha256": known})
     return known

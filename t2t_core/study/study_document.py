@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from t2t_core.report.document import Block, Column, Document, Items, Paragraph, Row, Section, Table
 from t2t_core.report.figures import Figure
-from t2t_core.study.comparing import ArmResult, Difference, StudyResult
+from t2t_core.study.comparing import ArmResult, Difference, GateResult, StudyResult
+from t2t_core.study.plan import Plan
 
 ROLES = {"gate": "gate: lever", "same": "gate: other chance", "primary": "primary", "secondary": "secondary"}
 _NOTE = (
@@ -37,10 +38,24 @@ def _gate(result: StudyResult) -> str:
     return "No leverage at this budget: the gate does not hold, and no designer is ranked."
 
 
+def gate_words(gate: GateResult, plan: Plan) -> str:
+    """The gate's verdict in a few lines, for whoever waits for the study."""
+    needed = {"gate": f"at least {plan.gate.at_least:g}, all above {plan.gate.above:g}" if plan.gate else ""}
+    needed["same"] = f"all within {plan.margin:g}"
+    lines = [f"the gate, over {len(gate.seeds)} seeds:"]
+    lines += [f"  {d.arm} minus {d.against}: {_points(d)} points; needed: {needed[d.role]}" for d in gate.differences]
+    end = "it holds: designers can be told apart" if gate.leverage else "it does not hold: no designer will be ranked"
+    return "\n".join([*lines, f"  {end}"])
+
+
+def _points(one: Difference) -> str:
+    interval = f" [{one.low:+.1f}, {one.high:+.1f}]" if one.low is not None and one.high is not None else ""
+    return f"{one.value:+.1f}{interval}"
+
+
 def _primary(result: StudyResult) -> str:
     one = next(d for d in result.differences if d.role == "primary")
-    interval = f" [{one.low:+.1f}, {one.high:+.1f}]" if one.low is not None and one.high is not None else ""
-    found = f"{one.value:+.1f}{interval} points over {len(one.seeds)} seeds"
+    found = f"{_points(one)} points over {len(one.seeds)} seeds"
     return f"Primary: {one.arm} minus {one.against}, {found}. {_said(one, result.margin)}"
 
 

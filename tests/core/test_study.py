@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +164,7 @@ def test_a_study_runs_compares_and_goes_on(tmp_path: Path) -> None:
     assert "another plan" in t2t("sweep", "--plan", changed, "--out", tmp_path / "out", code=1)
 
 
-def test_nothing_is_compared_before_the_last_arm_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_designer_is_compared_before_the_last_arm_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, calls = planned(tmp_path), []
     train = Practice.train
 
@@ -176,7 +176,10 @@ def test_nothing_is_compared_before_the_last_arm_is_done(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(Practice, "train", stopped)
     output = t2t("sweep", "--plan", path, "--out", tmp_path / "out", code=1)
-    assert "stopped here" in output and "minus" not in output and "better" not in output
+    assert "stopped here" in output and "Primary" not in output and "better" not in output
+    gate = {("both", "neither"), ("fixed-again", "fixed")}
+    compared = {tuple(line.split(":")[0].split(" minus ")) for line in map(str.strip, output.splitlines()) if " minus " in line}
+    assert compared <= gate
     assert not (tmp_path / "out" / "study.json").exists()
     monkeypatch.setattr(Practice, "train", train)
     t2t("sweep", "--plan", path, "--out", tmp_path / "out")
@@ -214,6 +217,12 @@ def test_the_arms_of_the_gate_come_first(tmp_path: Path) -> None:
     begun = [line for line in said if line.startswith("seed ")]
     assert [line for line in begun if "later" in line] == ["seed 1: later", "seed 2: later"]
     assert begun.index("seed 2: neither") < begun.index("seed 1: later")
+    verdict = next(line for line in said if line.startswith("the gate, over 2 seeds"))
+    assert said.index(verdict) < said.index("seed 1: later") and "it holds: designers can be told apart" in verdict
+    gate = json.loads((tmp_path / "out" / "gate.json").read_text())
+    whole = json.loads(json.dumps(asdict(compare(file, run_plan(file, tmp_path / "out", Reporter(said.append))))))
+    assert gate["differences"] == [d for d in whole["differences"] if d["role"] in ("gate", "same")]
+    assert gate["leverage"] is whole["leverage"] is True
 
 
 def test_runs_that_were_done_elsewhere_ahead_make_the_same_study(tmp_path: Path) -> None:
@@ -229,11 +238,11 @@ def test_runs_that_were_done_elsewhere_ahead_make_the_same_study(tmp_path: Path)
                 run.run(Reporter(lambda line: None))
 
     result = compare(file, run_plan(file, tmp_path / "out", Reporter(lambda line: None), ahead))
-    assert result == plain and len(orders) == len(file.plan.seeds)
-    for order in orders:
-        assert order[0] == "base" and order[-1] == "later" and set(order[1:]) == set(file.plan.arms)
+    count, arms = len(file.plan.seeds), list(file.plan.arms)
+    assert result == plain
+    assert orders == [["base", *file.plan.gate_arms()]] * count + [["base", *arms]] * count
     run_plan(file, tmp_path / "out", Reporter(lambda line: None), ahead)
-    assert orders[len(file.plan.seeds) :] == [], "nothing is left to do"
+    assert orders[2 * count :] == [], "nothing is left to do"
 
 
 def test_a_machine_with_other_code_does_no_run_of_a_study(tmp_path: Path) -> None:
@@ -262,7 +271,7 @@ def test_what_is_kept_of_a_seed_gives_the_study_again(tmp_path: Path) -> None:
     ("old", "new", "said"),
     [
         ('"plan": "', '"plan": "0', "another plan"),
-        ('"fixed-again":', '"foxed-again":', "no arm fixed-again"),
+        ('"fixed-again":', '"foxed-again":', "the plan has no arm 'foxed-again'"),
         ('"updates": 2', '"updates": -2', ">= 0"),
         ('"3": "', '"3": "1', "not those to the set"),
         ('"3": "0', '"3": "x', "neither 0 nor 1"),

@@ -96,8 +96,9 @@ def test_a_study_of_designers_follows_from_its_outcomes(name, monkeypatch):
     monkeypatch.chdir(STUDIES.parent)
     folder, file = SafePath(STUDIES / "designers" / "results" / name), read_plan(Path(f"studies/designers/{name}.toml"))
     result = json.loads((STUDIES / "designers" / "results" / name / "study.json").read_text())
-    assert kept_seeds(file, folder) == result["seeds"] == list(file.plan.seeds) and result["plan"] == file.sha256
-    again = json.loads(json.dumps(asdict(compare(file, read_trials(file, folder, code_hashes(folder))))))
+    arms = list(file.plan.arms)
+    assert kept_seeds(file, folder, arms) == result["seeds"] == list(file.plan.seeds) and result["plan"] == file.sha256
+    again = json.loads(json.dumps(asdict(compare(file, read_trials(file, folder, code_hashes(folder), arms)))))
     assert again["leverage"] == result["leverage"] and again["deviations"] == result["deviations"]
     for part in ("differences", "arms"):
         for ours, kept in zip(again[part], result[part], strict=True):
