@@ -1,11 +1,12 @@
 """The study of a toy agent that writes training jobs: what its plan names, and the tables from what came of it.
 
-    python studies/agents.py run FOLDER [--plan studies/agents/tiny.toml] [--pool local:2]     goes on where it stopped
-    python studies/agents.py table FOLDER                                                     FOLDER/table.md from the files
+python studies/agents.py run FOLDER [--plan studies/agents/tiny.toml] [--pool local:2]     goes on where it stopped
+python studies/agents.py table FOLDER                                                     FOLDER/table.md from the files
 
-    FOLDER/seed_501/training/      t2t train-agent
-    FOLDER/seed_501/agents/        t2t bench-agents: the agent before and after, on every family
-    FOLDER/seed_501/searches/      t2t bench-agents: each search with as many jobs as the agent had
+FOLDER/seed_501/training/      t2t train-agent
+FOLDER/seed_501/agents/        t2t bench-agents: the agent before and after, on every family
+FOLDER/seed_501/searches/      t2t bench-agents: each search with as many jobs as the agent had
+FOLDER/seed_501/searches_cpu/  the same until its jobs took as many CPU-seconds as the agent's
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from t2t_jobs.training.settings import OuterSettings
 
 PLAN = Path(__file__).parent / "agents" / "tiny.toml"
 HELD_OUT = "held-out reward"
+CPU = ", equal CPU"
+HALVED = 4  # a job of successive halving costs about a quarter of one on all samples: 3 (n / 9) of n + n / 3 + n / 9
 
 
 class Compared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,8 +89,15 @@ def run(plan: Plan, folder: Path, pool: str) -> None:
         after = f"{plan.agent}:{(place / 'training' / 'versions' / str(plan.settings.steps)).path}"
         both = BenchPlan([plan.agent, after], [*trained, *held_out], plan.episodes, 0, [seed])
         run_bench(both, place / "agents", room, lambda line: print(line, flush=True))
-        searches = [f"{name}:jobs={tries}" if name == "successive-halving" else name for name in plan.searches]
-        run_bench(BenchPlan(searches, trained, plan.episodes, tries, [seed]), place / "searches", room, print)
+        searches = BenchPlan(_searches(plan, tries), trained, plan.episodes, tries, [seed])
+        run_bench(searches, place / "searches", room, print)
+        taken = sum(step.cpu_seconds for step in read_steps(place / "training")) / len(trained)
+        equal = BenchPlan(_searches(plan, HALVED * tries), trained, plan.episodes, HALVED * tries, [seed], taken)
+        run_bench(equal, place / "searches_cpu", room, print)
+
+
+def _searches(plan: Plan, jobs: int) -> list[str]:
+    return [f"{name}:jobs={jobs}" if name == "successive-halving" else name for name in plan.searches]
 
 
 # --- the tables
@@ -97,11 +107,12 @@ def entries(plan: Plan, folder: Path, seed: int) -> dict[str, list[Entry]]:
     """What each agent came to, by the plan's names for them."""
     place = SafePath.absolute(folder) / f"seed_{seed}"
     agents = folders.read_record(place / "agents" / RESULT, BenchResult)
-    searches = folders.read_record(place / "searches" / RESULT, BenchResult)
     named = {"untrained": agents.agents[0], "trained": agents.agents[1]}
     found = {name: [entry for entry in agents.entries if entry.agent == spec] for name, spec in named.items()}
-    for spec in searches.agents:
-        found[spec.partition(":")[0]] = [entry for entry in searches.entries if entry.agent == spec]
+    for name, suffix in (("searches", ""), ("searches_cpu", CPU)):
+        searches = folders.read_record(place / name / RESULT, BenchResult)
+        for spec in searches.agents:
+            found[spec.partition(":")[0] + suffix] = [entry for entry in searches.entries if entry.agent == spec]
     return found
 
 

@@ -34,13 +34,15 @@ RESULT = "bench.json"
 
 @dataclass(frozen=True)
 class BenchPlan:
-    """What is compared: `tries` episodes of learning for each agent, family and seed, then `episodes` that count."""
+    """What is compared: `tries` episodes of learning for each agent, family and seed, as long as their jobs have taken less than
+    `cpu_seconds` together (None: however much), then `episodes` that count."""
 
     agents: Sequence[str]
     families: Sequence[str]
     episodes: int
     tries: int = 0
     seeds: Sequence[int] = (0,)
+    cpu_seconds: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {name: list(value) if isinstance(value, list | tuple) else value for name, value in asdict(self).items()}
@@ -145,7 +147,8 @@ class Lane:
             yield f"{self._spec} on {self._family.name}, {episode.folder.name}: reward {result.total:.3f}"
 
     def _next(self) -> Iterator[Episode]:
-        if len(self.tries) < self._plan.tries:
+        spent, limit = sum(result.cpu_seconds for result in self.tries), self._plan.cpu_seconds
+        if len(self.tries) < self._plan.tries and (limit is None or spent < limit):
             yield self._episode("try", len(self.tries))
         else:
             yield from (self._episode("final", number) for number in range(self._plan.episodes))

@@ -198,7 +198,12 @@ def walk(top: SafePath) -> Iterator[tuple[SafePath, os.stat_result]]:
         folder = waiting.pop()
         if len(folder.parts) - len(top.parts) > MAX_DEPTH:
             raise OSError(errno.ELOOP, f"folders nested deeper than {MAX_DEPTH}")
-        descriptor = folder.open_folder(FOLDER)
+        try:
+            descriptor = folder.open_folder(FOLDER)
+        except FileNotFoundError:
+            if folder == top:
+                raise
+            continue  # removed since, perhaps by whoever walks
         try:
             for name in sorted(os.listdir(descriptor)):
                 entry = SafePath(folder.root, (*folder.parts, name))

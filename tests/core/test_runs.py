@@ -76,6 +76,14 @@ def test_second_process_is_refused_and_a_stale_lock_recognised(tmp_path):
         assert note is None
 
 
+def test_a_folder_that_a_killed_process_was_building_is_removed(tmp_path):
+    left = tmp_path / "a" / f".made.{'0' * 16}.tmp" / "within"
+    left.mkdir(parents=True)
+    (left / "x").write_text("half")
+    with locks.locked(tmp_path):
+        assert os.listdir(tmp_path / "a") == []
+
+
 HOSTILE = ["NaN", "[1]", '{"a": 1, "a": 2}', '{"a": 1e999}', "[" * 100_000, '{"a": ' + "9" * 101 + "}", "\xff"]
 
 

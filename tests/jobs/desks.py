@@ -102,6 +102,7 @@ class PretendPool:
 
     def start(self, queue: Path) -> None:
         place = Queue(queue)
+        place.requeue_dead()
         held = []
         while claim := place.claim("pretend"):
             if self.holds(claim.order.id):

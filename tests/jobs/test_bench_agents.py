@@ -167,6 +167,12 @@ def test_a_users_mistake_is_told(tmp_path, pool, wrong):
     assert result.exit_code != 0 and type(result.exception).__name__ == "T2TError"
 
 
+def test_tries_end_once_their_jobs_took_so_much(tmp_path, pool):
+    run("bench-agents", "--agents", "random-search", "--families", "pretend", "--episodes", "1", "--tries", "9",
+        "--tries-cpu-seconds", "5", "--pool", "pretend", "--out", tmp_path)  # fmt: skip
+    assert json.loads((tmp_path / "bench.json").read_text())["entries"][0]["jobs"] == 3 + 1, "of two seconds each"
+
+
 def test_jobs_that_die_keep_the_part_for_validity(tmp_path):
     desks.register(desks.PretendPool(fails=lambda job: True))
     shown = run("episode", "--agent", "rule", "--family", "pretend", "--pool", "pretend", "--out", tmp_path)

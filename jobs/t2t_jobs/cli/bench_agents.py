@@ -21,10 +21,20 @@ from t2t_jobs.cli.options import folder_of, opener, room_options, words
     "--episodes", default=4, show_default=True, type=click.IntRange(1), help="That count, for each agent, family and seed."
 )
 @click.option("--tries", default=0, show_default=True, type=click.IntRange(0), help="Before them, of which the agent may learn.")
+@click.option("--tries-cpu-seconds", type=click.FloatRange(min=0), help="End the tries once their jobs have taken so much.")
 @click.option("--seeds", default="0", show_default=True, help="Separated by spaces.")
 @room_options
 @click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder of the bench.")
-def bench_agents(agents: str, families: str, episodes: int, tries: int, seeds: str, out: Path, **room_settings: Any) -> None:
+def bench_agents(
+    agents: str,
+    families: str,
+    episodes: int,
+    tries: int,
+    tries_cpu_seconds: float | None,
+    seeds: str,
+    out: Path,
+    **room_settings: Any,
+) -> None:
     """Agents side by side: reward, hidden score and gain with intervals, what they cost, and families that no agent was trained
     on.
 
@@ -38,7 +48,7 @@ def bench_agents(agents: str, families: str, episodes: int, tries: int, seeds: s
     from t2t_jobs.bench_document import bench_document
 
     named = words(families) or [entry.name for entry in installed().families]
-    plan = BenchPlan(words(agents), named, episodes, tries, [_seed(word) for word in words(seeds)])
+    plan = BenchPlan(words(agents), named, episodes, tries, [_seed(word) for word in words(seeds)], tries_cpu_seconds)
     if not plan.agents or not plan.seeds:
         raise T2TError("there is nobody to compare", where="t2t bench-agents", next='--agents "random-search rule" --seeds "0"')
     folder = folder_of(out)
