@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from t2t_baselines.tiny import data, teacher
+from t2t_baselines.tiny import data, policy, teacher
 from t2t_baselines.tiny.policy import shipped
+from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
 from t2t_core.seeding import Stream
 from t2t_core.store.instance_files import file_set
@@ -177,3 +178,13 @@ def test_twenty_updates_lower_the_loss_and_resume_to_the_same_weights(tmp_path, 
     recipe = json.loads((tmp_path / "whole" / "recipe.json").read_text())
     assert recipe["seed"] == 0 and recipe["updates"] == 30 and recipe["parameters"] < 1_000_000
     assert (tmp_path / "whole" / "model.safetensors").stat().st_size < 5_000_000
+
+
+def test_a_checkpoint_that_a_wheel_lacks_names_the_command_that_makes_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(policy, "shipped", lambda name="base": tmp_path / name)
+    with pytest.raises(T2TError, match="not part of the wheel") as error:
+        policy.Tiny("weak")
+    assert "warmup --out DIR --weak" in error.value.next
+    with pytest.raises(T2TError, match="no checkpoint") as error:
+        policy.Tiny("designed")
+    assert "weak" not in error.value.cause

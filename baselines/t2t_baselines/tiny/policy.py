@@ -27,6 +27,7 @@ SHIPPED = {
     "tictactoe": "plays tic-tac-toe: the warm-up on a mediocre player's games",
     "tictactoe-weak": "the same from half the games in three quarters of the updates: many lines left open",
 }
+REMADE = {"weak": "--weak"}  # studies alone need them: they are in the repository and not in the wheel; the warm-up's option
 MOVES = tuple("012345678")
 THOUGHT = "A move that was learnt, without words."  # the format "think" wants one
 
@@ -50,12 +51,7 @@ class Tiny:
         name = argument or "base"
         self.checkpoint = shipped(name) if name in SHIPPED else Path(argument)
         if not (self.checkpoint / "config.json").is_file():
-            raise T2TError(
-                f"there is no checkpoint of the toy policy in {self.checkpoint}",
-                where=f"tiny:{argument}",
-                cause="shipped ones are " + ", ".join(SHIPPED),
-                next="python -m t2t_baselines.tiny.warmup --out DIR makes one; for tic-tac-toe tiny.tictactoe.warmup",
-            )
+            raise _missing(argument, self.checkpoint)
         self._model = installed().policies.make(Spec("hf", str(self.checkpoint), {"threads": "1", **(settings or {})}))
 
     def describe(self) -> Mapping[str, Any]:
@@ -72,6 +68,23 @@ class Tiny:
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
         for position, response in self._model.respond([_compact(task) for task in tasks], sampling):
             yield position, _in_form(response, tasks[position])
+
+
+def _missing(argument: str, folder: Path) -> T2TError:
+    make = "python -m t2t_baselines.tiny.warmup --out DIR"
+    if argument in REMADE:
+        return T2TError(
+            f"the checkpoint {argument} is not part of the wheel",
+            where=f"tiny:{argument}",
+            cause="only studies need it, and it would make the download a sixth larger",
+            next=f"clone the repository, or make it in some minutes: {make} {REMADE[argument]}, then tiny:DIR",
+        )
+    return T2TError(
+        f"there is no checkpoint of the toy policy in {folder}",
+        where=f"tiny:{argument}",
+        cause="shipped ones are " + ", ".join(name for name in SHIPPED if shipped(name).is_dir()),
+        next=f"{make} makes one; for tic-tac-toe tiny.tictactoe.warmup",
+    )
 
 
 def _compact(task: Task) -> Task:
