@@ -9,6 +9,7 @@ from t2t_core.registry import Registry
 @hookimpl
 def register_families(registry: Registry) -> None:
     registry.add("draw-optimal", "t2t_jobs.families.noughts:defend", "tic-tac-toe: hold the draw against optimal play")
+    registry.add("three-agents", "t2t_jobs.families.lakes:trios", "lakes: lead three agents over small maps")
 
 
 @hookimpl
@@ -30,3 +31,9 @@ def register_commands(registry: Registry) -> None:
     registry.add("bench-agents", "t2t_jobs.cli.bench_agents:bench_agents", "Agents that write training jobs, side by side.")
     registry.add("train-agent", "t2t_jobs.cli.train_agent:train_agent", "Train an agent by what its jobs achieve.")
     registry.add("worker", "t2t_jobs.cli.worker:worker", "A warm process that trains the jobs of a queue.")
+
+
+@hookimpl
+def register_pools(registry: Registry) -> None:
+    registry.add("local", "t2t_jobs.pools.local:LocalPool", "workers on this machine, local:N")
+    registry.add("ray", "t2t_jobs.pools.on_ray:RayPool", "workers as tasks of a Ray cluster, ray:N", ("ray",))

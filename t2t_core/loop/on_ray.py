@@ -60,7 +60,7 @@ def run_ahead(planned: Sequence[Sequence[PlannedRun]], cluster: Cluster, reporte
         raise T2TError("Ray is not installed", where="--ray", next=advice.extra("ray")) from None
     began = not ray.is_initialized()
     if began:
-        _connect(ray, cluster.address)
+        connect(ray, cluster.address)
     try:
         task = ray.remote(num_cpus=cluster.cpus, num_gpus=cluster.gpus, max_retries=RETRIES, retry_exceptions=False)(_run)
         titles: dict[Any, str] = {}
@@ -77,14 +77,15 @@ def run_ahead(planned: Sequence[Sequence[PlannedRun]], cluster: Cluster, reporte
             ray.shutdown()
 
 
-def _connect(ray: Any, address: str) -> None:
+def connect(ray: Any, address: str, where: str = "--ray") -> None:
+    """Begin a cluster on this machine ("local") or join one; T2TError where there is none."""
     try:
         if address == "local":
             ray.init(address="local", include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
         else:
             ray.init(address=address, log_to_driver=False)
     except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
-        raise T2TError(f"no Ray cluster at {address}", where="--ray", cause=str(error)[:300], next="ray start --head") from None
+        raise T2TError(f"no Ray cluster at {address}", where=where, cause=str(error)[:300], next="ray start --head") from None
 
 
 def _run(cell: PlannedRun, folder: str, shared: Any) -> None:

@@ -1,0 +1,1 @@
+"""Pools of workers: where the jobs of a queue are done."""
