@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, log10
-from types import MappingProxyType
 from typing import Any, Literal
 
 from t2t_core.errors import T2TError
@@ -23,7 +22,6 @@ from t2t_core.run.questions import protected
 from t2t_core.seeding import Stream, key
 
 Value = str | int | float
-NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -149,6 +147,7 @@ class Family:
         evaluation: what the hidden score is.
         teacher: the policy whose answers the development examples show.
         budget: see `Budget`.
+        best: what the best job that is known changes of the one to start from, for the table of families; no agent sees it.
         held_out: whether it only probes generalisation, and trains no agent.
     """
 
@@ -163,6 +162,7 @@ class Family:
     evaluation: HiddenEvaluation
     teacher: str
     budget: Budget = field(default_factory=Budget)
+    best: Mapping[str, Any] = field(default_factory=dict)
     held_out: bool = False
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ rounds = 2
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -92,10 +92,12 @@ class Job:
         return [_over(first, entry.get("configuration", {})) for entry in self.values.get("round", ())] or [dict(first)]
 
 
-def read_job(folder: Path | SafePath, family: Family) -> tuple[Job | None, list[Failure]]:
+def read_job(
+    folder: Path | SafePath, family: Family, allow_code: Sequence[str] = ()
+) -> tuple[Job | None, list[Failure]]:
     """The job in a folder, None where no job can be read there, and everything that is wrong with it at first sight: its text,
     its schema, what may not be edited, bounds. Values out of bounds are left out of the job, so that the rest of it can be looked
-    at too. What lies in the folder may come from anybody: no link is followed."""
+    at too; so is code that is not in `allow_code`. What lies in the folder may come from anybody: no link is followed."""
     place = SafePath.of(folder) / FILE
     where = FILE
     if not place.exists():
@@ -120,7 +122,14 @@ def read_job(folder: Path | SafePath, family: Family) -> tuple[Job | None, list[
     failures += _unbounded(allowed, family)  # and what is out of bounds is out of `allowed` now, so that the rest can be tried
     values = _over(family.start, allowed)
     code = tuple(name for name in CODE if (SafePath.of(folder) / name).exists())
-    return Job(family, values, code), failures
+    failures += [_not_allowed(name) for name in code if name not in allow_code]
+    return Job(family, values, tuple(name for name in code if name in allow_code)), failures
+
+
+def _not_allowed(name: str) -> Failure:
+    cause = "code in a job is off unless the user allows it by name (--allow-code)"
+    return Failure(f"{name} may not run here", where=name, cause=cause, next="empty the job of it, or do without: say what you "
+                   "want in job.toml")  # fmt: skip
 
 
 def make_job(family: Family, changes: Mapping[str, Any]) -> Job:

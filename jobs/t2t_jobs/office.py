@@ -37,7 +37,7 @@ class Office:
         return hidden.baseline_scores(self.family, self.queue.hidden_seed(self.twin), self.queue.baselines)
 
     def probe(self, folder: SafePath) -> Probed:
-        job, failures = probe(folder, self.family, self.queue, self.twin, self.seed)
+        job, failures = probe(folder, self.family, self.queue, self.twin, self.seed, self.allow_code)
         return Probed(changes_of(job) if job is not None else None, failures)
 
     def submit(self, folder: SafePath, job: str) -> None:

@@ -8,8 +8,13 @@ from t2t_core.registry import Registry
 
 @hookimpl
 def register_families(registry: Registry) -> None:
-    registry.add("draw-optimal", "t2t_jobs.families.noughts:defend", "tic-tac-toe: hold the draw against optimal play")
-    registry.add("three-agents", "t2t_jobs.families.lakes:trios", "lakes: lead three agents over small maps")
+    game, lakes = "t2t_jobs.families.noughts", "t2t_jobs.families.lakes"
+    registry.add("draw-optimal", f"{game}:defend", "tic-tac-toe: hold the draw against optimal play")
+    registry.add("hold-second", f"{game}:second", "tic-tac-toe: move second and hold the draw, from weaker bases")
+    registry.add("both-ways", f"{game}:lead", "tic-tac-toe: hold the draw moving first, and win where the opponent errs")
+    registry.add("pairs", f"{lakes}:pairs", "lakes: lead two agents over maps of middling size")
+    registry.add("far-pairs", f"{lakes}:far_pairs", "lakes: lead two agents over large maps")
+    registry.add("trios", f"{lakes}:trios", "lakes: lead three agents over small maps (held out: it trains no agent)")
 
 
 @hookimpl

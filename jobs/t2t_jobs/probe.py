@@ -31,7 +31,12 @@ TRIAL_CPU = 30.0  # seconds that a trial may take (our choice)
 
 
 def probe(
-    folder: Path | SafePath, family: Family, queue: Queue | None = None, twin: str = "", seed: int = 0
+    folder: Path | SafePath,
+    family: Family,
+    queue: Queue | None = None,
+    twin: str = "",
+    seed: int = 0,
+    allow_code: Sequence[str] = (),
 ) -> tuple[Job | None, list[Failure]]:
     """The job in a folder, and all that is wrong with it; it may be queued where nothing is.
 
@@ -40,15 +45,16 @@ def probe(
         family: what it is to teach.
         queue: where it is going to be queued; without it, nothing is tried.
         twin, seed: as for `Queue.submit`: what the hidden evaluation is drawn from, and the job's own chance.
+        allow_code: files of code that the job may bring.
     """
-    job, failures = read_job(folder, family)
+    job, failures = read_job(folder, family, allow_code)
     if job is None:
         return None, failures
     seen = [*_configurations(job), *_training(job), *_budget(job)]
     failures += seen
     if queue is not None and not seen:
         kept = queue.hidden_instances(family, twin)
-        failures += tried(job, seed, kept, queue.folder / "trials")
+        failures += tried(job, SafePath.absolute(folder), seed, kept, queue.folder / "trials")
     return job, failures
 
 
@@ -115,9 +121,11 @@ class _Helper:
 _helper: list[_Helper] = []
 
 
-def tried(job: Job, seed: int, kept: Path, folder: SafePath) -> list[Failure]:
-    """What goes wrong when the job is begun, on a handful of instances; the folder is for what it writes meanwhile."""
+def tried(job: Job, place: SafePath, seed: int, kept: Path, folder: SafePath) -> list[Failure]:
+    """What goes wrong when the job that lies in `place` is begun, on a handful of instances; `folder` is for what it writes
+    meanwhile."""
     request = {"family": job.family.name, "values": job.values, "seed": seed, "hidden": str(kept), "seconds": TRIAL_CPU}
+    request |= {"job": str(place.path), "code": list(job.code)}
     folders.make_folder(folder)
     with fresh.folder_beside(folder / "trial") as work:
         reply = _ask({**request, "work": str(work.path)})

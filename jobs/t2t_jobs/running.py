@@ -4,7 +4,7 @@ what it trained."""
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from t2t_core.errors import T2TError
@@ -12,11 +12,12 @@ from t2t_core.loop.rounds import Loop
 from t2t_core.run.engines import Engines
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.progress import Reporter
+from t2t_core.run.questions import own_set
 from t2t_core.run.round_files import RoundFiles
 from t2t_core.store import folders, locks
 from t2t_core.store.paths import SafePath
 from t2t_jobs import hidden
-from t2t_jobs.job import read_job, to_experiment
+from t2t_jobs.job import Job, read_job, to_experiment
 from t2t_jobs.queue import Order, Queue
 
 BEGUN = "begun.json"  # the outcome as far as it is known before the training
@@ -41,19 +42,31 @@ def run_job(queue: Queue, order: Order, work: SafePath) -> Outcome:
     the fault is the machine's (a full disk)."""
     family = hidden.make_family(order.family)
     pre = hidden.baseline_scores(family, order.hidden_seed, queue.baselines)
-    job, failures = read_job(queue.job_folder(order.id), family)
+    folder = queue.job_folder(order.id)
+    job, failures = read_job(folder, family, order.allow_code)
     if job is None or failures:
         return Outcome(base=job.base if job else "", pre=pre, failure=str(failures[0]), failure_code="invalid")
     folders.write_json(work / BEGUN, Outcome(base=job.base, pre=pre))
     try:
         experiment = to_experiment(job, order.seed, work, queue.hidden_instances(family, order.episode))
-        records = trained(experiment, work / "run")
+        records = trained(with_code(experiment, job, folder), work / "run")
         checkpoint = RoundFiles(work / "run", experiment.rounds - 1).trained_checkpoint()
     except T2TError as error:
         return Outcome(base=job.base, pre=pre, failure=str(error)[:2000], failure_code="training")
     post = hidden.score(family, order.hidden_seed, experiment, checkpoint, work / "hidden")
     counts = {name: sum(getattr(record, name) for record in records) for name in ("tokens", "samples", "updates")}
     return Outcome(base=job.base, pre=pre, post=post, **counts)
+
+
+def with_code(experiment: Experiment, job: Job, folder: SafePath) -> Experiment:
+    """The run in the job's own world where the job brings code."""
+    if not job.code:
+        return experiment
+    from t2t_jobs import code
+
+    kept = own_set(experiment, job.family.world())
+    name = code.register(job.family.testbed, folder, job.code, kept.instances if kept else ())
+    return replace(experiment, testbed=name)
 
 
 def trained(experiment: Experiment, folder: SafePath) -> list[Any]:

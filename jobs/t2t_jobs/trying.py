@@ -24,7 +24,7 @@ from t2t_jobs import children
 from t2t_jobs.family import Family
 from t2t_jobs.hidden import make_family
 from t2t_jobs.job import FILE, Failure, Job, to_experiment
-from t2t_jobs.running import trained
+from t2t_jobs.running import trained, with_code
 from t2t_jobs.worker import warm
 
 HANDFUL = 8  # instances of a trial (our choice)
@@ -48,11 +48,11 @@ def small(experiment: Experiment) -> Experiment:
     return replace(experiment, rounds=1, designer="fixed", generation=samples, training=training)
 
 
-def trial(job: Job, seed: int, hidden: Path, work: SafePath) -> list[Failure]:
+def trial(job: Job, folder: SafePath, seed: int, hidden: Path, work: SafePath) -> list[Failure]:
     """One round on a handful of instances, by the loop that runs the job; what is wrong with it."""
     experiment = small(to_experiment(job, seed, work, hidden))
     try:
-        trained(experiment, work / "run")
+        trained(with_code(experiment, job, folder), work / "run")
     except T2TError as error:
         where = f"one update on {HANDFUL} instances" + f", {error.where}" * bool(error.where)
         return [Failure(error.what, where=where, cause=error.cause, next=error.next or "another learning rate, say")]
@@ -92,8 +92,8 @@ def answer(request: Mapping[str, Any]) -> list[dict[str, str]]:
     work = SafePath(Path(str(request["work"])))
 
     def run() -> Tried:
-        job = Job(make_family(str(request["family"])), request["values"])
-        failures = trial(job, int(request["seed"]), Path(str(request["hidden"])), work)
+        job = Job(make_family(str(request["family"])), request["values"], tuple(request["code"]))
+        failures = trial(job, SafePath(Path(str(request["job"]))), int(request["seed"]), Path(str(request["hidden"])), work)
         return Tried(failures=[told(failure) for failure in failures])
 
     child = children.start(run, work / "tried.json", float(request["seconds"]))

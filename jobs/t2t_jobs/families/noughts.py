@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_jobs.family import Base, Bound, Family, HiddenEvaluation, Part, Value
+from t2t_jobs.family import Base, Bound, Budget, Family, HiddenEvaluation, Part
 
 BASES = {
     "small": Base("tiny:tictactoe-weak", "saw 100 games of a mediocre player; some moves are not legal, many lines left open"),
     "large": Base("tiny:tictactoe", "saw 200 games of a mediocre player; knows most of the legal moves and a few lines"),
 }
+HASTY = Base(
+    str(Path(__file__).parent / "bases" / "hasty"), "saw 200 games in few updates; half of its games end in an illegal move"
+)
 BANDS = {"0.75-1": (0.75, 1.0), "0.5-0.75": (0.5, 0.75), "0.25-0.5": (0.25, 0.5), "0-0.25": (0.0, 0.25)}
 START: Mapping[str, Any] = {
     "base": "small",
@@ -56,31 +61,58 @@ def bounds() -> dict[str, Bound]:
     return made
 
 
-def _family(name: str, title: str, what: str, evaluation: HiddenEvaluation, start: Mapping[str, Value], held_out: bool) -> Family:
+def _shares(**shares: float) -> dict[str, float]:
+    """Of the bands from the weakest opponent to the strongest: a, b, c, d."""
+    return {f'configuration."{name}".share': shares.get(letter, 0.0) for name, letter in zip(BANDS, "abcd", strict=True)}
+
+
+STRONG: Mapping[str, Any] = {
+    "base": "large", "generation.samples": 1024, "training.group": 8, "training.prompts": 32, "training.learning_rate": 1e-3,
+}  # fmt: skip
+
+
+def _family(name: str, title: str, what: str, parts: Sequence[Part], best: Mapping[str, Any]) -> Family:
     return Family(
         name=name,
         title=title,
         testbed="tictactoe",
         description=f"Teach a small model to play tic-tac-toe: {what}",
         bases=BASES,
-        start={**START, **start},
+        start=START,
         bounds=bounds(),
         fixed=FIXED,
-        evaluation=evaluation,
+        evaluation=HiddenEvaluation(tuple(parts)),
         teacher="minimax",
-        held_out=held_out,
+        budget=Budget(conversations=8192),
+        best={**STRONG, **best},
     )
 
 
 def defend(argument: str = "", settings: Mapping[str, str] | None = None) -> Family:
     """Hold the draw against optimal play."""
     _no_argument(argument, settings, "draw-optimal")
-    what = (
-        "it must not lose against an opponent that plays optimally. Score: the share of games drawn, half of them moving second."
-    )
-    return _family(
-        "draw-optimal", "hold the draw against optimal play", what, HiddenEvaluation((Part("optimal", "draw"),)), {}, False
-    )
+    what = "it must not lose against an opponent that plays optimally. Score: the share of games drawn; it moves second in half."
+    return _family("draw-optimal", "hold the draw against optimal play", what, [Part("optimal", "draw")], _shares(d=1.0))
+
+
+def second(argument: str = "", settings: Mapping[str, str] | None = None) -> Family:
+    """Move second against optimal play, from weaker bases."""
+    _no_argument(argument, settings, "hold-second")
+    what = "it moves second and must hold the draw against an opponent that plays optimally. Score: the share of games drawn."
+    parts = [Part("optimal", "draw", ("moving second",))]
+    made = _family("hold-second", "hold the draw moving second", what, parts, {**_shares(d=1.0), "base": "small"})
+    bases = {"hasty": HASTY, "small": BASES["small"]}
+    base = Bound("choice", "the untrained model that training starts from", choices=tuple(bases))
+    return replace(made, bases=bases, start={**START, "base": "hasty"}, bounds={**bounds(), "base": base})
+
+
+def lead(argument: str = "", settings: Mapping[str, str] | None = None) -> Family:
+    """Move first: keep the draw against optimal play, and win where the opponent errs."""
+    _no_argument(argument, settings, "both-ways")
+    what = "it must hold the draw against optimal play when it moves first, and win against opponents whose moves are random "
+    what += "with a probability between 0.25 and 0.5. Score: the mean of both shares."
+    parts = [Part("optimal", "draw", ("moving first",)), Part("validation", "win", ("p 0.25-0.5",))]
+    return _family("both-ways", "hold the draw, and win where the opponent errs", what, parts, _shares(c=0.5, d=0.5))
 
 
 def _no_argument(argument: str, settings: Mapping[str, str] | None, name: str) -> None:

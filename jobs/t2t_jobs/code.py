@@ -1,0 +1,177 @@
+"""Code that a job brings, where the user allowed it by name: `reward.py` and `environment.py`.
+
+    reward.py        def reward(terms, verdict, instance) -> float      another term of the training's reward, "code", weight 1
+    environment.py   def generate(count, seed) -> [instance, ...]       the instances of a round, as the world's JSON
+
+Neither has a say in any evaluation: both stand between the world and the training alone. The code runs in a process of its own
+(`t2t_jobs.sandbox`): another user where that may be, namespaces without network, an empty root folder, bounds on memory,
+processes and time. Where the system offers no such namespaces it is refused.
+"""
+
+from __future__ import annotations
+
+import math
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from t2t_core.errors import T2TError
+from t2t_core.hookspecs import AnyTestbed
+from t2t_core.plugins import installed
+from t2t_core.run.questions import protected
+from t2t_core.store import jsonlines
+from t2t_core.store.paths import SafePath
+
+REWARD, ENVIRONMENT = "reward.py", "environment.py"
+TERM = "code"  # of the reward
+MEMORY = 512 << 20  # bytes
+SECONDS = 20  # of CPU, in all
+PATIENCE = 10.0  # seconds for one answer
+LONGEST = 8 << 20  # bytes of one
+BOUND = 10.0  # of what a reward may be, either way
+NAME = "with-code"
+
+
+class CodeFault(T2TError):
+    """The code of a job failed, or took more than it may."""
+
+
+class Refused(T2TError):
+    """This system offers nothing to run a stranger's code in."""
+
+
+class Confined:
+    """One file of code in its process.
+
+    Raises:
+        Refused: there are no namespaces to run it in.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        script = Path(__file__).with_name("sandbox.py")
+        command = [sys.executable, "-I", "-S", str(script), str(path), str(MEMORY), str(SECONDS)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={}, start_new_session=True
+        )
+        self._rest = b""
+        ready = self._read("its start")
+        if "ready" not in ready:
+            self.close()
+            raise Refused(
+                f"{self.name} may not run: this system offers no namespaces for it",
+                where=self.name,
+                cause=str(ready.get("refused", ready))[:300],
+                next="run workers where unprivileged user namespaces are allowed, or leave the code out",
+            )
+
+    def call(self, function: str, *arguments: Any) -> Any:
+        """What a function of the code returns."""
+        process = self._process
+        try:
+            if process.stdin is None:
+                raise OSError
+            process.stdin.write(jsonlines.dumps({"call": function, "arguments": list(arguments)}).encode() + b"\n")
+            process.stdin.flush()
+        except OSError:
+            raise self._died(function) from None
+        reply = self._read(function)
+        if "error" in reply:
+            raise CodeFault(f"{function} failed: {str(reply['error'])[:300]}", where=self.name, cause="a fault of the job's code")
+        return reply.get("value")
+
+    def _read(self, function: str) -> dict[str, Any]:
+        until, stream = time.monotonic() + PATIENCE, self._process.stdout
+        if stream is None:
+            raise self._died(function)
+        while b"\n" not in self._rest:
+            left = until - time.monotonic()
+            if left <= 0 or len(self._rest) > LONGEST:
+                self.close()
+                why = "its answer is too long" if left > 0 else f"it took more than {PATIENCE:g} seconds"
+                raise CodeFault(f"{function} was ended: {why}", where=self.name)
+            if select.select([stream], [], [], left)[0]:
+                piece = stream.raw.read(1 << 16) if hasattr(stream, "raw") else b""
+                if not piece:
+                    raise self._died(function)
+                self._rest += piece
+        line, _, self._rest = self._rest.partition(b"\n")
+        try:
+            reply = jsonlines.loads(line)
+        except jsonlines.Unreadable as error:
+            raise CodeFault(f"{function} answered no JSON: {error}", where=self.name) from None
+        return reply if isinstance(reply, dict) else {}
+
+    def _died(self, function: str) -> CodeFault:
+        self.close()
+        cause = f"it may take {SECONDS} CPU seconds and {MEMORY >> 20} MiB, and start no process"
+        return CodeFault(f"the process of {self.name} died in {function}", where=self.name, cause=cause)
+
+    def close(self) -> None:
+        """End the process and all it holds."""
+        with suppress(OSError):
+            self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+
+
+class WithCode:
+    """A world as a job's training sees it: its own, but for the reward's further term and the instances of a round."""
+
+    def __init__(self, inside: AnyTestbed, codes: Mapping[str, Confined], kept: Sequence[Any] = ()) -> None:
+        self._inside, self._codes, self._kept = inside, codes, kept
+        self.rubric: Mapping[str, float] = {**inside.rubric, **({TERM: 1.0} if REWARD in codes else {})}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inside, name)
+
+    def reward_terms(self, instance: Any, verdict: Any) -> Mapping[str, float]:
+        """The world's own terms, and what the job's code makes of them and of the verdict."""
+        terms = dict(self._inside.reward_terms(instance, verdict))
+        code = self._codes.get(REWARD)
+        if code is None:
+            return terms
+        facts = {
+            "valid": verdict.valid, "optimal": verdict.optimal, "cost": verdict.cost, "gap": verdict.gap,
+            "checks": dict(verdict.checks), "figures": dict(verdict.figures),
+        }  # fmt: skip
+        value = code.call("reward", terms, facts, instance.to_dict())
+        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value) or abs(value) > BOUND:
+            what = f"reward returned {ascii(value)[:60]}, which is no number in {-BOUND:g}..{BOUND:g}"
+            raise CodeFault(what, where=REWARD, cause="a fault of the job's code")
+        return {**terms, TERM: float(value)}
+
+    def generate(self, configuration: Any, request: Any, seed: int) -> Sequence[Any]:
+        """The world's instances, or those that the job's code makes; none that is asked in an evaluation."""
+        code = self._codes.get(ENVIRONMENT)
+        if code is None:
+            return self._inside.generate(configuration, request, seed)
+        count = request.count
+        made = code.call("generate", count, seed)
+        if not isinstance(made, list) or len(made) != count or not all(isinstance(one, dict) for one in made):
+            what = f"generate is to return a list of {count} instances"
+            raise CodeFault(what, where=ENVIRONMENT, cause="a fault of the job's code")
+        instances = [self._inside.read_instance(one) for one in made]
+        kept = protected(self._inside, self._kept)
+        shared = sum(self._inside.identity(instance) in kept for instance in instances)
+        if shared:
+            what = f"{shared} of {count} instances that the code makes are asked in an evaluation"
+            raise CodeFault(what, where=ENVIRONMENT, cause="nothing that measures may be trained on")
+        return instances
+
+
+def register(family: str, folder: SafePath, names: Sequence[str], kept: Sequence[Any]) -> str:
+    """The name of the family's world with the code in that folder, in this process."""
+    inside = installed().testbeds.make(family)
+    codes = {name: Confined((folder / name).checked_path()) for name in names}
+    installed().testbeds.entries.pop(NAME, None)
+    installed().testbeds.add(NAME, lambda argument, settings: WithCode(inside, codes, kept), "a job's own")
+    return NAME
