@@ -173,6 +173,7 @@ METHODS: Mapping[str, Mapping[str, Check]] = {
         "twin": _a(InstanceSet),
         "shared": _facts,
         "reported": _a(Sequence),
+        "reported_arms": _a(Sequence),
         "prompt": _a(str),
         "reply": _many(Message),
         "rollout": _anything,

@@ -159,6 +159,11 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
         "total": {metric: {"value"}}}, percent for rates."""
         return ()
 
+    def reported_arms(self, set_name: str) -> Sequence[Mapping[str, Any]]:
+        """What a publication printed of its ablations on this set, to stand beside the arms of a sweep: {"designer" or "context":
+        as `t2t sweep` calls it, "arm": in the publication's words, "source", "total": {metric: percent for rates}}."""
+        return ()
+
     # --- question, answer, worth
     def prompt(self, instance: InstanceT, format: str) -> str:
         """The environment's first message."""

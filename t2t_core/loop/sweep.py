@@ -24,6 +24,7 @@ from typing import Any
 from t2t_core import transport
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.stats import seeded_difference, t_interval
+from t2t_core.hookspecs import AnyTestbed
 from t2t_core.loop import context
 from t2t_core.loop.preparation import first_configuration
 from t2t_core.loop.whole_run import run_experiment
@@ -34,12 +35,13 @@ from t2t_core.report.sweep_document import (
     BASE,
     ArmResult,
     OverSeeds,
+    QuotedArm,
     SweepDifference,
     SweepResult,
     difference_charts,
     sweep_document,
 )
-from t2t_core.run.closing_bench import Values, measured
+from t2t_core.run.closing_bench import Values, evaluation_sets, measured
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter
@@ -106,6 +108,7 @@ def sweep(
             arms=[_arm(name, grid.seeds, summaries) for name, summaries in arms.items()],
             differences=list(_differences(answers, grid.control)),
             unequal=_unequal(grid.seeds, {name: summaries for name, summaries in arms.items() if name != BASE}),
+            quoted=list(_quoted(experiment, grid)),
         )
         folders.write_json(folder / "sweep.json", result)
         folders.write_atomic(folder / "sweep.md", markdown.render(sweep_document(result)))
@@ -230,6 +233,32 @@ def _arm(name: str, seeds: Sequence[int], summaries: Sequence[Summary]) -> ArmRe
         budget=Budget(**{key: sum(b[key] for b in budgets) for key in budgets[0]}),
         designs_failed=sum(design.outcome not in PROPOSED for summary in summaries for design in summary.designs),
     )
+
+
+def _quoted(experiment: Experiment, grid: Grid) -> Iterator[QuotedArm]:
+    """What publications printed of the arms that the grid compares: of its designers, or of its contexts."""
+    testbed = installed().testbeds.make(experiment.testbed)
+    for arm in grid.arms() if not grid.configurations else ():
+        for words, source, figures in _printed(testbed, experiment, grid, *arm):
+            yield QuotedArm(" ".join(arm), words, source, figures)
+
+
+def _printed(
+    testbed: AnyTestbed, experiment: Experiment, grid: Grid, designer: str, seen: str
+) -> Iterator[tuple[str, str, dict[str, float]]]:
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for chosen in evaluation_sets(experiment, testbed):
+        for row in testbed.reported_arms(chosen.name):
+            same_designer = len(grid.designers) > 1 and row.get("designer") == designer
+            same_context = len(grid.contexts) > 1 and "context" in row and _modules(row["context"]) == _modules(seen)
+            if same_designer or same_context:
+                totals = {f"{chosen.name} {metric}": value for metric, value in row["total"].items()}
+                found.setdefault((row["arm"], row["source"]), {}).update(totals)
+    return ((words, source, figures) for (words, source), figures in found.items())
+
+
+def _modules(text: str) -> list[str]:
+    return [module.spec for module in context.modules(text, installed().contexts)]
 
 
 def _plain(figures: Mapping[str, Any]) -> dict[str, Any]:

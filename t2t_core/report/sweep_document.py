@@ -36,6 +36,16 @@ class ArmResult:
 
 
 @dataclass(frozen=True)
+class QuotedArm:
+    """What a publication printed of its own arm that `arm` is named after, as percentages; it says so in its own `words`."""
+
+    arm: str
+    words: str
+    source: str
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class SweepDifference:
     """An arm minus another on one set, as shares: pooled over seeds, paired on the instances; `seeds` has each seed's mean."""
 
@@ -57,12 +67,16 @@ class SweepResult:
     arms: Sequence[ArmResult]
     differences: Sequence[SweepDifference]
     unequal: Sequence[str]
+    quoted: Sequence[QuotedArm] = ()
 
 
 def sweep_document(result: SweepResult) -> Document:
     """The document of a sweep."""
     warnings = [Paragraph(f"UNEQUAL BUDGETS, the arms do not compare: {line}", "bad") for line in result.unequal]
-    sections = [Section("Arms", [*_arms(result.arms), Paragraph("Percent; 95 % t interval over seeds.", "soft")])]
+    notes = [Paragraph("Percent; 95 % t interval over seeds.", "soft")]
+    for source in dict.fromkeys(quoted.source for quoted in result.quoted):
+        notes.append(Paragraph(f"Printed: {source}, by its own policy on its own instances, and of one run.", "soft"))
+    sections = [Section("Arms", [*_arms(result.arms, result.quoted), *notes])]
     if result.differences:
         note = "Percentage points, paired on the instances; 95 % interval over seeds and instances, each comparison for itself."
         charts = Charts(_single(difference_charts(result.differences)))
@@ -70,13 +84,16 @@ def sweep_document(result: SweepResult) -> Document:
     return Document("Sweep", warnings, sections)
 
 
-def _arms(arms: Sequence[ArmResult]) -> list[Block]:
+def _arms(arms: Sequence[ArmResult], quoted: Sequence[QuotedArm]) -> list[Block]:
     names = list(dict.fromkeys(name for arm in reversed(arms) for name in arm.figures))
     columns = [Column("arm", words=True), Column("seeds"), *(Column(name, total=True) for name in names)]
-    rates = [
-        Row([arm.arm, str(len(arm.seeds)), *(share(arm.figures[n]) if n in arm.figures else Figure(None) for n in names)])
-        for arm in arms
-    ]
+    rates = []
+    for arm in arms:
+        measured = (share(arm.figures[n]) if n in arm.figures else Figure(None) for n in names)
+        rates.append(Row([arm.arm, str(len(arm.seeds)), *measured]))
+        for printed in (one for one in quoted if one.arm == arm.arm):
+            figures = (Figure(printed.figures.get(n)) for n in names)
+            rates.append(Row([f"printed: {printed.words}", Figure(None), *figures], "quoted"))
     given = [
         Row([a.arm, *(f"{asdict(a.budget)[k]:,}" if a.arm != BASE else Figure(None) for k in _GIVEN), str(a.designs_failed)])
         for a in arms

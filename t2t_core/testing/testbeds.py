@@ -373,6 +373,15 @@ def _reported(testbed: AnyTestbed, name: str, loaded: InstanceSet) -> None:
         for figure in figures.values():
             unknown += [metric for metric in mapping(figure, "a reported cell") if metric not in metrics]
         require(not unknown, f"a reported row of {name} names {short(unknown)}, which is neither a column nor a metric")
+    with calling(f"reported_arms({name!r})"):
+        arms = list(testbed.reported_arms(name))
+    for arm in arms:
+        as_json(dict(mapping(arm, f"a reported arm of {name}")), f"a reported arm of {name}")
+        lacking = [key for key in ("arm", "source") if not isinstance(arm.get(key), str)]
+        require(not lacking, f"a reported arm of {name} has no {', '.join(lacking)}")
+        require(("designer" in arm) != ("context" in arm), f"a reported arm of {name} names one designer or one context")
+        unknown = [metric for metric in mapping(arm.get("total", {}), "a reported total") if metric not in metrics]
+        require(not unknown, f"a reported arm of {name} names {short(unknown)}, which is no metric")
 
 
 def _sets(testbed: AnyTestbed, instances: Sequence[Any]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+import lake
 from t2t_core.cli import cli
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob, TrainingOrder
@@ -179,6 +180,22 @@ def test_unequal_budgets_are_found_seed_by_seed(tmp_path: Path, monkeypatch: Any
     result = sweep(EXPERIMENT, Grid(["fixed", "random"], ["F"], [0, 1]), tmp_path, Reporter())
     assert [line.split(" differ")[0] for line in result.unequal] == ["seed 0, samples", "seed 1, samples"]
     assert "UNEQUAL" in (tmp_path / "sweep.md").read_text()
+
+
+@pytest.mark.parametrize("varied", ["designers", "contexts"])
+def test_what_a_publication_printed_of_an_arm_stands_under_ours(tmp_path: Path, monkeypatch: Any, varied: str) -> None:
+    def reported_arms(self: lake.Lake, set_name: str) -> list[dict[str, Any]]:
+        printed: dict[str, Any] = {"source": "a paper", "total": {"valid": 12.5}}
+        return [{"designer": "rule", "arm": "rules of thumb", **printed}, {"context": "F,G", "arm": "guided", **printed}]
+
+    monkeypatch.setattr(lake.Lake, "reported_arms", reported_arms)
+    grid = Grid(["fixed", "rule"], ["F"], [0]) if varied == "designers" else Grid(["rule"], ["F", "V2"], [0])
+    result = sweep(replace(EXPERIMENT, evaluation={"limit": 3}), grid, tmp_path, Reporter())
+    ours, words = ("rule F", "rules of thumb") if varied == "designers" else ("rule V2", "guided")
+    assert [(one.arm, one.words, one.figures) for one in result.quoted] == [(ours, words, {"2agents valid": 12.5})]
+    rows = [line.split("|")[1].strip() for line in (tmp_path / "sweep.md").read_text().splitlines() if line.startswith("| ")]
+    assert rows[rows.index(ours) + 1].startswith(f"printed: {words}")
+    assert "a paper" in (tmp_path / "sweep.md").read_text() and "12.5" in (tmp_path / "sweep.md").read_text()
 
 
 # --- the board of designers

@@ -14,6 +14,13 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
+_ARMS: dict[str, dict[str, tuple[str, str]]] = {  # of the file's ablations: which arm of a sweep each row stands beside
+    "designer": {"untrained base": ("designer", "base"), "current checkpoint": ("designer", "checkpoint")},
+    "training_details": {
+        "full RL details": ("context", "F,G,H:no_round_0,T:full"),
+        "bookkeeping only": ("context", "F,G,H:no_round_0,T:bookkeeping"),
+    },
+}
 _ROUNDING = 0.0101  # printed to two decimals: each cell and the sum may be off by half of the last digit
 
 
@@ -33,6 +40,17 @@ def reported_rows(set_name: str, columns: Sequence[str]) -> list[dict[str, Any]]
         return []
     sizes = {re.findall(r"[0-9]+", column)[0]: column for column in columns if re.search(r"[0-9]", column)}
     return [_row(policy, printed, sizes) for policy, printed in table["rows"].items()]
+
+
+def reported_arms(set_name: str) -> list[dict[str, Any]]:
+    """The paper's ablations on a frozen set such as "3agents": who designs, and what the context says of the training."""
+    key = re.fullmatch(r"([0-9]{1,2})agents", set_name)
+    return [
+        {_ARMS[name][arm][0]: _ARMS[name][arm][1], "arm": arm, "source": data()["source"], "total": printed[key[1]]}
+        for name, arms in data()["ablations"].items()
+        for arm, printed in arms.items()
+        if key and key[1] in printed
+    ]
 
 
 def _row(policy: str, printed: dict[str, Any], sizes: dict[str, str]) -> dict[str, Any]:

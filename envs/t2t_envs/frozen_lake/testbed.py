@@ -24,7 +24,7 @@ from .instance import Instance
 from .observed import OBSERVED
 from .parser import READER, parse_answer
 from .prompt import FORMATS, make_prompt
-from .reported import reported_rows
+from .reported import reported_arms, reported_rows
 from .reward import FLOOR, UNKNOWN, reward
 from .verifier import CHECKS, verify
 
@@ -280,6 +280,9 @@ class MAPFFrozenLake(Testbed[Instance, Configuration, Request]):
 
     def reported(self, set_name: str, columns: Sequence[str]) -> Sequence[Mapping[str, Any]]:
         return reported_rows(set_name, columns)
+
+    def reported_arms(self, set_name: str) -> Sequence[Mapping[str, Any]]:
+        return reported_arms(set_name)
 
     def breakdown(self, scored: Sequence[Scored]) -> Mapping[str, Any]:
         return breakdown(scored)
