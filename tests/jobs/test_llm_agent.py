@@ -1,5 +1,6 @@
 """`llm:POLICY`: a chat model through a local server, by its tool calls; in plain text; and what is told to each."""
 
+import json
 from contextlib import closing
 from dataclasses import replace
 
@@ -61,6 +62,22 @@ def test_in_plain_text_no_tool_is_offered_and_the_calls_are_tags(tmp_path):
     assert (result.valid_at, result.base) == (1, "large")
     assert "tools" not in first and "<submit_job/>" in first["messages"][0]["content"]
     assert second["messages"][-1]["content"] == "1. get_baseline_scores:\nsmall: 0.100\nlarge: 0.250"
+
+
+def test_a_server_whose_model_takes_no_tools_is_asked_in_plain_text(tmp_path):
+    refusal = 400, {}, json.dumps({"error": {"message": "the model tiny-chat does not support tools"}}).encode()
+
+    def script(prompt, nth):
+        return (
+            refusal
+            if "tools" in server.requests[-1]["body"]
+            else '<write_file path="job.toml">base = "large"</write_file><submit_job/>'
+        )
+
+    with FakeServer(script) as server:
+        result = played(tmp_path, endpoint(server))
+        assert "<submit_job/>" in server.requests[-1]["prompt"] and len(server.requests) == 2
+    assert (result.valid_at, result.base) == (1, "large")
 
 
 def test_a_model_that_only_talks_is_reminded_and_ends(tmp_path):

@@ -6,6 +6,7 @@ from pathlib import Path
 import desks
 import pytest
 
+from t2t_core.plugins import installed
 from t2t_core.seeding import Stream
 from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
@@ -76,3 +77,34 @@ def test_one_command_makes_it(tmp_path, capsys):
     episode = Episode(SafePath(tmp_path) / "episode", Setup("e", FAMILY, "tiny", 0), desks.PretendDesk(FAMILY))
     play([episode], agent)
     assert episode.result() is not None
+
+
+# --- as it is shipped
+
+
+@pytest.mark.train
+def test_the_shipped_agent_writes_jobs_of_every_family_many_of_them_invalid(tmp_path):
+    """What the warm-up leaves to learn: more than a third of its jobs are valid, and not all."""
+    from t2t_core.hookspecs import EpisodeState
+    from t2t_jobs.hidden import make_family
+
+    agent, valid, asked = installed().agents.make("tiny"), 0, 0
+    for name in sorted(entry.name for entry in installed().families):
+        family = make_family(name)
+        states = [EpisodeState(family, "", submissions=3, tokens=10_000, turns=9, seed=seed) for seed in range(16)]
+        for number, turn in enumerate(agent.act_all(states)):
+            place = tmp_path / name / str(number)
+            folders.write_atomic(SafePath(place) / "job.toml", turn.response.text)
+            job, failures = probe(place, family)
+            valid, asked = valid + (job is not None and not failures), asked + 1
+    assert asked >= 96 and 0.35 < valid / asked < 0.95
+
+
+@pytest.mark.train
+def test_its_recipe_says_how_it_was_made():
+    from t2t_jobs.agents.tiny.agent import shipped
+
+    recipe = json.loads((shipped() / "recipe.json").read_text())
+    assert recipe["families"] == sorted(entry.name for entry in installed().families)
+    assert recipe["command"].startswith("python -m t2t_jobs.agents.tiny.warmup --out DIR --seed 0")
+    assert sum(path.stat().st_size for path in shipped().iterdir()) < 3_000_000

@@ -3,6 +3,7 @@ that was taught to, by writing the job's text alone."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,13 +13,14 @@ from t2t_core.errors import T2TError
 from t2t_core.evaluation.evaluate import read_sampling
 from t2t_core.hookspecs import EpisodeState
 from t2t_core.plugins import installed
-from t2t_core.records import AgentTurn, Message, Sampling, Task
+from t2t_core.records import AgentTurn, Message, Response, Sampling, Task
 from t2t_core.registry import Spec
 from t2t_core.settings import one_of, read_settings
 from t2t_jobs.agents.compact import Compact
 from t2t_jobs.protocol import Manner, PlainText, ToolCalls
 
 MANNERS: Mapping[str, Callable[[], Manner]] = {"tools": ToolCalls, "text": PlainText, "compact": Compact}
+_TOOLS = re.compile(r"\btools?\b|function.call", re.IGNORECASE)
 _READERS = {"protocol": one_of(("auto", *MANNERS))}
 _SAMPLING = Sampling(temperature=1.0, max_tokens=2048)  # an agent that explores; our choice
 
@@ -29,11 +31,13 @@ class LanguageModelAgent:
     Args:
         policy: who is asked.
         sampling: how it answers; where an episode is final, greedily.
-        protocol: "tools", "text", "compact", or "auto": what the policy was taught (`brief` in its `describe()`), else tools.
+        protocol: "tools", "text", "compact", or "auto": what the policy was taught (`brief` in its `describe()`), else tools, and
+            text once a server has said that its model takes no tools.
     """
 
     def __init__(self, policy: Any, sampling: Sampling = _SAMPLING, protocol: str = "auto") -> None:
         self.policy, self._sampling = policy, sampling
+        self._may_change = protocol == "auto"
         taught = "compact" if policy.describe().get("brief") == "compact" else "tools"
         self.protocol = taught if protocol == "auto" else protocol
         self.manner: Manner = MANNERS[self.protocol]()
@@ -53,6 +57,9 @@ class LanguageModelAgent:
             tasks = [self._task(states[place]) for place in places]
             for position, response in self.policy.respond(tasks, sampling):
                 turns[places[position]] = AgentTurn(response.text, self.manner.calls(response), response)
+        if self._may_change and self.protocol == "tools" and any(_refuses_tools(turn.response) for turn in turns):
+            self.protocol, self.manner = "text", PlainText()
+            return self.act_all(states)
         return turns
 
     def sampling_of(self, state: EpisodeState) -> Sampling:
@@ -75,6 +82,11 @@ class LanguageModelAgent:
 
     def close(self) -> None:
         closing.close(self.policy)
+
+
+def _refuses_tools(response: Response | None) -> bool:
+    """Whether a server says that its model takes no tools."""
+    return response is not None and response.lasting and bool(_TOOLS.search(response.error or ""))
 
 
 def llm(argument: str, settings: Mapping[str, str]) -> LanguageModelAgent:
