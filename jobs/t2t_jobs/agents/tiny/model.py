@@ -62,7 +62,7 @@ def make_tokenizer(vocabulary: Sequence[str]) -> Any:
 
 
 def make_model(seed: int, vocabulary: int, width: int = 96, layers: int = 3) -> Any:
-    """A fresh `Qwen3ForCausalLM` in float32 with heads of 32 and tied embeddings; by default about 330,000 parameters."""
+    """A fresh `Qwen3ForCausalLM` in float32 with heads of 32 and tied embeddings; by default about 300,000 parameters."""
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
