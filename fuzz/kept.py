@@ -14,7 +14,7 @@ import msgspec
 from fuzz.common import linear, scratch, text_of, values_of
 from fuzz.values import Values
 from t2t_core.errors import T2TError
-from t2t_core.evaluation.answers import response_fault
+from t2t_core.evaluation.lines import response_fault
 from t2t_core.redaction import Redactor
 from t2t_core.run.experiment import read_toml
 from t2t_core.settings import refuse_secrets

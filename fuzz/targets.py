@@ -22,8 +22,9 @@ from fuzz.values import Values
 from t2t_core import records, registry, settings
 from t2t_core.cells import numbers
 from t2t_core.errors import T2TError
-from t2t_core.evaluation.answers import AnswerIndex, response_fault
+from t2t_core.evaluation.answers import AnswerIndex
 from t2t_core.evaluation.evaluate import read_sampling
+from t2t_core.evaluation.lines import response_fault
 from t2t_core.loop import context
 from t2t_core.reading import loose_json
 from t2t_core.reading.thoughts import set_aside_thoughts

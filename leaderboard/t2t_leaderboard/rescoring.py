@@ -11,18 +11,9 @@ from typing import Any
 
 from t2t_core._version import __version__
 from t2t_core.errors import T2TError
-from t2t_core.evaluation.answers import (
-    ANSWERS,
-    LOG,
-    NOT_ASKED,
-    AnswerIndex,
-    read_response,
-    read_turns,
-    read_verdict,
-    response_record,
-    verdict_record,
-)
+from t2t_core.evaluation.answers import ANSWERS, LOG, NOT_ASKED, AnswerIndex
 from t2t_core.evaluation.evaluate import read_conversation
+from t2t_core.evaluation.lines import read_response, read_turns, read_verdict, response_record, verdict_record
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import InstanceSet, Response
@@ -309,7 +300,7 @@ def _unlike(
         if response_record(replace(response, earlier=())) not in once:
             return f"{where}: the answer is not the one in {LOG}"
         late.append(f"{where}: {LOG} has a later answer")
-    elif evaluation.testbed.turns > 1 and _said(log.turns(index)) != _said(read_turns(line.value.get("turns"), str(path))):
+    elif evaluation.testbed.turns > 1 and _said(log.turns(index)) != _said(read_turns(line.value, str(path))):
         return f"{where}: the conversation is not the one in {LOG}"
     return None
 

@@ -12,7 +12,7 @@ import click
 from t2t_core.cli.by_testbed import WithForms, testbed_option
 from t2t_core.conversation import judge, opening, replies, said
 from t2t_core.errors import T2TError
-from t2t_core.evaluation.answers import read_response, read_turns
+from t2t_core.evaluation.lines import read_response, read_turns
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import Message, Verdict
@@ -134,7 +134,7 @@ def _why(verdict: Verdict, check: str) -> str:
 def _spoken(record: Mapping[str, Any]) -> list[Message]:
     """What the policy says in a recorded answer, turn by turn."""
     if "turns" in record:
-        return [said(response) for response, _ in read_turns(record["turns"], "--answer")]
+        return [said(response) for response, _ in read_turns(record, "--answer")]
     return [said(read_response(record, "--answer"))]
 
 

@@ -1,28 +1,24 @@
-"""One row's answers on disk: the append-only log, an index of where each answer lies, and how a line is read with suspicion."""
+"""One row's answers on disk: the append-only log, and an index of where each answer lies. `lines` has what a line holds."""
 
 from __future__ import annotations
 
-import math
 import time
 from array import array
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from t2t_core.conversation import total
 from t2t_core.errors import T2TError
-from t2t_core.records import Message, Response, ToolCall, Verdict
+from t2t_core.evaluation.lines import Turn, read_response, read_turn, response_record
+from t2t_core.records import Message, Response, ToolCall
 from t2t_core.redaction import Redactor
-from t2t_core.store import folders, jsonlines, paths, schema
+from t2t_core.store import folders, jsonlines, paths
 from t2t_core.store.paths import SafePath
 
 LOG, ANSWERS = "log.jsonl", "answers.jsonl"
 NOT_ASKED = Response("", error="not asked yet", finish_reason="error")  # stands for a question that nobody was asked
-_FINISH = ("stop", "length", "refusal", "aborted", "error")
-_FIELDS = tuple(Response.__dataclass_fields__)
-_ALWAYS = ("text", "prompt_tokens", "completion_tokens", "reasoning_tokens", "finish_reason", "error", "cost_usd")
-_WHERE_KNOWN = ("model", "reasoning", "detail", "lasting")  # written where there is something to write
 
 
 @dataclass
@@ -135,13 +131,9 @@ class AnswerIndex:
         """The failed attempts at that question which later ones took the place of."""
         return [self._read(index, offset) for offset in self._errors.get(index, ()) if offset != self._offsets[index]]
 
-    def turns(self, index: int) -> list[tuple[Response, tuple[Message, ...]]]:
+    def turns(self, index: int) -> list[Turn]:
         """The policy's turns of that conversation so far, each with what the environment replied, read from disk."""
-        return [self._read_turn(index, offset) for offset in self._turns.get(index, ())]
-
-    def _read_turn(self, index: int, offset: int) -> tuple[Response, tuple[Message, ...]]:
-        record = self._line(index, offset)
-        return read_response(record, self._where), read_messages(record.get("replies"), self._where)
+        return [read_turn(self._line(index, offset), self._where) for offset in self._turns.get(index, ())]
 
     def response(self, index: int) -> Response | None:
         """The last answer to that question, read from disk, with the failed replies before it that cost something. Of a
@@ -244,131 +236,3 @@ class AnswerLog(AnswerIndex):
     def close(self) -> None:
         super().close()
         self._appender.close()
-
-
-def response_record(response: Response) -> dict[str, Any]:
-    """What is exported of a response: everything that does not depend on when it came."""
-    record = {name: getattr(response, name) for name in _ALWAYS}
-    record.update({name: getattr(response, name) for name in _WHERE_KNOWN if getattr(response, name)})
-    if response.tool_calls:
-        record["tool_calls"] = [asdict(call) for call in response.tool_calls]
-    if response.earlier:
-        record["earlier"] = [response_record(reply) for reply in response.earlier]
-    return record
-
-
-def read_response(record: Mapping[str, Any], where: str) -> Response:
-    """The response in a line of a log or an export; T2TError where a field has no right type (files are hostile)."""
-    known = {name: record[name] for name in _FIELDS if name in record}
-    earlier = known.get("earlier", ())
-    fault = "list of earlier replies is none" if not isinstance(earlier, list | tuple) else None
-    if not fault and earlier:
-        flat = [e for e in earlier if isinstance(e, Mapping) and "earlier" not in e]
-        fault = "list of earlier replies holds something else" if len(flat) < len(earlier) else None
-        known["earlier"] = tuple(read_response(e, where) for e in flat)
-    if not fault and "tool_calls" in known:
-        known["tool_calls"] = read_calls(known["tool_calls"], where)
-    response = Response(**{"text": None, **known})
-    fault = fault or response_fault(response)
-    if fault:
-        raise T2TError(f"the answer's {fault}", where=where, cause="the file was damaged or edited by hand")
-    return response
-
-
-def response_fault(response: Response) -> str | None:
-    """What is wrong with the types of a response, None where all is well."""
-    if not isinstance(response.text, str):
-        return f"text is {type(response.text).__name__}, not a string"
-    if response.finish_reason not in _FINISH:
-        return f"finish_reason is {ascii(response.finish_reason)[:40]}, not one of {', '.join(_FINISH)}"
-    for name in ("error", "model", "reasoning", "detail"):
-        if not isinstance(getattr(response, name), str | None):
-            return f"{name} is {type(getattr(response, name)).__name__}, not a string or None"
-    for name in ("prompt_tokens", "completion_tokens", "reasoning_tokens"):
-        count = getattr(response, name)
-        if count is not None and (type(count) is not int or not 0 <= count < 1 << 50):
-            return f"{name} is not a count"
-    for name in ("seconds", "cost_usd"):
-        value = getattr(response, name)
-        if value is not None and (type(value) not in (int, float) or not (math.isfinite(value) and value >= 0)):
-            return f"{name} is not a number of at least 0"
-    if type(response.lasting) is not bool:
-        return "lasting is not True or False"
-    calls = response.tool_calls
-    if not isinstance(calls, list | tuple) or not all(isinstance(call, ToolCall) and _texts(call) for call in calls):
-        return "tool calls are not all ToolCalls of texts"
-    return _earlier_fault(response.earlier)
-
-
-def _texts(call: ToolCall) -> bool:
-    return all(isinstance(value, str) for value in (call.id, call.name, call.arguments))
-
-
-def read_calls(value: Any, where: str) -> tuple[ToolCall, ...]:
-    """Tool calls as they stand in a line: each an object of the texts id, name and arguments."""
-    rows = [row for row in value if isinstance(row, Mapping)] if isinstance(value, list | tuple) else []
-    if not isinstance(value, list | tuple) or len(rows) < len(value) or any(set(r) != {"id", "name", "arguments"} for r in rows):
-        raise T2TError("the answer's tool calls are not what was written", where=where, cause="the file was edited by hand")
-    return tuple(ToolCall(row["id"], row["name"], row["arguments"]) for row in rows)
-
-
-def read_messages(value: Any, where: str) -> tuple[Message, ...]:
-    """The environment's messages in a line of a log or an export; T2TError where they are none."""
-    messages = []
-    for row in value if isinstance(value, list) else [None]:
-        data = row if isinstance(row, Mapping) else {}
-        role, content, call = (data.get(name) for name in ("role", "content", "tool_call_id"))
-        message = Message(str(role), str(content), (), call)
-        if role not in ("user", "tool", "system") or message.to_dict() != data or not isinstance(call, str | None):
-            raise T2TError("the environment's replies are not what was written", where=where, cause="the file was edited by hand")
-        messages.append(message)
-    return tuple(messages)
-
-
-def read_turns(value: Any, where: str) -> list[tuple[Response, tuple[Message, ...]]]:
-    """The turns of a conversation in a line of an export, each with what the environment replied."""
-    if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
-        raise T2TError("the conversation's turns are missing", where=where, cause="the file was edited by hand")
-    return [(read_response(row, where), read_messages(row.get("replies"), where)) for row in value]
-
-
-def _earlier_fault(earlier: Any) -> str | None:
-    for reply in earlier if isinstance(earlier, list | tuple) else [None]:
-        if not isinstance(reply, Response) or reply.earlier or reply.error is None:
-            return "earlier replies are not all responses with an error"
-        if fault := response_fault(reply):
-            return f"earlier reply's {fault}"
-    return None
-
-
-@dataclass(frozen=True, kw_only=True)
-class VerdictRecord:
-    """A verdict as an export holds it."""
-
-    checks: dict[str, bool]
-    valid: bool
-    optimal: bool | None
-    cost: int | None
-    costs: dict[str, int]
-    gap: int | None
-    gaps: dict[str, int]
-
-
-def read_verdict(record: Mapping[str, Any], where: str) -> Verdict:
-    """The verdict in a line of an export, its faults aside; T2TError where it is none."""
-    known = schema.check(record.get("verdict"), VerdictRecord, where)
-    return Verdict(**schema.plain(known))
-
-
-def verdict_record(verdict: Verdict) -> dict[str, Any]:
-    """A verdict as JSON, faults left out: they follow from the text and the instance."""
-    return {
-        "checks": dict(verdict.checks),
-        "valid": verdict.valid,
-        "optimal": verdict.optimal,
-        "cost": verdict.cost,
-        "costs": dict(verdict.costs),
-        "gap": verdict.gap,
-        "gaps": dict(verdict.gaps),
-        **({"figures": dict(verdict.figures)} if verdict.figures else {}),
-    }

@@ -18,21 +18,24 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from t2t_core import transport
 from t2t_core.closing import close
 from t2t_core.conversation import judge, opening, replies
 from t2t_core.errors import T2TError
-from t2t_core.evaluation.answers import ANSWERS, Progress, verdict_record
+from t2t_core.evaluation.answers import ANSWERS, Progress
 from t2t_core.evaluation.evaluate import evaluate, read_sampling, scored
+from t2t_core.evaluation.lines import DAMAGED, verdict_record
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import Message, Sampling, Scored, ToolCall, Verdict
 from t2t_core.registry import Spec
 from t2t_core.settings import refuse_secrets
-from t2t_core.store import folders, jsonlines, locks
+from t2t_core.store import folders, jsonlines, locks, schema
 from t2t_core.store.paths import SafePath
 
 KIND = "demonstrations"
@@ -81,6 +84,52 @@ class Demonstration:
     verdict: Verdict
     messages: Sequence[Message] = ()
     prompt_format: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatMessage:
+    """A message in a line of the file; nothing else of it is kept."""
+
+    role: str
+    content: str
+    tool_calls: list[dict[str, Any]] | None = None
+    tool_call_id: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A line of the file, as far as it is read: policy, sample and verdict are for people."""
+
+    instance: dict[str, Any]
+    prompt: Annotated[list[ChatMessage], Meta(min_length=1)]
+    completion: Annotated[list[ChatMessage], Meta(min_length=1)]
+    prompt_format: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Function:
+    """The tool that is called, and the text of its arguments."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A tool call as chat models write it."""
+
+    id: str
+    function: Function
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calling:
+    """The tool calls of a message."""
+
+    tool_calls: Sequence[Call] = ()
 
 
 def collect(
@@ -182,13 +231,16 @@ def read(testbed: AnyTestbed, path: Path) -> Iterator[Demonstration]:
     """
     for line in jsonlines.read(path):
         where = f"{path}, line {line.number}"
+        held = schema.check(line.value, Line, where, DAMAGED)
         try:
-            instance = testbed.read_instance(line.value.get("instance", {}))
+            instance = testbed.read_instance(line.value["instance"])
         except T2TError as error:
             raise T2TError(error.what, where=where, cause=error.cause, next=error.next) from None
-        prompt = _messages(line.value.get("prompt"), "prompt", where)
-        completion = _messages(line.value.get("completion"), "completion", where, one=testbed.turns == 1)
-        form = line.value.get("prompt_format", "")
+        prompt, completion = ([message.to_dict() for message in said] for said in (held.prompt, held.completion))
+        if testbed.turns == 1 and len(completion) > 1:
+            cause = f"{testbed.name} is answered in one message"
+            raise T2TError(f"completion: {len(completion)} messages", where=where, cause=cause)
+        form = held.prompt_format
         if testbed.turns > 1 and form not in testbed.prompt_formats:
             raise T2TError(f"there is no prompt format {ascii(form)[:60]}", where=where)
         messages = _replayed(testbed, instance, completion, form, where) if testbed.turns > 1 else ()
@@ -202,7 +254,7 @@ def _replayed(testbed: AnyTestbed, instance: Any, completion: Sequence[Any], for
     messages: tuple[Message, ...] = ()
     for row in completion:
         if row["role"] == "assistant":
-            messages = (*messages, Message("assistant", row["content"], _calls(row.get("tool_calls", []), where)))
+            messages = (*messages, Message("assistant", row["content"], _calls(row, where)))
             messages = (*messages, *replies(testbed, instance, messages, form))
     if [message.to_dict() for message in messages] != list(completion):
         raise T2TError(
@@ -213,29 +265,10 @@ def _replayed(testbed: AnyTestbed, instance: Any, completion: Sequence[Any], for
     return messages
 
 
-def _calls(value: Any, where: str) -> tuple[ToolCall, ...]:
-    """Tool calls as chat models write them."""
-    try:
-        calls = [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in value]
-    except (KeyError, TypeError):
-        calls = [(None, None, None)]
-    if not all(isinstance(text, str) for call in calls for text in call):
-        raise T2TError("a message's tool calls are no such calls", where=where, cause="the line was edited by hand")
-    return tuple(ToolCall(*call) for call in calls)
-
-
-def _messages(value: Any, name: str, where: str, one: bool = False) -> list[dict[str, Any]]:
-    """Chat messages with a role and a text each, and tool calls; nothing else of them is kept."""
-    good = isinstance(value, list) and value and all(isinstance(m, dict) for m in value)
-    texts = [m.get(key) for m in value for key in ("role", "content")] if good else [None]
-    if not all(isinstance(text, str) for text in texts) or (one and len(value) != 1):
-        raise T2TError(
-            f"the line's {name} is not {'one chat message' if one else 'a list of chat messages'}",
-            where=where,
-            cause="a message is an object with the texts role and content",
-            next="t2t generate --answers-from writes such files",
-        )
-    return [{key: m[key] for key in ("role", "content", "tool_calls", "tool_call_id") if key in m} for m in value]
+def _calls(message: dict[str, Any], where: str) -> tuple[ToolCall, ...]:
+    """The tool calls of a message, as chat models write them."""
+    called = schema.check(message, Calling, where, DAMAGED).tool_calls
+    return tuple(ToolCall(call.id, call.function.name, call.function.arguments) for call in called)
 
 
 def refuse_protected(testbed: AnyTestbed, instances: Sequence[Any]) -> None:

@@ -17,18 +17,9 @@ from typing import Any
 
 from t2t_core.conversation import said
 from t2t_core.errors import BudgetSpent, T2TError
-from t2t_core.evaluation.answers import (
-    ANSWERS,
-    LOG,
-    AnswerLog,
-    Progress,
-    read_response,
-    read_turns,
-    read_verdict,
-    response_fault,
-    verdict_record,
-)
+from t2t_core.evaluation.answers import ANSWERS, LOG, AnswerLog, Progress
 from t2t_core.evaluation.export import Drafts, export
+from t2t_core.evaluation.lines import read_response, read_turns, read_verdict, response_fault, verdict_record
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.turns import Questions, Tasks, broken
 from t2t_core.hookspecs import Policy
@@ -276,5 +267,5 @@ def read_conversation(
     response = read_response(record, where)
     if evaluation.testbed.turns == 1:
         return response, (said(response),)
-    turns = read_turns(record.get("turns"), where)
+    turns = read_turns(record, where)
     return response, evaluation.said_so_far(index, turns, where)

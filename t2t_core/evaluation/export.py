@@ -11,7 +11,8 @@ from contextlib import suppress
 from typing import Any
 
 from t2t_core.conversation import said
-from t2t_core.evaluation.answers import NOT_ASKED, AnswerIndex, AnswerLog, response_record, verdict_record
+from t2t_core.evaluation.answers import NOT_ASKED, AnswerIndex, AnswerLog
+from t2t_core.evaluation.lines import response_record, verdict_record
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.store import folders, jsonlines
 from t2t_core.store.paths import SafePath

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core import guard
-from t2t_core.evaluation.answers import response_fault, response_record
+from t2t_core.evaluation.lines import response_fault, response_record
 from t2t_core.hookspecs import AnyTestbed, Brief, RoundState
 from t2t_core.loop import context
 from t2t_core.records import Projection, Proposal, Response, Round, Scored

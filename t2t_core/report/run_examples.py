@@ -8,7 +8,7 @@ from typing import Any
 
 from t2t_core.conversation import judge, said
 from t2t_core.errors import T2TError
-from t2t_core.evaluation.answers import read_response, read_turns, read_verdict
+from t2t_core.evaluation.lines import read_response, read_turns, read_verdict
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import Message, Scored
@@ -55,7 +55,7 @@ def _scored(testbed: AnyTestbed, instance: Any, record: Mapping[str, Any], where
     """The answer in a line, with the verdict that stands there and, where they follow from the text, its reasons."""
     response, verdict = read_response(record, where), read_verdict(record, where)
     messages: list[Message] = []
-    for turn, replies in read_turns(record.get("turns"), where) if testbed.turns > 1 else ():
+    for turn, replies in read_turns(record, where) if testbed.turns > 1 else ():
         messages += [said(turn), *replies]
     one = Scored(instance, 0, response, verdict, tuple(messages) if testbed.turns > 1 else (said(response),))
     fresh = judge(testbed, instance, one.messages, _form(testbed, one))

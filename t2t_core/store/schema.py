@@ -15,6 +15,7 @@ a later version may say more.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Annotated, Any, TypeVar
 
@@ -25,9 +26,10 @@ from t2t_core.errors import T2TError
 T = TypeVar("T")
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
 Amount = Annotated[float, msgspec.Meta(ge=0)]
-Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 EDITED = "it was edited by hand, or written by another version of the suite"
 _AT = re.compile(r" - at `(?:key in )?\$(.*)`$")
+_STEP = re.compile(r"\.([^.\[\]]+)|\[([0-9]+)\]|(\[\.\.\.\])")
 _MISSING = re.compile(r"Object missing required field `(.*)`")
 
 
@@ -36,21 +38,66 @@ def check(data: Any, kind: type[T], where: str, cause: str = EDITED) -> T:
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
-        raise T2TError(fault(error), where=where, cause=cause) from None
+        raise T2TError(fault(error, _steps(data, kind, str(error))), where=where, cause=cause) from None
     except UnicodeEncodeError as error:  # half a surrogate: bytes of a command line that are no UTF-8, or JSON's `\\udca0`
         raise T2TError(f"{ascii(error.object)[1:-1][:80]} is no text in UTF-8", where=where, cause=cause) from None
 
 
-def fault(error: msgspec.ValidationError) -> str:
-    """msgspec's complaint in our words: which field, and what is wrong with it."""
+def fault(error: msgspec.ValidationError, steps: Sequence[str | int] = ()) -> str:
+    """msgspec's complaint in our words: which field, and what is wrong with it. `steps` lead to the field."""
     text = str(error)
     at = _AT.search(text)
     reason, place = (text[: at.start()], at[1].strip(".")) if at else (text, "")
+    if steps:
+        place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).strip(".")
     if missing := _MISSING.fullmatch(reason):
         field, reason = ".".join(filter(None, [place, missing[1]])), "is missing"
     else:
         field, reason = place or "the document", reason[:1].lower() + reason[1:]
     return f"{ascii(field)[1:-1][:80]}: {ascii(reason)[1:-1][:200]}"
+
+
+def _steps(data: Any, kind: Any, complaint: str) -> list[str | int]:
+    """The way to the field that msgspec complains of. It leaves out keys of dictionaries: of those the half is kept, again and
+    again, with which the complaint stays the same."""
+    at = _AT.search(complaint)
+    steps: list[str | int] = []
+    for field, index, key in _STEP.findall(at[1]) if at else ():
+        if not key:
+            steps.append(field or int(index))
+            continue
+        values = _inside(data, steps)
+        keys = list(values)
+        while len(keys) > 1:
+            half = keys[: len(keys) // 2]
+            kept = _with(data, steps, {name: values[name] for name in half})
+            keys = half if _complaint(kept, kind) == complaint else keys[len(half) :]
+        data = _with(data, steps, {name: values[name] for name in keys})
+        steps += keys
+    return steps
+
+
+def _complaint(data: Any, kind: Any) -> str:
+    try:
+        msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
+
+
+def _inside(data: Any, steps: Sequence[str | int]) -> Any:
+    for step in steps:
+        data = data[step]
+    return data
+
+
+def _with(data: Any, steps: Sequence[str | int], value: Any) -> Any:
+    """A copy of the data with that value at the end of those steps."""
+    if not steps:
+        return value
+    copy = data.copy()
+    copy[steps[0]] = _with(data[steps[0]], steps[1:], value)
+    return copy
 
 
 def plain(record: Any) -> Any:

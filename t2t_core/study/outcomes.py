@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
+
+from msgspec import Meta
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.tables import columns_of
@@ -22,8 +24,8 @@ from t2t_core.store import folders, schema
 from t2t_core.store.paths import SafePath
 from t2t_core.study.plan import Measure, Plan, PlanFile
 
-FOLDER = "outcomes"
-Column = str | list[float]  # a character an instance where all are 0 or 1
+FOLDER, CODE = "outcomes", "code.json"
+Column = Annotated[str, Meta(pattern=r"^[01]*\Z")] | list[float]  # a character an instance where all are 0 or 1
 Coded = dict[str, dict[str, dict[str, Column]]]  # set -> metric -> column -> the instances' values
 
 
@@ -86,9 +88,16 @@ class KeptTrial:
 class KeptSeed:
     """The file."""
 
-    plan: str
+    plan: schema.Sha256
     base: Coded
     arms: dict[str, KeptTrial]
+
+
+@dataclass(frozen=True)
+class CodeRecord:
+    """`code.json`: the hash of the code of every session."""
+
+    sha256: list[schema.Sha256]
 
 
 @dataclass(frozen=True)
@@ -206,21 +215,12 @@ def _decoded(coded: Coded, sets: MeasuredSets, place: SafePath) -> dict[str, Val
             if {c: len(values) for c, values in columns.items()} != {c: len(ids) for c, ids in known.items()}:
                 raise T2TError("the answers are not those to the set", where=where, cause=schema.EDITED)
             answers.setdefault(name, {})[metric] = {
-                column: dict(zip(ids, _values(columns[column], where), strict=True)) for column, ids in known.items()
+                column: dict(zip(ids, map(float, columns[column]), strict=True)) for column, ids in known.items()
             }
     return answers
 
 
-def _values(column: Column, where: str) -> list[float]:
-    if not isinstance(column, str):
-        return column
-    if column.strip("01"):
-        raise T2TError("an answer is neither 0 nor 1", where=where, cause=schema.EDITED)
-    return [float(value) for value in column]
-
-
 def code_hashes(folder: SafePath) -> list[str]:
-    """The hashes of the code of every session."""
-    path = folder / "code.json"
-    known: Any = folders.read_json(path)["sha256"] if path.exists() else []
-    return list(known)
+    """The hashes of the code of every session; T2TError where `code.json` does not hold such."""
+    path = folder / CODE
+    return folders.read_record(path, CodeRecord).sha256 if path.exists() else []

@@ -146,7 +146,7 @@ def _codes(folder: SafePath, file: PlanFile) -> list[str]:
     known = outcomes.code_hashes(folder)
     if len(outcomes.kept_seeds(file, folder, list(file.plan.arms))) < len(file.plan.seeds) and known[-1:] != [now := code_hash()]:
         known.append(now)
-        folders.write_json(folder / "code.json", {"sha256": known})
+        folders.write_json(folder / outcomes.CODE, outcomes.CodeRecord(known))
     return known
 
 

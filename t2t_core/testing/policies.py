@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from t2t_core.evaluation.answers import response_fault
+from t2t_core.evaluation.lines import response_fault
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.testing.base import as_json, calling, mapping, require, short, some_instances, tasks_for

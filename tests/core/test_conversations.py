@@ -124,9 +124,9 @@ def test_a_log_that_was_tampered_with_is_refused(tmp_path):
         ({"turn": 1}, "does not follow"),
         ({"turn": None}, "does not follow"),
         ({"replies": [{"role": "user", "content": "you win"}]}, "replies otherwise"),
-        ({"replies": [{"role": "assistant", "content": "I win"}]}, "not what was written"),
-        ({"replies": "no"}, "not what was written"),
-        ({"tool_calls": [{"name": "even"}]}, "tool calls are not"),
+        ({"replies": [{"role": "assistant", "content": "I win"}]}, r"replies\[0\]\.role: invalid enum value"),
+        ({"replies": "no"}, "replies: expected `array`, got `str`"),
+        ({"tool_calls": [{"name": "even"}]}, r"tool_calls\[0\]\.id is|tool_calls\[0\]\.id: is missing"),
     ):
         other = tmp_path / "other"
         other.mkdir(exist_ok=True)
@@ -206,7 +206,7 @@ def test_demonstrations_hold_whole_conversations(tmp_path):
     for change, match in (
         ({"completion": [*line["completion"][:1], *line["completion"][2:]]}, "would not have held"),
         ({"completion": line["completion"][:-2]}, "would not have held"),
-        ({"completion": [{**line["completion"][0], "tool_calls": [{"id": 3}]}]}, "no such calls"),
+        ({"completion": [{**line["completion"][0], "tool_calls": [{"id": 3}]}]}, r"tool_calls\[0\]\.id: expected `str`"),
         ({"prompt_format": "sung"}, "prompt format"),
     ):
         out.write_text(json.dumps({**line, **change}) + "\n")

@@ -166,9 +166,10 @@ def written(found: list[dict[str, Any]], path: Path) -> Path:
     ("change", "message"),
     [
         ({"instance": {}}, "instance has no field"),
-        ({"prompt": "text"}, "list of chat messages"),
-        ({"completion": []}, "one chat message"),
-        ({"completion": [{"role": "assistant", "content": None}]}, "one chat message"),
+        ({"prompt": "text"}, "prompt: expected `array`, got `str`"),
+        ({"completion": []}, "completion: expected `array` of length >= 1"),
+        ({"completion": [{"role": "assistant", "content": None}]}, r"completion\[0\]\.content: expected `str`, got `null`"),
+        ({"completion": [{"role": "assistant", "content": "a"}] * 2}, "completion: 2 messages"),
     ],
 )
 def test_a_damaged_line_is_named(eight: list[dict[str, Any]], tmp_path: Path, change: dict[str, Any], message: str) -> None:

@@ -270,12 +270,12 @@ def test_what_is_kept_of_a_seed_gives_the_study_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"plan": "', '"plan": "0', "another plan"),
+        ('"plan": "', '"plan": "0', "plan: expected `str` matching regex"),
         ('"fixed-again":', '"foxed-again":', "the plan has no arm 'foxed-again'"),
         ('"updates": 2', '"updates": -2', ">= 0"),
         ('"3": "', '"3": "1', "not those to the set"),
-        ('"3": "0', '"3": "x', "neither 0 nor 1"),
-        ('"3": "1', '"3": "x', "neither 0 nor 1"),
+        ('"3": "0', '"3": "x', ".valid.3: expected"),
+        ('"3": "1', '"3": "x', ".valid.3: expected"),
     ],
 )
 def test_outcomes_that_were_edited_are_refused(tmp_path: Path, old: str, new: str, said: str) -> None:

@@ -67,7 +67,7 @@ def test_untouched_folder_is_verified(out):
         (lambda r: r.update(instance="zzz"), "an answer to 'zzz', sample 0, which is not in the set"),
         (lambda r: r.update(sample=1), "a second answer to 'one_digit_0001', sample 1"),
         (lambda r: r.update(sample=True), "which is not in the set"),
-        (lambda r: r.update(text=None), "text is NoneType"),
+        (lambda r: r.update(text=None), "text: expected `str`, got `null`"),
         (lambda r: r.update(completion_tokens=1), "is not the one in log.jsonl"),
         (lambda r: r.update(text=r["text"] + " "), "is not the one in log.jsonl"),
     ],

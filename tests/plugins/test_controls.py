@@ -170,10 +170,21 @@ def test_a_control_of_nothing_is_refused(spec: str) -> None:
         installed().designers.make(spec)
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", "3", "[3]", "nonsense"])
-def test_a_schedule_without_a_configuration_is_refused(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[]", "the document: expected `array` of length >= 1"),
+        ("{}", r"\[0\]: expected `object` of length >= 1"),
+        ("3", r"\[0\]: expected `object`, got `int`"),
+        ("[3]", r"\[0\]: expected `object`, got `int`"),
+        ('[{"a": {"b": 1}}, {"a": 2}]', r"\[1\]\.a: expected `object`, got `int`"),
+        ('{"a": {"b": "much"}}', r"\[0\]\.a\.b: expected `int | float | array`, got `str`"),
+        ("nonsense", "no JSON"),
+    ],
+)
+def test_a_schedule_without_a_configuration_is_refused(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "s.json").write_text(text)
-    with pytest.raises(T2TError):
+    with pytest.raises(T2TError, match=said):
         installed().designers.make(f"schedule:{tmp_path}/s.json")
 
 

@@ -13,8 +13,8 @@ import click
 from t2t_core.cli.show import IDENTITY, OUT, SET, SOURCE, chosen_instance, read_answer, recorded_answer, verdict_lines
 from t2t_core.conversation import opening, replies, said
 from t2t_core.errors import T2TError
-from t2t_core.evaluation.answers import read_turns
 from t2t_core.evaluation.evaluate import read_sampling
+from t2t_core.evaluation.lines import read_turns
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.plugins import installed
 from t2t_core.records import Message, Sampling
@@ -88,7 +88,7 @@ def _recorded(testbed: TicTacToe, instance: Instance, answers: Sequence[Path], f
     for path in answers:
         if path.suffix == ".jsonl":
             record: dict[str, Any] = recorded_answer(instance, path)
-            spoken += [said(response) for response, _ in read_turns(record.get("turns"), str(path))]
+            spoken += [said(response) for response, _ in read_turns(record, str(path))]
         else:
             spoken.append(Message("assistant", read_answer(path).strip("\n")))
     messages: tuple[Message, ...] = ()

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from t2t_core.cells import CELLS
 from t2t_core.errors import T2TError
@@ -19,7 +21,7 @@ from t2t_core.records import Knob, Proposal, Round
 from t2t_core.registry import Spec
 from t2t_core.seeding import Stream
 from t2t_core.settings import read_settings
-from t2t_core.store import folders, jsonlines
+from t2t_core.store import folders, jsonlines, schema
 
 TRIES = 200  # permutations drawn, of which the one that keeps most of the edit's size is used
 Configuration = Mapping[str, Mapping[str, Any]]
@@ -149,6 +151,12 @@ def _renamed(value: Any, new: Mapping[str, str]) -> Any:
     return made
 
 
+Numbers = dict[str, int | float]  # by knob
+Step = Annotated[dict[str, dict[str, int | float | list[Numbers]]], Meta(min_length=1)]
+Steps = Annotated[list[Step], Meta(min_length=1)]
+SHAPE = "a schedule is {group: {knob: number}}, a configuration, or a list of such"
+
+
 class Schedule:
     """`schedule:FILE` proposes what the JSON file holds, whatever happens: one configuration, or a list of them for the rounds
     after the first one, whose last one stays in force. What a design should beat, or reach, is written down so: only what is
@@ -162,9 +170,7 @@ class Schedule:
             data = jsonlines.loads(folders.read_bytes(Path(argument)))
         except jsonlines.Unreadable as error:
             raise T2TError("the file is no JSON", where=argument, cause=str(error)) from None
-        self.steps = data if isinstance(data, list) else [data]
-        if not self.steps or not all(isinstance(step, Mapping) and step for step in self.steps):
-            raise T2TError("the file holds no configuration", where=argument, next="{group: {knob: number}}, or a list of such")
+        self.steps = schema.check(data if isinstance(data, list) else [data], Steps, argument, SHAPE)
         self.settings = {"file": argument, "sha256": folders.sha256(Path(argument)), "steps": len(self.steps)}
 
     def propose(self, brief: Brief) -> Proposal:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_core.evaluation.answers import read_response, response_record
+from t2t_core.evaluation.lines import read_response, response_record
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.settings import read_settings
 from t2t_core.store import folders, jsonlines

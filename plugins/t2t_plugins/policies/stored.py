@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from t2t_core.errors import T2TError
-from t2t_core.evaluation.answers import read_response, read_turns
+from t2t_core.evaluation.lines import read_response, read_turns
 from t2t_core.records import Response
 from t2t_core.store import archives, jsonlines, paths
 from t2t_plugins.policies.client import HttpReply
@@ -336,7 +336,7 @@ def _several(record: Mapping[str, Any], where: str) -> Iterator[Sequence[Respons
 def _plain(record: Mapping[str, Any], where: str) -> Iterator[Sequence[Response]]:
     """A line of a bench's answers.jsonl, or anybody's: an id and a text."""
     if "turns" in record:
-        yield [turn for turn, _ in read_turns(record["turns"], where)]
+        yield [turn for turn, _ in read_turns(record, where)]
         return
     kept = {name: record[name] for name in _KEPT if record.get(name) is not None}
     kept |= {name: record[name] for name, kind in _BESIDE.items() if isinstance(record.get(name), kind)}
