@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +27,7 @@ from t2t_jobs.family import Family
 from t2t_jobs.hidden import make_family
 from t2t_jobs.job import FILE, Failure, Job, to_experiment
 from t2t_jobs.running import trained, with_code
-from t2t_jobs.worker import warm
+from t2t_jobs.worker import POLL, WALL, warm
 
 HANDFUL = 8  # instances of a trial (our choice)
 _LIKE_PROMPTS = ("prompts", "batch")  # what trainers call the instances of an update
@@ -43,7 +45,7 @@ def small(experiment: Experiment) -> Experiment:
     training = dict(experiment.training)
     known = {**getattr(installed().trainers.make(experiment.trainer), "defaults", {}), **training}
     training |= {name: min(int(known[name]), HANDFUL) for name in _LIKE_PROMPTS if name in known}
-    training |= {name: 1 for name in ("epochs", "max_updates") if name in known}
+    training |= {name: 1 for name in ("epochs", "max_updates", "steps") if name in known}
     samples = {**experiment.generation, "samples": HANDFUL}
     return replace(experiment, rounds=1, designer="fixed", generation=samples, training=training)
 
@@ -97,13 +99,25 @@ def answer(request: Mapping[str, Any]) -> list[dict[str, str]]:
         return Tried(failures=[told(failure) for failure in failures])
 
     child = children.start(run, work / "tried.json", float(request["seconds"]))
-    _, status = os.waitpid(child, 0)
+    status = _waited(child, WALL * float(request["seconds"]))
     children.kill(child)
     if status == 0:
         return folders.read_record(work / "tried.json", Tried).failures
     how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit status {os.WEXITSTATUS(status)}"
     cause = f"{how}; it may take {request['seconds']:g} CPU seconds"
     return [told(Failure(f"the trial on {HANDFUL} instances died", where="one update", cause=cause, next="make the job smaller"))]
+
+
+def _waited(child: int, seconds: float) -> int:
+    """The status of a child that has ended, or was killed since it took too long."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status
+        time.sleep(POLL)
+    os.killpg(child, signal.SIGKILL)
+    return os.waitpid(child, 0)[1]
 
 
 def told(failure: Failure) -> dict[str, str]:

@@ -84,6 +84,30 @@ def test_a_bad_job_is_told_in_words(tmp_path, text, told):
     assert failures and any(told in str(failure) for failure in failures), [str(f) for f in failures]
 
 
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ('[evaluation]\ninstances = "own.jsonl"', "a job has no evaluation"),
+        ('[validation]\nset = "random"', "a job has no validation"),
+        ('testbed = "change"', "a job has no testbed"),
+        ('policy = "minimax"', "a job has no policy"),
+        ('checkpoint = "/somebody/elses"', "a job has no checkpoint"),
+        ('designer = "schedule:/etc/passwd"', "a job has no designer"),
+        ("seed = 3", "a job has no seed"),
+        ('base = "/somebody/elses/checkpoint"', "base must be one of"),
+        ('trainer = "trl-sft:x"', "trainer may not be edited"),
+        ('[training]\nanswers_file = "/etc/passwd"', "training.answers_file may not be edited"),
+        ("[generation]\nexclude = 0", "generation.exclude may not be edited"),
+        ("[reward]\nlost_games = 5.0", "reward.lost_games may not be edited"),
+    ],
+)
+def test_a_job_cannot_touch_what_measures_it(tmp_path, text, told):
+    job, failures = read(tmp_path, text)
+    assert any(told in str(failure) for failure in failures), [str(f) for f in failures]
+    if job is not None:
+        assert job.values == family().start, "and nothing of it is left in the job"
+
+
 def test_a_job_that_is_a_link_is_refused(tmp_path):
     (tmp_path / "secret").write_text('base = "large"')
     work = tmp_path / "work"

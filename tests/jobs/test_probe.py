@@ -61,6 +61,8 @@ def test_a_trial_is_one_update_on_a_handful(family):
     job = make_job(family, {"rounds": 3, "generation.samples": 2048, "training.epochs": 4, "training.prompts": 64})
     run = trying.small(to_experiment(job, 0))
     assert (run.rounds, run.samples, run.training["prompts"], run.training["epochs"]) == (1, 8, 8, 1)
+    steps = trying.small(to_experiment(make_job(installed().families.make("pairs"), {"training.steps": 300_000}), 0))
+    assert steps.training["steps"] == 1 and steps.training["learning_rate"] == 1e-4
 
 
 def test_training_on_what_is_asked_in_an_evaluation_is_told(tmp_path, family, queue):

@@ -205,3 +205,47 @@ def test_every_job_has_one_result_whatever_is_killed(queue, job, monkeypatch, ki
     submit(queue, job, jobs)
     killed_until_done(queue, kills, seed=kills)
     check_one_result_each(queue, jobs)
+
+
+def test_the_command_does_the_jobs_of_a_queue(queue, job, monkeypatch):
+    from click.testing import CliRunner
+
+    from t2t_core.cli import cli
+
+    jobs_do(monkeypatch, lambda order, work: None)
+    submit(queue, job, 2)
+    shown = CliRunner().invoke(cli, ["worker", "--queue", str(queue.folder), "--idle-exit", "0"])
+    assert shown.exit_code == 0 and "2 jobs done" in shown.output and "hidden score 0.500" in shown.output
+    missing = CliRunner().invoke(cli, ["worker", "--queue", str(queue.folder) + "x"])
+    assert isinstance(missing.exception, T2TError) and not (queue.folder.parent / "queuex").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.train
+def test_real_jobs_have_one_result_each_whatever_is_killed(tmp_path):
+    """Workers as processes, killed while they train; what comes out is what an undisturbed worker makes of the same job."""
+    from t2t_core.plugins import installed
+    from t2t_jobs.job import document, make_job
+    from t2t_jobs.pools import local
+
+    family, folder = installed().families.make("draw-optimal"), tmp_path / "job"
+    folder.mkdir()
+    changes = {"base": "large", "generation.samples": 256, "training.learning_rate": 1e-3}
+    (folder / "job.toml").write_text(document(make_job(family, changes).values))
+    calm = Queue(tmp_path / "calm", secret=9)
+    calm.submit("j0", folder, "draw-optimal", "e")
+    assert worker.work(calm) == 1
+    queue, chance = Queue(tmp_path / "queue", secret=9), random.Random(3)
+    submit(queue, folder, 3)
+    pool, kills = local.LocalPool("2", {"idle": "0"}), 0
+    while queue.counts()["done"] < 3:
+        pool.start(queue.folder.path)
+        time.sleep(chance.uniform(1.0, 9.0))
+        if kills < 8 and pool._workers:
+            pool._workers[chance.randrange(len(pool._workers))].process.kill()
+            kills += 1
+    pool.stop()
+    for number in range(3):
+        result = queue.result(f"j{number}")
+        assert (result.pre, result.post) == (calm.result("j0").pre, calm.result("j0").post)
+    assert queue.counts() == {"queued": 0, "running": 0, "done": 3}
