@@ -13,6 +13,9 @@ from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
 from t2t_core.records import Message, ToolCall
 from t2t_core.testing import check_agent, check_context, check_designer, check_policy, check_testbed, check_tracker, check_trainer
+from t2t_jobs.job import document
+from t2t_jobs.probe import probe
+from t2t_jobs.queue import Queue
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +38,24 @@ def test_the_testbed(testbed):
 
 def test_the_agent():
     check_agent(installed().agents.make("best-base"), installed().families.make("draw-optimal"))
+
+
+def test_the_family(tmp_path):
+    family = installed().families.make("draw-briefly")
+    (tmp_path / "job.toml").write_text("[generation]\nsamples = 2048\n")
+    job, failures = probe(tmp_path, family)
+    assert job is not None and ["is the budget" in failure.what for failure in failures] == [True]
+    (tmp_path / "job.toml").write_text(document(family.start))
+    assert probe(tmp_path, family)[1] == []
+
+
+def test_the_pool_begins_one_worker_and_ends_it(tmp_path):
+    pool = installed().pools.make("submitted")
+    queue = Queue(tmp_path)
+    for _ in range(3):
+        pool.start(queue.folder.path)
+    pool.stop()
+    pool.stop()
 
 
 def test_the_policy(testbed):

@@ -42,5 +42,15 @@ def register_agents(registry: Registry) -> None:
 
 
 @hookimpl
+def register_families(registry: Registry) -> None:
+    registry.add("draw-briefly", "t2t_plugin_template.family:draw_briefly", "tic-tac-toe: hold the draw, from few games")
+
+
+@hookimpl
+def register_pools(registry: Registry) -> None:
+    registry.add("submitted", "t2t_plugin_template.pool:Submitted", "one worker, begun by a command")
+
+
+@hookimpl
 def register_presets(registry: Registry) -> None:
     registry.add("change", "t2t_plugin_template.presets:change", "the loop in seconds, on the testbed change")
