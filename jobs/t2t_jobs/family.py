@@ -7,10 +7,11 @@ twin of frozen sets, for every episode.
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite, log10
+from math import log10
 from typing import Any, Literal
 
 from t2t_core.errors import T2TError
@@ -53,10 +54,10 @@ class Bound:
     def fault(self, value: Any) -> str | None:
         """What is wrong with a value, in words; None where nothing is."""
         if self.kind == "choice":
-            same = any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in self.choices)
+            same = any(value == choice and type(value) is type(choice) for choice in self.choices)
             return None if same else f"must be one of {', '.join(map(str, self.choices))}, not {ascii(value)[:60]}"
-        number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
-        if not number or (self.whole and value != int(value)) or not self.low <= value <= self.high:
+        number = isinstance(value, int if self.whole else int | float) and not isinstance(value, bool)
+        if not number or not self.low <= value <= self.high:  # which no NaN is, nor any infinity
             return f"must be {self.words()}, not {ascii(value)[:60]}"
         return None
 
@@ -208,7 +209,12 @@ def path_of(dotted: str) -> tuple[str, ...]:
 
 def dotted(path: Sequence[str]) -> str:
     """The inverse of `path_of`: names that TOML wants in quotes stand in quotes."""
-    return ".".join(name if _bare(name) else '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"' for name in path)
+    return ".".join(name if _bare(name) else quoted(name) for name in path)
+
+
+def quoted(text: str) -> str:
+    """A text as TOML writes it. (JSON's escapes are TOML's too, but for halves of surrogates, which stand as they are here.)"""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _bare(name: str) -> bool:

@@ -27,7 +27,7 @@ from t2t_core.run.experiment import Experiment
 from t2t_core.settings import refuse_secrets
 from t2t_core.store import folders, jsonlines, schema
 from t2t_core.store.paths import SafePath
-from t2t_jobs.family import Family, dotted, nested, value_at, values_of
+from t2t_jobs.family import Family, dotted, nested, quoted, value_at, values_of
 
 FILE = "job.toml"
 MAX_BYTES = 64 << 10  # of job.toml (our choice)
@@ -164,7 +164,7 @@ def _table(path: tuple[str, ...], table: Mapping[str, Any], listed: bool = False
 def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return jsonlines.dumps(value)  # TOML reads JSON's texts, numbers and lists of them
+    return quoted(value) if isinstance(value, str) else jsonlines.dumps(value)  # TOML reads JSON's numbers
 
 
 def to_experiment(job: Job, seed: int, folder: SafePath | None = None, hidden: Path | None = None) -> Experiment:

@@ -1,7 +1,10 @@
 """A job as an agent writes it: read, held against its family's bounds, turned into a run."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from t2t_core.errors import T2TError
@@ -39,10 +42,37 @@ def test_every_value_a_bound_draws_is_within_it(name):
             assert bound.fault(bound.draw(Stream.of(seed, key))) is None, key
 
 
-@given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=4))
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), min_size=1, max_size=4))
 def test_a_dotted_key_is_read_as_it_was_written(path):
-    path = ["".join(c for c in name if c.isprintable()) or "x" for name in path]
     assert path_of(dotted(path)) == tuple(path)
+
+
+ODD = ["", "9" * 400, "nan", "-inf", "true", "[]", '"x"', "2.0", "1979-05-27", "\x00", '"\\n" = 1\n', "[", "=", "\U0001f600"]
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_whatever_stands_in_a_job_it_is_told_and_nothing_breaks(data):
+    """A valid job, damaged: what comes back is a list of what is wrong, or a job that is within its bounds."""
+    text = document(family().start) + "[[round]]\n[round.configuration.'0-0.25']\nfirst = 0.5\n"
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(text)))
+        cut = data.draw(st.integers(0, 12))
+        put = data.draw(st.sampled_from(ODD) | st.text(st.characters(exclude_categories=["Cs"]), max_size=6))
+        text = text[:at] + put + text[at + cut :]
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "job.toml").write_text(text)
+        job, failures = probe(Path(folder), family())
+    assert all(failure.what for failure in failures)
+    if job is not None:
+        for key, bound in family().bounds.items():
+            assert bound.fault(value_at(job.values, key)) is None
+
+
+@pytest.mark.parametrize("value", ["16.0", "9" * 300, "nan", "inf", "true", '"16"', "-1", "0x10000000000000000"])
+def test_a_whole_number_is_one(tmp_path, value):
+    _, failures = read(tmp_path, f"[generation]\nsamples = {value}\n[training]\ngroup = {value}\n")
+    assert failures
 
 
 def test_values_and_tables_are_inverse():
