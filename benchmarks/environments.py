@@ -168,7 +168,7 @@ def vector_steps(count: int, **options: Any) -> Side:
             nonlocal restarted
             before = restarted
             for action in actions:
-                restarted += np.count_nonzero(ended)  # these steps begin episodes instead
+                restarted += int(np.count_nonzero(ended))  # these steps begin episodes instead
                 _, _, terminated, truncated, _ = envs.step(action)
                 np.logical_or(terminated, truncated, out=ended)
             return count * len(actions) - (restarted - before)
