@@ -24,7 +24,18 @@ def is_stale(object_file, source):
 
 ParallelCompile("T2T_BUILD_JOBS", needs_recompile=is_stale, default=2).install()
 
+
+def links():
+    """Where the project lives, told by the repository that builds it: `pages.yml` publishes the site beside it."""
+    owner, _, name = os.environ.get("GITHUB_REPOSITORY", "").partition("/")
+    if not name:
+        return {}
+    source = f"https://github.com/{owner}/{name}"
+    return {"Documentation": f"https://{owner.lower()}.github.io/{name}/", "Source": source, "Issues": f"{source}/issues"}
+
+
 setup(
+    project_urls=links(),
     ext_modules=[
         Pybind11Extension(
             "t2t_envs.frozen_lake._native",

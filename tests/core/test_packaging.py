@@ -1,6 +1,8 @@
 """The metadata against the disk: what is not listed works with `pip install -e` and vanishes from the wheel."""
 
+import ast
 import configparser
+import os
 import re
 import tomllib
 from importlib import import_module, metadata
@@ -123,3 +125,14 @@ def test_a_python_whose_regular_expressions_misread_is_refused():
     asked = SpecifierSet(CONFIG["options"]["python_requires"])
     assert "3.11.4" not in asked and "3.11.5" in asked and "3.14.0" in asked
     assert re.fullmatch("(?:ab?c)*+", "a") is None and re.match("(?:(?!C).)++", "ABC").span() == (0, 2)
+
+
+def test_the_metadata_links_to_the_site_of_the_repository_that_builds_it(monkeypatch):
+    functions = [node for node in ast.parse((ROOT / "setup.py").read_text()).body if isinstance(node, ast.FunctionDef)]
+    setup = {"os": os}
+    exec(compile(ast.Module(functions, []), "setup.py", "exec"), setup)  # all of it needs the compiler's packages
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    assert setup["links"]() == {}
+    monkeypatch.setenv("GITHUB_REPOSITORY", "Lakes/t2t")
+    assert setup["links"]()["Documentation"] == "https://lakes.github.io/t2t/"
+    assert setup["links"]()["Source"] == "https://github.com/Lakes/t2t"
