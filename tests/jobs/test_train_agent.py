@@ -13,10 +13,12 @@ from t2t_core.cli import cli
 from t2t_core.errors import T2TError
 from t2t_core.store.paths import SafePath
 from t2t_jobs import hidden, office
+from t2t_jobs.episode import EpisodeResult
 from t2t_jobs.ledger import Ledger
 from t2t_jobs.probe import probe
 from t2t_jobs.room import Room
 from t2t_jobs.training.advantages import advantages
+from t2t_jobs.training.figures import place_of, step_record
 from t2t_jobs.training.groups import family_of
 from t2t_jobs.training.outer import OuterPlan, read_steps, train_agent
 from t2t_jobs.training.settings import OuterSettings
@@ -67,6 +69,47 @@ def test_every_family_comes_once_in_a_block():
     blocks = [sorted(family_of(3 * block + place, names, 7) for place in range(3)) for block in range(5)]
     assert blocks == [names] * 5
     assert len({tuple(family_of(3 * block + place, names, 7) for place in range(3)) for block in range(9)}) > 1
+
+
+def test_where_a_value_lies_between_its_bounds():
+    bounds = desks.family().bounds
+    rate, share, base = bounds["training.learning_rate"], bounds['configuration."0-0.25".share'], bounds["base"]
+    assert [place_of(rate, value) for value in (1e-6, 1e-4, 1e-2)] == pytest.approx([0, 0.5, 1])
+    assert place_of(share, 0.25) == 0.25 and [place_of(base, name) for name in ("small", "large")] == [0, 1]
+
+
+def test_the_figures_of_a_step_worked_out_by_hand():
+    """Two families that differ in what may be edited: a value counts where it may be."""
+    one, two = desks.family("pretend"), replace(desks.family("other"), bounds={"base": desks.BOUNDS["base"]})
+
+    def result(family, valid_at, values, post):
+        reward = {
+            "validation": 1.0 if valid_at else 0.0,
+            "quality": 0.5 if post else 0.0,
+            "speed": 0.0,
+            "total": 0.65 if post else 0.0,
+        }
+        return EpisodeResult(
+            name="e", family=family, agent="a", seed=0, final=False, ended="submitted", turns=1, tokens=10, usd=0.0,
+            submissions=[], parsable=True, valid_at=valid_at, base=values.get("base"), values=values,
+            pre={"small": 0.1, "large": 0.25}, best_pre=0.25, post=post, cpu_seconds=2.0, reward=reward,
+        )  # fmt: skip
+
+    results = [
+        result("pretend", 1, {"base": "large", "training.learning_rate": 1e-4}, 0.45),
+        result("pretend", 2, {"base": "small"}, 0.15),
+        result("other", 1, {"base": "large"}, 0.35),
+        result("other", None, {}, None),
+    ]
+    step = step_record(1, [0], [0], [], results, {"pretend": one, "other": two}, {})
+    assert (step.valid, step.first_try, step.trained, step.stronger) == (0.75, 0.5, 0.75, pytest.approx(2 / 3))
+    assert step.score == pytest.approx(0.95 / 3) and step.gain == pytest.approx(0.2 / 3)
+    assert step.knobs["training.learning_rate"] == 0.5 and step.places == {"training.learning_rate": pytest.approx(0.5)}
+    assert step.bases == {"large": 2, "small": 1} and step.families == {
+        "pretend": pytest.approx(0.65),
+        "other": pytest.approx(0.325),
+    }
+    assert step.tokens == 40 and step.cpu_seconds == 8.0
 
 
 # --- learning

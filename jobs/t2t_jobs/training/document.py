@@ -26,7 +26,7 @@ def training_document(agent: str, families: Sequence[str], steps: Sequence[StepR
         return Document(f"{agent}, trained on what its jobs achieve", lead, [])
     sections = [
         Section("The reward and its parts", [Charts([_parts(steps), _validity(steps)]), Charts([_quality(steps)])]),
-        Section("What was chosen", [Charts([_bases(steps), *_knobs(steps)])]),
+        Section("What was chosen", [Charts([_bases(steps)]), Charts(_knobs(steps))]),
         Section("Families", [Charts([_families(steps, families)])]),
         Section("Every step", [_table(steps), _costs(steps)]),
         Section("The neighbouring system", [_reported(), Paragraph(_REPORTED, "soft")]),
@@ -96,7 +96,9 @@ def _knobs(steps: Sequence[StepRecord]) -> list[Lines]:
     first, last = steps[0].knobs, steps[-1].knobs
     changed = sorted(last, key=lambda key: -abs(last[key] - first.get(key, 0.0)))[:_SHOWN]
     used = {key: _of(lambda step: step.knobs, key) for key in changed}
-    return [_lines("share of the jobs that set a value: those that changed most", steps, used, SHARE)] if used else []
+    placed = {key: _of(lambda step: step.places, key) for key in changed}
+    titles = ("share of the jobs that set a value: those that changed most", "where they set it, between its bounds (0 to 1)")
+    return [_lines(title, steps, lines, SHARE) for title, lines in zip(titles, (used, placed), strict=True) if lines]
 
 
 def _families(steps: Sequence[StepRecord], families: Sequence[str]) -> Lines:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import log
 from statistics import fmean
+from typing import Any
 
 from t2t_jobs.episode import EpisodeResult
-from t2t_jobs.family import Family
+from t2t_jobs.family import Bound, Family
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +26,10 @@ class StepRecord:
         score, gain: of those trained, the hidden score, and that minus the best untrained base's; None where there are none.
         stronger: of the valid jobs, the share with the best untrained base; None where there are none.
         families: the mean reward on each.
-        bases, knobs: of the valid jobs, how many chose each base; the share that set each value otherwise than the job to start
-            from, by key.
+        bases: of the valid jobs, how many chose each base.
+        knobs: by key, the share of the valid jobs of families that let it be edited that set it otherwise than the job to start
+            from. places: where their values lie between its bounds, 0 to 1, on average (by the logarithm where it is searched
+            so).
         learner: what the learner counted. tokens, usd, cpu_seconds: what the episodes took.
     """
 
@@ -48,6 +52,7 @@ class StepRecord:
     families: dict[str, float] = field(default_factory=dict)
     bases: dict[str, int] = field(default_factory=dict)
     knobs: dict[str, float] = field(default_factory=dict)
+    places: dict[str, float] = field(default_factory=dict)
     learner: dict[str, float] = field(default_factory=dict)
     tokens: int = 0
     usd: float = 0.0
@@ -67,6 +72,7 @@ def step_record(
     valid = [result for result in results if result.valid_at is not None]
     trained = [result for result in valid if result.post is not None and result.pre]
     named = sorted({result.family for result in results})
+    knobs = _knobs(valid, families)
     bases = [result.base for result in valid if result.base is not None]
     return StepRecord(
         step=step,
@@ -85,18 +91,34 @@ def step_record(
         stronger=_mean(float(is_stronger(result)) for result in trained),
         families={name: fmean(result.total for result in results if result.family == name) for name in named},
         bases={base: bases.count(base) for base in sorted(set(bases))},
-        knobs={
-            key: _share(key in result.values for result in valid)
-            for key in dict.fromkeys(key for name in named for key in families[name].bounds)
-            if key != "base"
-        }
-        if valid
-        else {},
+        knobs={key: _share(value is not None for value in values) for key, values in knobs.items()},
+        places={
+            key: fmean(known) for key, values in knobs.items() if (known := [value for value in values if value is not None])
+        },
         learner=dict(learner),
         tokens=sum(result.tokens for result in results),
         usd=sum(result.usd for result in results),
         cpu_seconds=round(sum(result.cpu_seconds for result in results), 1),
     )
+
+
+def _knobs(valid: Sequence[EpisodeResult], families: Mapping[str, Family]) -> dict[str, list[float | None]]:
+    """By key: where each job of a family that lets it be edited has set it, None where it left it alone."""
+    found: dict[str, list[float | None]] = {}
+    for result in valid:
+        for key, bound in families[result.family].bounds.items():
+            if key != "base":
+                value = result.values.get(key)
+                found.setdefault(key, []).append(None if value is None else place_of(bound, value))
+    return found
+
+
+def place_of(bound: Bound, value: Any) -> float:
+    """Where a value lies between its bounds, 0 to 1; of a choice, by its number among the choices."""
+    if bound.kind == "choice":
+        return bound.choices.index(value) / max(1, len(bound.choices) - 1)
+    low, high, at = (log(x) if bound.kind == "log-range" else float(x) for x in (bound.low, bound.high, value))
+    return (at - low) / (high - low) if high > low else 0.0
 
 
 def is_stronger(result: EpisodeResult) -> bool:
