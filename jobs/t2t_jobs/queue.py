@@ -59,7 +59,8 @@ class JobResult:
     """What a job came to: `done/ID.json`.
 
     `pre` are the untrained bases' hidden scores, `post` the trained model's, None where the job died; `failure` says why, and
-    `failure_code` in a word. `cpu_seconds` are those of all attempts; `tokens`, `samples` and `updates` those of its training.
+    `failure_code` in a word. `cpu_seconds` are those of all attempts, and so are `gpu_seconds`, for which a worker's GPUs
+    were held; `tokens`, `samples` and `updates` are those of its training.
     """
 
     job_id: str
@@ -91,6 +92,7 @@ class Attempt:
     pid: Count
     began: str
     cpu_seconds: Amount = 0.0
+    gpu_seconds: Amount = 0.0
     lost: bool = False
 
 
@@ -215,19 +217,20 @@ class Queue:
             return claim
         return None
 
-    def heartbeat(self, claim: Claim, cpu_seconds: float = 0.0) -> bool:
+    def heartbeat(self, claim: Claim, cpu_seconds: float = 0.0, gpu_seconds: float = 0.0) -> bool:
         """A sign of life, with what the job has taken so far. False where the job is no longer this worker's."""
         marker = self.folder / "running" / claim.name
         with contextlib.suppress(OSError):
             os.utime(marker.path)
-        if cpu_seconds:
-            self._note(claim, cpu_seconds)
+        if cpu_seconds or gpu_seconds:
+            self._note(claim, cpu_seconds, gpu_seconds)
         return marker.exists()
 
-    def _note(self, claim: Claim, cpu_seconds: float) -> None:
+    def _note(self, claim: Claim, cpu_seconds: float, gpu_seconds: float) -> None:
         path = self.folder / "attempts" / claim.name
         told = folders.read_record(path, Attempt)
-        folders.write_json(path, {**vars(told), "cpu_seconds": round(max(cpu_seconds, told.cpu_seconds), 3)})
+        taken = {"cpu_seconds": cpu_seconds, "gpu_seconds": gpu_seconds}
+        folders.write_json(path, {**vars(told), **{name: round(max(n, getattr(told, name)), 3) for name, n in taken.items()}})
 
     def finish(self, claim: Claim, result: JobResult) -> bool:
         """Keep the result. False where there is one already: the first one counts, and this changes nothing."""
@@ -253,8 +256,10 @@ class Queue:
     def requeue_dead(self, older_than: float = PATIENCE) -> list[str]:
         """Put jobs of dead workers back: at once where its process ran here and is gone, else after so many seconds without a
         sign of life, by the file system's own clock. The ids that went back."""
-        back, now = [], self._clock()
-        for job_id, token in self._running():
+        back: list[str] = []
+        running = list(self._running())
+        now = self._clock() if running else 0.0
+        for job_id, token in running:
             marker = self.folder / "running" / f"{job_id}+{token}.json"
             with contextlib.suppress(OSError, T2TError):
                 silent = now - os.stat(marker.path).st_mtime

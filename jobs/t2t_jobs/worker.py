@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
+from t2t_core.run.gpus import gpus_here
 from t2t_core.store import folders, locks, paths
 from t2t_core.store.paths import SafePath
 from t2t_jobs import children
@@ -68,14 +69,20 @@ def warm() -> None:
     gc.freeze()  # no child looks through all of this again
 
 
-def work(queue: Queue, idle_seconds: float = 0.0, say: Callable[[str], None] = lambda line: None, name: str = "") -> int:
-    """Do jobs until none has come for so many seconds; how many results were kept.
+def work(
+    queue: Queue,
+    idle_seconds: float = 0.0,
+    say: Callable[[str], None] = lambda line: None,
+    name: str = "",
+    keep: bool = False,
+) -> int:
+    """Do jobs until none has come for so many seconds; how many results were kept. `keep`: their runs stay in `work/`.
 
     On SIGTERM or Ctrl-C the job at hand goes back into the queue.
     """
     name = name or f"{socket.gethostname()}-{os.getpid()}"
     warm()
-    done, idle_since = 0, time.monotonic()
+    done, idle_since, gpus = 0, time.monotonic(), gpus_held()
     with folders.Interrupts() as interrupts:
         while True:
             interrupts.check()
@@ -87,14 +94,25 @@ def work(queue: Queue, idle_seconds: float = 0.0, say: Callable[[str], None] = l
                     return done
                 time.sleep(min(0.5, max(idle_seconds, POLL)))
                 continue
-            result = attend(queue, claim, interrupts.check)
+            result = attend(queue, claim, interrupts.check, gpus, keep)
             if result is not None:
                 done += 1
                 say(f"{claim.order.id}: {_in_short(result)}, {result.cpu_seconds:.1f} CPU seconds")
             idle_since = time.monotonic()
 
 
-def attend(queue: Queue, claim: Claim, check: Callable[[], None] = lambda: None) -> JobResult | None:
+def gpus_held() -> int:
+    """How many GPUs a job of this worker has to itself, used or not."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is not None:
+        return sum(bool(piece.strip()) and piece.strip() != "-1" for piece in named.split(","))
+    here = gpus_here()
+    return here.count if here else 0
+
+
+def attend(
+    queue: Queue, claim: Claim, check: Callable[[], None] = lambda: None, gpus: int = 0, keep: bool = False
+) -> JobResult | None:
     """Do one job. None where it is no longer ours, or goes back into the queue."""
     began, work_folder = time.monotonic(), free_folder(queue, claim.order, claim.token)
     try:
@@ -106,14 +124,14 @@ def attend(queue: Queue, claim: Claim, check: Callable[[], None] = lambda: None)
     folders.remove(work_folder / OUTCOME)  # of an attempt whose worker died before it kept the result
     child = children.start(lambda: _outcome(queue, claim, work_folder), work_folder / OUTCOME, allowed)
     try:
-        ending = _watched(queue, claim, work_folder, child, allowed, check)
+        ending = _watched(queue, claim, work_folder, child, allowed, check, gpus)
     except BaseException:
         children.kill(child)
         queue.give_back(claim)
         raise
     if ending is None:
         return None
-    queue.heartbeat(claim, ending.cpu_seconds)
+    queue.heartbeat(claim, ending.cpu_seconds, gpus * (time.monotonic() - began))
     attempts = queue.attempts(claim.order.id)
     if ending.lost and sum(one.lost for one in attempts) + 1 < ATTEMPTS and len(attempts) < MOST_WORKERS:
         queue.lost(claim)
@@ -121,8 +139,9 @@ def attend(queue: Queue, claim: Claim, check: Callable[[], None] = lambda: None)
     result = _result(queue, claim, ending, work_folder, time.monotonic() - began)
     if not queue.finish(claim, result):
         return None
-    for place in {work_folder.name: work_folder, claim.order.id: queue.folder / "work" / claim.order.id}.values():
-        folders.remove_folder(place)
+    if not (keep and result.succeeded):
+        for place in {work_folder.name: work_folder, claim.order.id: queue.folder / "work" / claim.order.id}.values():
+            folders.remove_folder(place)
     return result
 
 
@@ -146,6 +165,7 @@ def _result(queue: Queue, claim: Claim, ending: Ending, work_folder: SafePath, s
         episode=claim.order.episode,
         succeeded=outcome.post is not None,
         cpu_seconds=round(sum(one.cpu_seconds for one in attempts), 3),
+        gpu_seconds=round(sum(one.gpu_seconds for one in attempts), 3),
         wall_seconds=round(seconds, 3),
         attempts=len(attempts),
         versions=folders.environment(),
@@ -177,7 +197,7 @@ def _outcome(queue: Queue, claim: Claim, work_folder: SafePath) -> Outcome:
 
 
 def _watched(
-    queue: Queue, claim: Claim, work_folder: SafePath, child: int, allowed: float, check: Callable[[], None]
+    queue: Queue, claim: Claim, work_folder: SafePath, child: int, allowed: float, check: Callable[[], None], gpus: int
 ) -> Ending | None:
     """How the child ended; None where the job was taken from us meanwhile."""
     began = beat = time.monotonic()
@@ -189,7 +209,7 @@ def _watched(
         now = time.monotonic()
         if now - beat > BEAT:
             beat = now
-            if not queue.heartbeat(claim, _cpu_seconds(child)):
+            if not queue.heartbeat(claim, _cpu_seconds(child), gpus * (now - began)):
                 children.kill(child)
                 return None
             if now - began > WALL * allowed:

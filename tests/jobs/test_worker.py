@@ -220,6 +220,27 @@ def test_the_command_does_the_jobs_of_a_queue(queue, job, monkeypatch):
     assert isinstance(missing.exception, T2TError) and not (queue.folder.parent / "queuex").exists()
 
 
+def test_a_run_is_kept_where_somebody_asks_for_it(queue, job, monkeypatch):
+    jobs_do(monkeypatch, lambda order, work: folders.write_atomic(work / "weights", b"w"))
+    submit(queue, job)
+    worker.work(queue)
+    queue.submit("kept", job, "draw-optimal", "e")
+    worker.work(queue, keep=True)
+    assert [path.name for path in (queue.folder / "work").entries()] == ["kept"]
+    assert folders.read_bytes(queue.folder / "work" / "kept" / "weights") == b"w"
+
+
+@pytest.mark.parametrize("named, held", [("", 0), ("0", 1), ("0,1", 2), ("-1", 0), ("GPU-8f, GPU-9a", 2)])
+def test_a_jobs_gpu_seconds_are_those_that_its_worker_held(queue, job, monkeypatch, named, held):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
+    assert worker.gpus_held() == held
+    jobs_do(monkeypatch, lambda order, work: time.sleep(0.1))
+    submit(queue, job)
+    worker.work(queue)
+    result = queue.result("j0")
+    assert held * 0.1 <= result.gpu_seconds <= held * result.wall_seconds
+
+
 @pytest.mark.slow
 @pytest.mark.train
 def test_real_jobs_have_one_result_each_whatever_is_killed(tmp_path):

@@ -17,7 +17,8 @@ import click
     help="End after so many seconds without a job.",
 )
 @click.option("--name", default="", help="What it is called in the records.  [default: host and process]")
-def worker(queue: Path, idle_exit: float, name: str) -> int:
+@click.option("--keep-runs", is_flag=True, help="Keep each job's run, its checkpoints too, in the queue's folder work/.")
+def worker(queue: Path, idle_exit: float, name: str, keep_runs: bool) -> int:
     """Take jobs from a queue's folder, train them one after another, and keep their results there.
 
     It runs anywhere that sees the folder, beside any number of others; each job has one result, whoever is killed. A stop (Ctrl-C
@@ -30,6 +31,6 @@ def worker(queue: Path, idle_exit: float, name: str) -> int:
 
     if not (SafePath.of(queue) / "secret.json").exists():
         raise T2TError("there is no queue", where=str(queue), next="whoever submits jobs makes it; name its folder")
-    done = work(Queue(queue), idle_exit, click.echo, name)
+    done = work(Queue(queue), idle_exit, click.echo, name, keep_runs)
     click.echo(f"{done} jobs done; none has come for {idle_exit:g} s")
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from t2t_jobs.queue import Queue
 WHERE = "pool local"
 IDLE = 60  # seconds (our choice)
 BROKEN = 3  # workers in a row that fail at once, after which no more is begun (our choice)
+ENVIRONMENT = {"OMP_NUM_THREADS": "1"}  # where nothing else is said: workers stand side by side
 GRACE = 20.0  # seconds that a worker has to put its job back
 COMMAND = (sys.executable, "-c", "from t2t_core.cli import main; main()", "worker")
 
@@ -53,7 +55,9 @@ class LocalPool:
         for _ in range(wanted - len(self._workers)):
             errors = folders.scratch()
             command = [*COMMAND, "--queue", str(queue), "--idle-exit", str(self.idle)]
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, env=ENVIRONMENT | dict(os.environ)
+            )
             self._workers.append(_Begun(process, errors, time.monotonic()))
 
     def _look(self) -> None:
