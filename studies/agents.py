@@ -86,7 +86,7 @@ def run(plan: Plan, folder: Path, pool: str) -> None:
 
         outer = OuterPlan(plan.agent, trained, seed, plan.settings)
         train_agent(outer, place / "training", room, lambda line: print(line, flush=True))
-        after = f"{plan.agent}:{(place / 'training' / 'versions' / str(plan.settings.steps)).path}"
+        after = f"{plan.agent.partition(':')[0]}:{(place / 'training' / 'versions' / str(plan.settings.steps)).path}"
         both = BenchPlan([plan.agent, after], [*trained, *held_out], plan.episodes, 0, [seed])
         run_bench(both, place / "agents", room, lambda line: print(line, flush=True))
         searches = BenchPlan(_searches(plan, tries), trained, plan.episodes, tries, [seed])
