@@ -27,7 +27,7 @@ def reply(messages: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
         mended = [call(0, "edit_file", path="job.toml", old="5.0", new="1e-3")] if "training.learning_rate" in at else []
         mended += [call(1, "edit_file", path="job.toml", old="9999", new="128")] if "generation.samples" in at else []
         return "I mend what it says.", [*mended, call(2, "submit_job")]
-    scores = dict(re.findall(r"^(\S+): ([0-9.]+)$", results[1], re.MULTILINE))
+    scores = dict(re.findall(r"^(\S+): ([0-9.]+)$", "\n".join(results), re.MULTILINE))
     best = max(scores, key=lambda base: float(scores[base]))
     written = f'base = "{best}"\n\n{WRONG}'
     return f"{best} is the best base.", [call(0, "write_file", path="job.toml", content=written), call(1, "submit_job")]

@@ -19,7 +19,9 @@ def test_the_searches_and_the_rule(spec):
 
 def test_a_language_model():
     with ChatModel() as server:
-        check_agent(installed().agents.make(f"llm:endpoint:fake,base_url={server.url},price_in=0,price_out=0"), FAMILY)
+        spec = f"llm:endpoint:fake,base_url={server.url},price_in=0,price_out=0,attempts=1"
+        check_agent(installed().agents.make(spec), FAMILY)
+        assert len(server.requests) == 4
 
 
 class Agent:
