@@ -60,11 +60,12 @@ def test_a_chat_model_through_a_local_server_ends_in_a_page(tmp_path, pool):
         spec = f"llm:endpoint:fake,base_url={server.url},price_in=1,price_out=5"
         shown = run("episode", "--agent", spec, "--family", "pretend", "--pool", "pretend", "--out", tmp_path)
     assert "Submission 2 was valid" in shown.output and "submit_job" in shown.output
+    assert "the job is queued" in shown.stderr
     page = (tmp_path / "report.html").read_text()
     assert "Timeline" in page and "0.750" in page
     assert Ledger(tmp_path).reconcile(logs(tmp_path)) == []
     again = run("episode", "--agent", spec, "--family", "pretend", "--pool", "pretend", "--out", tmp_path)
-    assert again.output == shown.output and pool.done == ["episode-2"]
+    assert again.stdout == shown.stdout and pool.done == ["episode-2"]
 
 
 def test_agents_side_by_side_with_what_they_cost(tmp_path, pool):

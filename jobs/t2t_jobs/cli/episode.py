@@ -40,6 +40,8 @@ def episode(spec: str, family_name: str, seed: int, final: bool, out: Path, **ro
         with locks.locked(folder), opener(**room_settings)(folder) as room:
             with closing(room.begin(folder / "episode", setup, f"episode-{seed}")) as made:
                 play([made], agent, room.usd_left)
+                if made.result() is None:
+                    click.echo("the job is queued; once a worker has trained it, it is scored", err=True)
                 list(room.results([made]))
             document = episode_document(folder / "episode")
             folders.write_atomic(folder / "report.html", html.render(document))

@@ -33,7 +33,13 @@ def opener(
     pool: str, max_usd: float | None, max_cpu_seconds: float | None, allow_code: tuple[str, ...]
 ) -> Callable[[SafePath], Room]:
     """What opens the room in a folder."""
-    return lambda folder: Room(folder, pool, Limits(usd=max_usd, cpu_seconds=max_cpu_seconds), allow_code=allow_code)
+
+    def open_room(folder: SafePath) -> Room:
+        if pool == "none":
+            click.echo(f"note: jobs wait until somebody runs t2t worker --queue {folder / 'queue'}", err=True)
+        return Room(folder, pool, Limits(usd=max_usd, cpu_seconds=max_cpu_seconds), allow_code=allow_code)
+
+    return open_room
 
 
 def folder_of(out: Path) -> SafePath:
