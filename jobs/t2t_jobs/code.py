@@ -15,8 +15,8 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,10 @@ TERM = "code"  # of the reward
 MEMORY = 512 << 20  # bytes
 SECONDS = 20  # of CPU, in all
 PATIENCE = 10.0  # seconds for one answer
+GRACE = 5.0  # seconds to end in
 LONGEST = 8 << 20  # bytes of one
 BOUND = 10.0  # of what a reward may be, either way
+MAX_SEED = 1 << 51  # what the code gets and counts on from: JSON's numbers hold it exactly
 NAME = "with-code"
 
 
@@ -112,6 +114,15 @@ class Confined:
         cause = f"it may take {SECONDS} CPU seconds and {MEMORY >> 20} MiB, and start no process"
         return CodeFault(f"the process of {self.name} died in {function}", where=self.name, cause=cause)
 
+    def end(self) -> None:
+        """Let the process end by itself, so that its CPU time counts as the job's; one that does not is closed."""
+        if self._process.stdin is not None:
+            with suppress(OSError):
+                self._process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE)
+        self.close()
+
     def close(self) -> None:
         """End the process and all it holds."""
         with suppress(OSError):
@@ -155,7 +166,7 @@ class WithCode:
         if code is None:
             return self._inside.generate(configuration, request, seed)
         count = request.count
-        made = code.call("generate", count, seed)
+        made = code.call("generate", count, seed % MAX_SEED)
         if not isinstance(made, list) or len(made) != count or not all(isinstance(one, dict) for one in made):
             what = f"generate is to return a list of {count} instances"
             raise CodeFault(what, where=ENVIRONMENT, cause="a fault of the job's code")
@@ -168,10 +179,15 @@ class WithCode:
         return instances
 
 
-def register(family: str, folder: SafePath, names: Sequence[str], kept: Sequence[Any]) -> str:
-    """The name of the family's world with the code in that folder, in this process."""
-    inside = installed().testbeds.make(family)
+@contextmanager
+def registered(world: str, folder: SafePath, names: Sequence[str], kept: Sequence[Any]) -> Iterator[str]:
+    """While the block runs, in this process: the name of that world with the code in that folder."""
+    inside = installed().testbeds.make(world)
     codes = {name: Confined((folder / name).checked_path()) for name in names}
     installed().testbeds.entries.pop(NAME, None)
     installed().testbeds.add(NAME, lambda argument, settings: WithCode(inside, codes, kept), "a job's own")
-    return NAME
+    try:
+        yield NAME
+    finally:
+        for code in codes.values():
+            code.end()

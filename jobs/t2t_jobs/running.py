@@ -3,7 +3,8 @@ what it trained."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,7 +50,8 @@ def run_job(queue: Queue, order: Order, work: SafePath) -> Outcome:
     folders.write_json(work / BEGUN, Outcome(base=job.base, pre=pre))
     try:
         experiment = to_experiment(job, order.seed, work, queue.hidden_instances(family, order.episode))
-        records = trained(with_code(experiment, job, folder), work / "run")
+        with with_code(experiment, job, folder) as run:
+            records = trained(run, work / "run")
         checkpoint = RoundFiles(work / "run", experiment.rounds - 1).trained_checkpoint()
     except T2TError as error:
         return Outcome(base=job.base, pre=pre, failure=str(error)[:2000], failure_code="training")
@@ -58,15 +60,17 @@ def run_job(queue: Queue, order: Order, work: SafePath) -> Outcome:
     return Outcome(base=job.base, pre=pre, post=post, **counts)
 
 
-def with_code(experiment: Experiment, job: Job, folder: SafePath) -> Experiment:
-    """The run in the job's own world where the job brings code."""
+@contextmanager
+def with_code(experiment: Experiment, job: Job, folder: SafePath) -> Iterator[Experiment]:
+    """While the block runs, the run in the job's own world where the job brings code."""
     if not job.code:
-        return experiment
+        yield experiment
+        return
     from t2t_jobs import code
 
     kept = own_set(experiment, job.family.world())
-    name = code.register(job.family.testbed, folder, job.code, kept.instances if kept else ())
-    return replace(experiment, testbed=name)
+    with code.registered(job.family.testbed, folder, job.code, kept.instances if kept else ()) as world:
+        yield replace(experiment, testbed=world)
 
 
 def trained(experiment: Experiment, folder: SafePath) -> list[Any]:

@@ -54,7 +54,8 @@ def trial(job: Job, folder: SafePath, seed: int, hidden: Path, work: SafePath) -
     """One round on a handful of instances, by the loop that runs the job; what is wrong with it."""
     experiment = small(to_experiment(job, seed, work, hidden))
     try:
-        trained(with_code(experiment, job, folder), work / "run")
+        with with_code(experiment, job, folder) as run:
+            trained(run, work / "run")
     except T2TError as error:
         where = f"one update on {HANDFUL} instances" + f", {error.where}" * bool(error.where)
         return [Failure(error.what, where=where, cause=error.cause, next=error.next or "another learning rate, say")]

@@ -1,6 +1,8 @@
 """Code in a job: off unless allowed by name; then in a process that can reach nothing, whatever it tries."""
 
 import sys
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -10,8 +12,10 @@ from t2t_core.store.paths import SafePath
 from t2t_jobs import code
 from t2t_jobs.hidden import drawn
 from t2t_jobs.job import make_job, read_job, to_experiment
+from t2t_jobs.probe import probe
 from t2t_jobs.queue import Queue
 from t2t_jobs.running import with_code
+from t2t_jobs.worker import work
 
 
 def family():
@@ -91,17 +95,24 @@ def test_without_namespaces_it_is_refused(tmp_path, monkeypatch):
         code.Confined(tmp_path / "reward.py")
 
 
-def coded(tmp_path, name, text):
+@pytest.fixture
+def coded():
+    """A queue, and the family's world with one file of code."""
+    with ExitStack() as stack:
+        yield lambda tmp_path, name, text: _coded(stack, tmp_path, name, text)
+
+
+def _coded(stack, tmp_path, name, text):
     confined(tmp_path, text, name).close()
     queue = Queue(tmp_path / "queue", secret=5)
     kept = queue.hidden_instances(family(), "e")
     job = make_job(family(), {})
     job = type(job)(job.family, job.values, (name,))
-    run = with_code(to_experiment(job, 0, SafePath(tmp_path), kept), job, SafePath(tmp_path))
+    run = stack.enter_context(with_code(to_experiment(job, 0, SafePath(tmp_path), kept), job, SafePath(tmp_path)))
     return queue, installed().testbeds.make(run.testbed)
 
 
-def test_a_reward_of_the_jobs_own_is_a_further_term(tmp_path):
+def test_a_reward_of_the_jobs_own_is_a_further_term(tmp_path, coded):
     text = "def reward(terms, verdict, instance): return 0.25 if verdict['valid'] and instance['p'] == 0 else -1"
     queue, world = coded(tmp_path, "reward.py", text)
     assert world.rubric["code"] == 1.0
@@ -110,7 +121,7 @@ def test_a_reward_of_the_jobs_own_is_a_further_term(tmp_path):
     assert world.reward_terms(instance, verdict)["code"] == -1.0
 
 
-def test_an_environment_that_trains_on_the_hidden_evaluation_is_stopped_and_named(tmp_path):
+def test_an_environment_that_trains_on_the_hidden_evaluation_is_stopped_and_named(tmp_path, coded):
     """It cannot read it; here somebody told it."""
     queue = Queue(tmp_path / "queue", secret=5)
     (_, instances), *_ = drawn(family(), queue.hidden_seed("e"))
@@ -121,7 +132,7 @@ def test_an_environment_that_trains_on_the_hidden_evaluation_is_stopped_and_name
         world.generate(None, world.request(4), 0)
 
 
-def test_an_environment_of_the_jobs_own_makes_the_instances(tmp_path):
+def test_an_environment_of_the_jobs_own_makes_the_instances(tmp_path, coded):
     text = "def generate(count, seed):\n return [dict(id=f'g{n}', board='.........', mover='policy', p=0.5, opponent='mixed', "
     text += "seed=seed + n, seeded=True) for n in range(count)]"
     _, world = coded(tmp_path, "environment.py", text)
@@ -129,3 +140,61 @@ def test_an_environment_of_the_jobs_own_makes_the_instances(tmp_path):
     assert [one.seed for one in made] == [7, 8, 9]
     with pytest.raises(T2TError):
         coded(tmp_path, "environment.py", "def generate(count, seed): return [{}] * count")[1].generate(None, world.request(2), 0)
+
+
+def test_the_cpu_time_of_code_counts(tmp_path):
+    import resource
+
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    busy = confined(tmp_path, "def reward(*a): return sum(n % 7 for n in range(8_000_000)) and 1.0")
+    assert busy.call("reward", {}, {}, {}) == 1.0
+    busy.end()
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before > 0.1
+
+
+def docs_code():
+    """The example of the docs: both files."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "jobs.md").read_text()
+    block = next(block for block in page.split("```python\n")[1:] if block.startswith("# reward.py"))
+    reward, environment = block.partition("```")[0].split("# environment.py\n")
+    return {"reward.py": reward, "environment.py": environment}
+
+
+@pytest.mark.slow
+@pytest.mark.train
+def test_the_code_of_the_docs_is_tried_trained_with_and_scored(tmp_path):
+    folder, queue = tmp_path / "job", Queue(tmp_path / "queue", secret=5)
+    folder.mkdir()
+    confined(folder, "x = 1").close()
+    (folder / "job.toml").write_text('base = "large"\n')
+    for name, text in docs_code().items():
+        (folder / name).write_text(text)
+    allowed = ("reward.py", "environment.py")
+    assert probe(folder, family(), queue, "e", allow_code=allowed)[1] == []
+    queue.submit("with", folder, "draw-optimal", "e", allow_code=allowed)
+    queue.submit("without", folder, "draw-optimal", "e")
+    assert work(queue, keep=True) == 2
+    assert queue.result("with").succeeded
+    assert queue.result("without").failure_code == "invalid"
+    instances = (tmp_path / "queue" / "work" / "with" / "run" / "round_0" / "instances.jsonl").read_text()
+    assert '"id": "g0"' in instances
+
+
+def test_code_that_fails_in_training_is_told_by_the_probe(tmp_path, monkeypatch):
+    from t2t_jobs import trying
+
+    job = make_job(family(), {})
+    (tmp_path / "reward.py").write_text("def reward(*a): raise ValueError('of the job')")
+    confined(tmp_path, (tmp_path / "reward.py").read_text()).close()
+    job = type(job)(job.family, job.values, ("reward.py",))
+    queue = Queue(tmp_path / "queue", secret=5)
+
+    def fails(experiment, folder):
+        world = installed().testbeds.make(experiment.testbed)
+        (_, (instance, *_)), *_ = drawn(family(), 1)
+        world.reward_terms(instance, world.verify(instance, [], "compact"))
+
+    monkeypatch.setattr(trying, "trained", fails)
+    hidden = queue.hidden_instances(family(), "e")
+    (failure,) = trying.trial(job, SafePath(tmp_path), 0, hidden, SafePath(tmp_path / "work"))
+    assert "ValueError: of the job" in failure.what and "reward.py" in failure.where
