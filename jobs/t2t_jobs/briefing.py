@@ -6,7 +6,7 @@ and that fewer submissions are better; the weights of the three parts are not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from t2t_jobs.family import Family
 from t2t_jobs.job import FILE, document
@@ -18,8 +18,14 @@ of the grade is its score there, three quarters how much better it is than the b
 and a quick job is a little better than a slow one."""
 
 
-def task_text(family: Family) -> str:
-    """The task in words, with everything that may be edited."""
+_CODE = {
+    "reward.py": "`def reward(terms, verdict, instance)` returns a number that is added to the training's reward",
+    "environment.py": "`def generate(count, seed)` returns the instances of a round, as a list of objects",
+}
+
+
+def task_text(family: Family, allow_code: Sequence[str] = ()) -> str:
+    """The task in words, with everything that may be edited, and the files of code that a job may bring."""
     budget = family.budget
     bases = "\n".join(f'- "{name}": {base.description}' for name, base in family.bases.items())
     bounds = "\n".join(f"- {key}: {bound.words()}{_why(bound.description)}" for key, bound in family.bounds.items())
@@ -45,16 +51,23 @@ valid; what your file leaves out keeps its value there. Change what you think wi
 A job has {budget.cpu_seconds:g} CPU-seconds, its evaluation included, and trains on at most {budget.conversations}
 conversations (rounds x generation.samples x training.epochs x training.group). You have {budget.submissions} submissions,
 {budget.turns} turns and {budget.tokens} tokens.
-"""
+{_code(allow_code)}"""
+
+
+def _code(allow_code: Sequence[str]) -> str:
+    if not allow_code:
+        return ""
+    told = "\n".join(f"- {name}: {_CODE.get(name, 'allowed')}" for name in allow_code)
+    return f"\n## Code\n\nBeside {FILE} the job may bring these files. They run shut in: no network, no other file.\n\n{told}\n"
 
 
 def _why(description: str) -> str:
     return f". {description[:1].upper()}{description[1:]}" if description else ""
 
 
-def opening_files(family: Family) -> Mapping[str, str]:
+def opening_files(family: Family, allow_code: Sequence[str] = ()) -> Mapping[str, str]:
     """The workspace at the start: the task, the job to start from, development examples."""
-    return {"README.md": task_text(family), FILE: document(family.start), "examples.md": _examples(family)}
+    return {"README.md": task_text(family, allow_code), FILE: document(family.start), "examples.md": _examples(family)}
 
 
 def _examples(family: Family) -> str:

@@ -76,7 +76,8 @@ class Desk(Protocol):
 class Setup:
     """What an episode is: its name (of its job, of its costs), who acts, for which family, by which chance.
 
-    `past` are earlier episodes the agent may learn from, `final` that it tries nothing any more."""
+    `past` are earlier episodes the agent may learn from, `final` that it tries nothing any more; `allow_code` names the files of
+    code that its job may bring."""
 
     name: str
     family: Family
@@ -85,10 +86,12 @@ class Setup:
     past: Sequence[Tried] = ()
     final: bool = False
     reward: RewardSettings = DEFAULT
+    allow_code: Sequence[str] = ()
 
     def settings(self) -> dict[str, Any]:
         """For the manifest."""
         plain = {"name": self.name, "family": self.family.name, "agent": self.agent, "seed": self.seed, "final": self.final}
+        plain |= {"allow_code": list(self.allow_code)} if self.allow_code else {}
         return {**plain, "past": len(self.past), "reward": asdict(self.reward), "budget": asdict(self.family.budget)}
 
 
@@ -160,8 +163,8 @@ class Episode:
         self._log = Transcript(folder / CALLS)
         self._spent = self._log.at
         self._began = time.monotonic()
-        self._workspace = Workspace(folder / "workspace", opening_files(setup.family))
-        self._task = task_text(setup.family)
+        self._workspace = Workspace(folder / "workspace", opening_files(setup.family, setup.allow_code))
+        self._task = task_text(setup.family, setup.allow_code)
         self._stopped: str | None = None
         self._replay()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from math import inf
 from types import TracebackType
 from typing import Any
@@ -58,6 +59,7 @@ class Room:
     def begin(self, place: SafePath, setup: Setup, twin: str) -> Episode:
         """An episode in that folder, new or gone on with; its hidden evaluation goes by the name `twin`."""
         office = Office(self.queue, setup.family, twin, setup.seed, self._allow_code)
+        setup = replace(setup, allow_code=self._allow_code)
         return Episode(place, setup, _Charged(office, self, setup.name), self._charge(setup.name))
 
     def usd_left(self) -> float:

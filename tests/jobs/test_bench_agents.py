@@ -174,6 +174,17 @@ def test_tries_end_once_their_jobs_took_so_much(tmp_path, pool):
     assert json.loads((tmp_path / "bench.json").read_text())["entries"][0]["jobs"] == 3 + 1, "of two seconds each"
 
 
+def test_an_agent_is_told_which_code_its_job_may_bring(tmp_path, pool):
+    arguments = ["episode", "--agent", "rule", "--family", "pretend", "--pool", "pretend"]
+    run(*arguments, "--out", tmp_path / "without")
+    run(*arguments, "--allow-code", "reward.py", "--out", tmp_path / "with")
+    told = {name: (tmp_path / name / "episode/workspace/README.md").read_text() for name in ("with", "without")}
+    assert (
+        "reward.py: `def reward(" in told["with"] and "environment.py" not in told["with"] and "reward.py" not in told["without"]
+    )
+    assert json.loads((tmp_path / "with/episode/run.json").read_text())["settings"]["allow_code"] == ["reward.py"]
+
+
 def test_jobs_that_die_keep_the_part_for_validity(tmp_path):
     desks.register(desks.PretendPool(fails=lambda job: True))
     shown = run("episode", "--agent", "rule", "--family", "pretend", "--pool", "pretend", "--out", tmp_path)
