@@ -32,6 +32,7 @@ TERM = "code"  # of the reward
 MEMORY = 512 << 20  # bytes
 SECONDS = 20  # of CPU, in all
 PATIENCE = 10.0  # seconds for one answer
+START = 60.0  # seconds to begin in, on a busy machine
 GRACE = 5.0  # seconds to end in
 LONGEST = 8 << 20  # bytes of one
 BOUND = 10.0  # of what a reward may be, either way
@@ -62,7 +63,7 @@ class Confined:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={}, start_new_session=True
         )
         self._rest = b""
-        ready = self._read("its start")
+        ready = self._read("its start", START)
         if "ready" not in ready:
             self.close()
             raise Refused(
@@ -82,20 +83,20 @@ class Confined:
             process.stdin.flush()
         except OSError:
             raise self._died(function) from None
-        reply = self._read(function)
+        reply = self._read(function, PATIENCE)
         if "error" in reply:
             raise CodeFault(f"{function} failed: {str(reply['error'])[:300]}", where=self.name, cause="a fault of the job's code")
         return reply.get("value")
 
-    def _read(self, function: str) -> dict[str, Any]:
-        until, stream = time.monotonic() + PATIENCE, self._process.stdout
+    def _read(self, function: str, patience: float) -> dict[str, Any]:
+        until, stream = time.monotonic() + patience, self._process.stdout
         if stream is None:
             raise self._died(function)
         while b"\n" not in self._rest:
             left = until - time.monotonic()
             if left <= 0 or len(self._rest) > LONGEST:
                 self.close()
-                why = "its answer is too long" if left > 0 else f"it took more than {PATIENCE:g} seconds"
+                why = "its answer is too long" if left > 0 else f"it took more than {patience:g} seconds"
                 raise CodeFault(f"{function} was ended: {why}", where=self.name)
             if select.select([stream], [], [], left)[0]:
                 piece = stream.raw.read(1 << 16) if hasattr(stream, "raw") else b""
