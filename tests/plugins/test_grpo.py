@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import itertools
+import json
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -14,10 +15,17 @@ import qwen
 import guessing
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob, TrainingOrder
+from t2t_core.length_reward import AdaptiveWeights
 from t2t_core.plugins import installed
 from t2t_core.records import Message, Verdict
-from t2t_plugins.trainers.facts import CellFacts, Judged
-from t2t_plugins.trainers.grpo import Batch, Grpo, Rollout, Settings, Training, Turn, advantages_of
+from t2t_core.store import schema
+from t2t_plugins.trainers.facts import CellFacts, CellRecord, Judged
+from t2t_plugins.trainers.grpo import Grpo
+from t2t_plugins.trainers.grpo.batch import Batch, advantages_of
+from t2t_plugins.trainers.grpo.playing import Rollout, Turn
+from t2t_plugins.trainers.grpo.settings import Settings
+from t2t_plugins.trainers.grpo.states import STATE, read_state
+from t2t_plugins.trainers.grpo.training import Training
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.train
@@ -182,7 +190,7 @@ def test_advantages_by_hand():
 def test_it_plays_whole_conversations_and_only_its_own_tokens_count(checkpoint, tmp_path):
     training = Training(job(checkpoint, tmp_path), Settings(group=2, prompts=2, max_tokens=3, prompt_format="plain"))
     played = [Rollout(training.job.instances[at], (Message("user", "Guess a number below 8."),)) for at in (0, 0, 1, 1)]
-    training.play(played)
+    training.player.play(played, 0, 0)
     for game in played:
         assert [m.role for m in game.messages[::2]] == ["assistant"] * len(game.turns)
         assert 1 <= len(game.turns) <= guessing.Guessing.turns
@@ -197,7 +205,7 @@ def test_it_plays_whole_conversations_and_only_its_own_tokens_count(checkpoint, 
 def test_in_a_memoryless_format_each_turn_is_a_question_of_its_own(checkpoint, tmp_path):
     training = Training(job(checkpoint, tmp_path), Settings(group=2, prompts=1, max_tokens=3, prompt_format="last"))
     played = [Rollout(training.job.instances[0], (Message("user", "Guess a number below 8."),)) for _ in range(2)]
-    training.play(played)
+    training.player.play(played, 0, 0)
     assert max(len(turn.prompt) for game in played for turn in game.turns) < 120
 
 
@@ -253,6 +261,26 @@ def test_dynamic_sampling_plays_on_until_the_update_is_full(checkpoint, tmp_path
     assert len({group.instance for group in groups[:4]}) == 4
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"done": -1}, "done: expected `int` >= 0"),
+        ({"weights": {"share": 2.0, "decay": 0.9}}, "weights.share: expected `float` <= 1"),
+        ({"weights": {"decay": 0.9}}, "weights.share: is missing"),
+        ({"facts": {"near": {"group": "near"}}}, "facts.near.groups: is missing"),
+        ({"last": None}, "last: expected `object`"),
+    ],
+)
+def test_a_saved_state_says_which_of_its_fields_is_wrong(tmp_path, change, said):
+    state = {"done": 3, "tokens": 9, "weights": {"share": 0.5, "decay": 0.9}, "last": {}, "facts": {}}
+    (tmp_path / STATE).write_text(json.dumps(state))
+    assert read_state(tmp_path).adaptive_weights == AdaptiveWeights(0.5)
+    (tmp_path / STATE).write_text(json.dumps({**state, **change}))
+    with pytest.raises(T2TError, match=said) as error:
+        read_state(tmp_path)
+    assert error.value.where == str(tmp_path / STATE)
+
+
 def test_the_facts_of_a_cell_are_what_was_sampled():
     testbed = Numbers()
     instance = testbed.load_set("numbers").instances[0]
@@ -265,7 +293,9 @@ def test_the_facts_of_a_cell_are_what_was_sampled():
 
     facts.add(instance, judged((verdict, 1.0), (wrong, 0.0)), 10)
     facts.add(instance, judged((wrong, 0.8), (wrong, 0.8 + 1e-8)), 6)
-    again = CellFacts(testbed, facts.state())
+    read = schema.check(json.loads(json.dumps(facts.state())), dict[str, CellRecord], "state.json")
+    again = CellFacts(testbed, read)
+    assert again.state() == facts.state()
     assert again.to_dict() == {
         "near": {
             "group": "near", "groups": 2, "answers": 4, "reward": pytest.approx(0.65), "advantage": pytest.approx(0.5),
@@ -385,7 +415,7 @@ def test_what_cannot_be_trained_is_refused_before_a_run(settings):
 def test_too_few_instances_and_large_models_are_refused(checkpoint, tmp_path, monkeypatch):
     with pytest.raises(T2TError, match="do not fill"):
         Grpo().train(job(checkpoint, tmp_path, prompts=9))
-    monkeypatch.setattr("t2t_plugins.trainers.grpo.supports_config", lambda config: False)
+    monkeypatch.setattr("t2t_plugins.trainers.grpo.settings.supports_config", lambda config: False)
     with pytest.raises(T2TError, match="trl-grpo"):
         Grpo().train(job(checkpoint, tmp_path))
 

@@ -27,9 +27,10 @@ from t2t_plugins.trainers.none import NoTrainer
 from t2t_plugins.trainers.settings import check_settings
 from t2t_plugins.trainers.trl_grpo.callbacks import watch, write_weights
 from t2t_plugins.trainers.trl_grpo.configuration import configuration
-from t2t_plugins.trainers.trl_grpo.reward import GRAIN, Reward, read_facts, read_weights
+from t2t_plugins.trainers.trl_grpo.reward import GRAIN, Reward, read_facts
 from t2t_plugins.trainers.trl_grpo.settings import Settings
 from t2t_plugins.trainers.trl_grpo.trainer import Grpo, schedule
+from t2t_plugins.trainers.weights import read_weights
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)

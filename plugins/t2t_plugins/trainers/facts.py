@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from t2t_core.hookspecs import AnyTestbed
+from t2t_core.store import schema
+from t2t_core.store.schema import Count
 
 _SUMS = ("groups", "answers", "reward", "advantage", "dead", "valid", "tokens")
 
@@ -20,17 +22,32 @@ class Judged:
     failure: str | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class CellRecord:
+    """A cell's sums as a saved state holds them (`CellFacts.state`)."""
+
+    group: str
+    groups: Count
+    answers: Count
+    reward: int | float
+    advantage: int | float
+    dead: Count
+    valid: Count
+    tokens: Count
+    first_failures: dict[str, Count]
+
+
 class CellFacts:
     """Counts over the groups of answers that a trainer has sampled, per curriculum cell of their instance.
 
     Args:
         testbed: whose cells these are.
-        state: what `state` gave, to go on from there.
+        state: what `state` gave, as it was read, to go on from there.
     """
 
-    def __init__(self, testbed: AnyTestbed, state: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+    def __init__(self, testbed: AnyTestbed, state: Mapping[str, CellRecord] | None = None) -> None:
         self._testbed = testbed
-        self._cells: dict[str, dict[str, Any]] = {cell: dict(sums) for cell, sums in (state or {}).items()}
+        self._cells: dict[str, dict[str, Any]] = {cell: schema.plain(sums) for cell, sums in (state or {}).items()}
 
     def add(self, instance: Any, answers: Sequence[Judged], tokens: int) -> None:
         """One group: the answers to one instance, and the tokens of all."""

@@ -38,6 +38,18 @@ class Drawn:
     def instance(self, objective: str = OBJECTIVES[0]) -> Instance:
         return Instance(len(self.holes), [tuple(cell) for cell in np.argwhere(self.holes)], self.starts, self.goals, objective)
 
+    def distances(self, agent: int) -> dict[Cell, int]:
+        """The steps to the agent's goal from every cell that it can be reached from alone."""
+        holes, goal = self.holes, self.goals[agent]
+        reached, queue = {goal: 0}, [goal]
+        for row, column in queue:
+            for cell in ((row, column - 1), (row + 1, column), (row, column + 1), (row - 1, column)):
+                inside = 0 <= cell[0] < len(holes) and 0 <= cell[1] < len(holes)
+                if inside and not holes[cell] and cell not in reached:
+                    reached[cell] = reached[row, column] + 1
+                    queue.append(cell)
+        return reached
+
 
 class LakeSource:
     """As `_native.LakeSource`."""
@@ -139,7 +151,7 @@ class Seat:
         return 8 * math.factorial(self.agents) * (2 if self.reversible else 1)
 
     def restart(self) -> None:
-        if self.left == 0:
+        if self.base is None or self.left == 0:
             self.base = self.source.draw(Stream(self.key).fork(self.drawn))
             self.drawn += 1
             variants = self.variants if self.plays > 1 and not self.source.pooled else 1
@@ -152,7 +164,7 @@ class Seat:
         else:
             self.variant = (self.variant + self.turn) % self.variants
             self.guise += 1
-            self.played = self._disguised()
+            self.played = self._disguised(self.base)
         self.left -= 1
         self.given = None
 
@@ -160,9 +172,7 @@ class Seat:
         self.given = self.played = lake
         self.optimum, self.left, self.guise = lake.optimum, 0, 0
 
-    def _disguised(self) -> Drawn:
-        base = self.base
-        assert base is not None  # nosec - a stream that has begun
+    def _disguised(self, base: Drawn) -> Drawn:
         size, rest = len(base.holes), self.variant
         move = SYMMETRIES[rest % 8]
         rest //= 8
@@ -183,16 +193,3 @@ class Seat:
             label = solver.solve_many([self.played.instance(objective)], max_nodes=max_nodes)[0]
             self.optimum = UNDECIDED if label.cost is None else label.cost
         return self.optimum
-
-    def distances(self, agent: int) -> dict[Cell, int]:
-        """The steps to the agent's goal from every cell that it can be reached from alone."""
-        assert self.played is not None  # nosec - asked of a lake that is played
-        holes, goal = self.played.holes, self.played.goals[agent]
-        reached, queue = {goal: 0}, [goal]
-        for row, column in queue:
-            for cell in ((row, column - 1), (row + 1, column), (row, column + 1), (row - 1, column)):
-                inside = 0 <= cell[0] < len(holes) and 0 <= cell[1] < len(holes)
-                if inside and not holes[cell] and cell not in reached:
-                    reached[cell] = reached[row, column] + 1
-                    queue.append(cell)
-        return reached

@@ -171,7 +171,7 @@ class Stepper:
     def potential(self, agent: int = -1) -> float:
         lake, left, whole = self._lake, 0, 0
         for i in range(self.options.agents) if agent < 0 else (agent,):
-            distances = self.seat.distances(i)
+            distances = lake.distances(i)
             if lake.starts[i] in distances and self.positions[i] in distances:
                 left += distances[self.positions[i]]
                 whole += distances[lake.starts[i]]

@@ -10,8 +10,9 @@ from typing import Any
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.store import folders
 from t2t_plugins.trainers.common import warnings
-from t2t_plugins.trainers.trl_grpo.reward import FACTS_FILE, WEIGHTS_FILE, Reward
+from t2t_plugins.trainers.trl_grpo.reward import FACTS_FILE, Reward
 from t2t_plugins.trainers.trl_grpo.settings import Settings
+from t2t_plugins.trainers.weights import WEIGHTS_FILE
 
 FIGURES = {  # the figures of an update that matter: our name, TRL's
     "reward": "reward",

@@ -10,11 +10,11 @@ from t2t_core.conversation import judge
 from t2t_core.hookspecs import AnyTestbed, TrainingJob
 from t2t_core.length_reward import AdaptiveWeights, length_reward, total_reward
 from t2t_core.reward import reward
-from t2t_core.store import folders
-from t2t_plugins.trainers.facts import CellFacts, Judged
+from t2t_core.store import folders, schema
+from t2t_plugins.trainers.facts import CellFacts, CellRecord, Judged
 from t2t_plugins.trainers.trl_grpo.settings import Settings
 
-WEIGHTS_FILE, FACTS_FILE = "adaptive_weights.json", "cell_facts.json"
+FACTS_FILE = "cell_facts.json"
 # Rewards are whole multiples of it (ours), so that float32 sums the equal rewards of a group exactly and their spread is 0.
 GRAIN = 2.0**-18
 NO_LENGTH = (1.0, 0.0)  # of a testbed that has no length term
@@ -99,13 +99,9 @@ class Reward:
         return self.gather.__self__.device
 
 
-def read_weights(folder: Path) -> AdaptiveWeights:
-    """The state in a checkpoint; a fresh one where the checkpoint has none."""
-    path = folder / WEIGHTS_FILE
-    return AdaptiveWeights.from_dict(folders.read_json(path)) if path.exists() else AdaptiveWeights()
-
-
 def read_facts(folder: Path, testbed: AnyTestbed) -> CellFacts:
     """What was counted by cell up to a saved update; nothing where it has none."""
     path = folder / FACTS_FILE
-    return CellFacts(testbed, folders.read_json(path) if path.exists() else None)
+    if not path.exists():
+        return CellFacts(testbed)
+    return CellFacts(testbed, schema.check(folders.read_json(path), dict[str, CellRecord], str(path)))

@@ -41,9 +41,10 @@ from t2t_plugins.trainers.trl_grpo.launch import launch
 from t2t_plugins.trainers.trl_grpo.memory import measure
 from t2t_plugins.trainers.trl_grpo.one_shot import rollout
 from t2t_plugins.trainers.trl_grpo.plan import plan_text
-from t2t_plugins.trainers.trl_grpo.reward import WEIGHTS_FILE, Reward, read_facts, read_weights
+from t2t_plugins.trainers.trl_grpo.reward import Reward, read_facts
 from t2t_plugins.trainers.trl_grpo.settings import WHERE, Settings, check, check_fill
 from t2t_plugins.trainers.trl_grpo.sharding import OPTIMIZERS, check_sharded, load_optimizer, save_model, save_whole, settle
+from t2t_plugins.trainers.weights import WEIGHTS_FILE, read_weights
 
 
 class Grpo:
