@@ -57,8 +57,8 @@ def _distribution(entry_point: metadata.EntryPoint) -> str:
 
 def _entry_points() -> list[metadata.EntryPoint]:
     """Ours first, then by distribution and name: which of two equal names wins does not depend on the file system."""
-    found = metadata.entry_points(group=GROUP)
-    return sorted(found, key=lambda e: (e.dist is None or e.dist.name != OWN, _distribution(e), e.name))
+    entry_points = metadata.entry_points(group=GROUP)
+    return sorted(entry_points, key=lambda e: (e.dist is None or e.dist.name != OWN, _distribution(e), e.name))
 
 
 def _register(plugin: Any, name: str, distribution: str, plugins: Plugins) -> None:

@@ -154,13 +154,13 @@ def _is_path(value: str) -> bool:
 
 def _without_stretches(text: str, secret: str, label: str) -> str:
     spans: list[tuple[int, int]] = []
-    found = 0
+    count = 0
     for begin in range(0, len(secret) - _PART + 1, _PART):
         part = secret[begin : begin + _PART]
         at = text.find(part)
         while at >= 0:
-            found += 1
-            if found > _MANY:  # somebody plays with us: no time for looking closely
+            count += 1
+            if count > _MANY:  # somebody plays with us: no time for looking closely
                 return _without_parts(text, secret, label)
             left, right = _widened(text, at, secret, begin)
             if right - left >= _STRETCH:

@@ -120,17 +120,17 @@ def check_settings(kind: type[T], given: Mapping[str, Any], where: str) -> T:
 
 def _as(default: Any, name: str, value: Any, where: str) -> Any:
     """`value` in the type of `default`, text converted."""
-    wanted = type(default)
+    kind = type(default)
     try:
-        if wanted is bool:
+        if kind is bool:
             return {"true": True, "false": False}[str(value).lower()]
-        if wanted is int:
+        if kind is int:
             return value if isinstance(value, int) and not isinstance(value, bool) else int(str(value))
-        if wanted is float:
+        if kind is float:
             return float(value) if not isinstance(value, bool) else float("nan")  # which lies in no range
         return str(value)
     except (KeyError, ValueError, TypeError):
-        raise T2TError(f"{name} must be {_KINDS[wanted]}, not {ascii(value)[:60]}", where=where) from None
+        raise T2TError(f"{name} must be {_KINDS[kind]}, not {ascii(value)[:60]}", where=where) from None
 
 
 def _table(name: str, value: Any, where: str) -> dict[str, Any]:

@@ -39,13 +39,13 @@ def question(registry: Registry, text: str) -> str:
 def asked(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a run, a sweep or a file of answers without the transport of the policies and designers they name."""
     plugins = installed()
-    found = {name: value for name, value in settings.items() if name != "report_to"}  # who watches changes nothing
+    question_settings = {name: value for name, value in settings.items() if name != "report_to"}  # who watches changes nothing
     for name, registry in (("policy", plugins.policies), ("designer", plugins.designers)):
-        if isinstance(found.get(name), str):
-            found[name] = question(registry, found[name])
-    training, grid = found.get("training"), found.get("grid")
+        if isinstance(question_settings.get(name), str):
+            question_settings[name] = question(registry, question_settings[name])
+    training, grid = question_settings.get("training"), question_settings.get("grid")
     if isinstance(training, Mapping) and isinstance(training.get("answers_from"), str):
-        found["training"] = {**training, "answers_from": question(plugins.policies, training["answers_from"])}
+        question_settings["training"] = {**training, "answers_from": question(plugins.policies, training["answers_from"])}
     if isinstance(grid, Mapping) and isinstance(grid.get("designers"), list):
-        found["grid"] = {**grid, "designers": [question(plugins.designers, str(one)) for one in grid["designers"]]}
-    return found
+        question_settings["grid"] = {**grid, "designers": [question(plugins.designers, str(one)) for one in grid["designers"]]}
+    return question_settings

@@ -127,8 +127,8 @@ def _rate(question: Question) -> str:
 
 
 def _total(table: Mapping[str, Any] | None, row: str, metric: str) -> Figure:
-    found = next((one for one in table["rows"] if one.get("row") == row), None) if table else None
-    figure = found["total"].get(metric, {}) if found else {}
+    board_row = next((one for one in table["rows"] if one.get("row") == row), None) if table else None
+    figure = board_row["total"].get(metric, {}) if board_row else {}
     return Figure(figure.get("value"), figure.get("low"), figure.get("high"))
 
 

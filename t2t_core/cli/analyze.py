@@ -30,8 +30,8 @@ def analyze(places: tuple[Path, ...], as_json: bool, formulas: bool, out: Path |
 
     FOLDERS are runs, or sweeps of runs. Of several runs, those of one designer with one context are averaged.
     """
-    chosen = list({run.path.resolve(): run for folder in places for run in runs_of(folder)}.values())  # each once
-    results = [analyze_run(folder) for folder in chosen]
+    runs = list({run.path.resolve(): run for folder in places for run in runs_of(folder)}.values())  # each once
+    results = [analyze_run(folder) for folder in runs]
     if not any(result["steps"] for result in results):
         raise T2TError("no design step is finished in these runs", where=", ".join(map(str, places)))
     data: dict[str, Any] = {"measures": described(), "runs": results, "arms": arms(results)}
@@ -43,7 +43,7 @@ def analyze(places: tuple[Path, ...], as_json: bool, formulas: bool, out: Path |
         folders.write_json(out / "analysis.json", data)
         folders.write_atomic(out / "analysis.md", markdown.render(behaviour_document(results, formulas=True)))
         charts = behaviour_charts(data["arms"])
-        for number, folder in enumerate(chosen):
+        for number, folder in enumerate(runs):
             name = f"{number}_{''.join(c for c in folder.path.resolve().name if c.isalnum())[:60]}"
             charts |= {f"{name}_{what}": chart for what, chart in run_charts(folder).items()}
         for name, chart in charts.items():

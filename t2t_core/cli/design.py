@@ -69,11 +69,11 @@ def _loop(folder: Path, designer: str, context: str | None) -> Loop:
 
 def _rounds(folder: Path, round_index: int | None) -> list[RoundFiles]:
     finished = list(finished_rounds(folder))
-    chosen = [files for files in finished if round_index in (None, files.index)]
-    if not chosen:
+    rounds = [files for files in finished if round_index in (None, files.index)]
+    if not rounds:
         what = "no round is finished" if not finished else f"the finished rounds are 0..{len(finished) - 1}"
         raise T2TError("there is nothing to design from", where=str(folder), cause=what)
-    return chosen
+    return rounds
 
 
 def _step(loop: Loop, files: RoundFiles, spec: str, show_context: bool) -> dict[str, Any]:

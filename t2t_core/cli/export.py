@@ -31,8 +31,8 @@ def export(testbed: str, file: Path | None, names: tuple[str, ...], form: str, p
     if (file is None) == (not names):
         raise T2TError("name a file or sets", next=f"t2t export --testbed {world.name} --set all --format {form} --out {out}")
     known = tuple(world.protected_sets())
-    chosen = known if names == ("all",) else names
-    sets = [world.load_set(name) for name in chosen] if file is None else [instance_files.file_set(world, file)]
+    set_names = known if names == ("all",) else names
+    sets = [world.load_set(name) for name in set_names] if file is None else [instance_files.file_set(world, file)]
     formats.write(world, form, sets, out, About(prompt_format))
     total = sum(len(each.instances) for each in sets)
     click.echo(f"{total} instances of {', '.join(each.name for each in sets)} in {out}", err=True)

@@ -74,8 +74,8 @@ def generate(
         request = requested(world, count, options, "--set")
         drawn_from = configured(world, str(configuration), request, seed)
         given = world.generate(drawn_from, request, seed)
-        chosen = {"count": count, "seed": seed, **dict(assignment(text, "--set") for text in settings)}
-        about = About(answers["prompt_format"], chosen, drawn_from.to_dict())
+        order_settings = {"count": count, "seed": seed, **dict(assignment(text, "--set") for text in settings)}
+        about = About(answers["prompt_format"], order_settings, drawn_from.to_dict())
         if part:  # its generator has no parts: all are drawn, and every n-th is kept
             order = parts.Order.of(about, options.get("exclude", ()))
             pairs = list(enumerate(given))[part.number - 1 :: part.of]
@@ -92,8 +92,8 @@ def checked(configuration: str | None, out: Path | None, given: bool, asking: bo
     """The file to write; T2TError where an option is missing, or one too many."""
     if given and configuration is not None:
         raise T2TError("--configuration and --instances exclude each other", cause="instances are drawn, or read from a file")
-    wanted = (("--configuration", configuration or given), ("--out", out))
-    missing = [name for name, value in wanted if not value]
+    required = (("--configuration", configuration or given), ("--out", out))
+    missing = [name for name, value in required if not value]
     if missing or out is None:
         named = "" if testbed in ("", installed().testbeds.default) else f"--testbed {testbed} "
         raise T2TError(

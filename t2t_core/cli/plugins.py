@@ -13,20 +13,20 @@ from t2t_core.plugins import installed
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plugins(as_json: bool) -> None:
     """What is loaded, from which distribution, and what was refused."""
-    found = installed()
+    plugins = installed()
     if as_json:
         names = {
             kind: [{"name": e.name, "summary": e.summary, "distribution": e.distribution} for e in registry]
-            for kind, registry in found.registries.items()
+            for kind, registry in plugins.registries.items()
         }
-        click.echo(json.dumps({"loaded": found.loaded, "refused": found.refused, **names}, indent=2))
+        click.echo(json.dumps({"loaded": plugins.loaded, "refused": plugins.refused, **names}, indent=2))
         return
-    for kind, registry in found.registries.items():
+    for kind, registry in plugins.registries.items():
         entries = list(registry)
         click.echo(f"\n{kind}")
         width = max((len(e.name) for e in entries), default=0)
         for e in entries:
             click.echo(f"  {e.name:<{width}}  {e.summary}  [{e.distribution}]")
-    click.echo("\nrefused" if found.refused else "\nnothing was refused")
-    for refusal in found.refused:
+    click.echo("\nrefused" if plugins.refused else "\nnothing was refused")
+    for refusal in plugins.refused:
         click.echo(f"  {refusal}")

@@ -95,11 +95,11 @@ def sweep(
         if given[one] is not None and many is not None:
             raise T2TError(f"--{one} and --{one}s say it twice", where="t2t sweep", next=f"give --{one}s alone")
     experiment, _ = gather(given)
-    chosen = [experiment.seed] if seeds is None else _seeds(seeds)
+    seed_numbers = [experiment.seed] if seeds is None else _seeds(seeds)
     if files:
-        grid = Grid([], [], chosen, _configurations(experiment, files, given, designers, contexts))
+        grid = Grid([], [], seed_numbers, _configurations(experiment, files, given, designers, contexts))
     else:
-        grid = Grid(_words(designers) or [experiment.designer], _words(contexts) or [experiment.context], chosen)
+        grid = Grid(_words(designers) or [experiment.designer], _words(contexts) or [experiment.context], seed_numbers)
     reporter = Reporter(click.echo)
     result = sweep_grid(experiment, grid, out, reporter, _ahead(cluster, reporter))
     terminal.show(sweep_document(result), terminal.console())

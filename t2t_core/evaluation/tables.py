@@ -193,9 +193,9 @@ def value(metric: Metric, group: Sequence[Scored]) -> float | None:
     values: list[float] = []
     for one in group:
         failed = one.response.error is not None
-        found = None if failed else metric.value(one.verdict, one.response)
-        if found is not None:
-            values.append(found)
+        value = None if failed else metric.value(one.verdict, one.response)
+        if value is not None:
+            values.append(value)
         elif metric.kind == "rate":
             if not failed:
                 return None
@@ -234,13 +234,13 @@ def first(testbed: AnyTestbed, instances: Sequence[Any], limit: int | None) -> S
     if limit is None:
         return instances
     taken: Counter[tuple[str, str]] = Counter()
-    chosen = []
+    balanced = []
     for instance in instances:
         place = testbed.place(instance)
         taken[place.table, place.column] += 1
         if taken[place.table, place.column] <= limit:
-            chosen.append(instance)
-    return chosen
+            balanced.append(instance)
+    return balanced
 
 
 def natural(names: Iterable[str]) -> list[str]:

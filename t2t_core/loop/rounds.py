@@ -94,10 +94,10 @@ class Loop:
         with folders.Interrupts() as self._interrupts:
             reader = {"reader": self.testbed.reader}
             folders.open_manifest(self.folder, KIND, settings, asked=transport.asked, session=reader)
-            found = design_step.plain_json(resolved(self.experiment, self.testbed, self.trainer, self.designer, self.context))
+            values = design_step.plain_json(resolved(self.experiment, self.testbed, self.trainer, self.designer, self.context))
             if not (everything := self.folder / "resolved.json").exists():
-                folders.write_json(everything, found)
-            self.tracking.follow(self.folder, found)
+                folders.write_json(everything, values)
+            self.tracking.follow(self.folder, values)
             if not (self.folder / declaration.FILE).exists():
                 folders.write_json(self.folder / declaration.FILE, declaration.Declaration.of(self.testbed, self.request))
             if self.fork:

@@ -163,23 +163,23 @@ def _pooled(ours: Sequence[Strata], theirs: Sequence[Strata]) -> SeededDifferenc
 
 def _difference(plan: Plan, trials: Trials, role: str, one: Compared) -> Difference:
     ours, theirs = _of(plan, trials, one.arm), _of(plan, trials, one.against)
-    found = _pooled(ours, theirs)
-    tests = inference(found, plan.margin)
+    difference = _pooled(ours, theirs)
+    tests = inference(difference, plan.margin)
     return Difference(
         role=role,
         arm=one.arm,
         against=one.against,
-        value=found.value,
-        low=_known(found.low),
-        high=_known(found.high),
-        seeds=found.seeds,
+        value=difference.value,
+        low=_known(difference.low),
+        high=_known(difference.high),
+        seeds=difference.seeds,
         p=_known(tests.p),
         p_holm=None,
         detectable=_known(tests.detectable),
         p_equivalence=_known(tests.p_equivalence),
         improvement=probability_of_improvement([score(s) for s in ours], [score(s) for s in theirs]),
         identical=_identical(trials, one),
-        verdict=_verdict(found, tests.p, tests.p_equivalence, _identical(trials, one)),
+        verdict=_verdict(difference, tests.p, tests.p_equivalence, _identical(trials, one)),
     )
 
 

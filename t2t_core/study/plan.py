@@ -207,5 +207,5 @@ def code_hash() -> str:
     for registry in vars(installed()).values():
         if hasattr(registry, "entries"):
             tops |= {entry.plugin.partition(".")[0] for entry in registry.entries.values()}
-    found = {top: find_spec(top) for top in tops if top.isidentifier()}
-    return tree_hash({top: list(spec.submodule_search_locations or ()) for top, spec in found.items() if spec})
+    packages = {top: find_spec(top) for top in tops if top.isidentifier()}
+    return tree_hash({top: list(spec.submodule_search_locations or ()) for top, spec in packages.items() if spec})

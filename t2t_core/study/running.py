@@ -137,8 +137,8 @@ def _round(validation: RoundSummary, training: Training, designed: int) -> Round
 
 
 def _answers(file: PlanFile, experiment: Experiment, place: SafePath, name: str) -> dict[str, Values]:
-    found = measured(experiment, installed().testbeds.make(experiment.testbed), place / "bench", name)
-    return measured_rates(file.plan, found)
+    values = measured(experiment, installed().testbeds.make(experiment.testbed), place / "bench", name)
+    return measured_rates(file.plan, values)
 
 
 def _codes(folder: SafePath, file: PlanFile) -> list[str]:

@@ -55,8 +55,8 @@ def _points(one: Difference) -> str:
 
 def _primary(result: StudyResult) -> str:
     one = next(d for d in result.differences if d.role == "primary")
-    found = f"{_points(one)} points over {len(one.seeds)} seeds"
-    return f"Primary: {one.arm} minus {one.against}, {found}. {_said(one, result.margin)}"
+    estimate = f"{_points(one)} points over {len(one.seeds)} seeds"
+    return f"Primary: {one.arm} minus {one.against}, {estimate}. {_said(one, result.margin)}"
 
 
 def _said(one: Difference, margin: float) -> str:

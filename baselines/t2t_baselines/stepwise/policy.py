@@ -33,8 +33,8 @@ class PpoPolicy:
     talks = False
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
-        found = read_settings(settings or {}, WHERE, {"greedy": one_of(("true", "false"))})
-        self.greedy = found.get("greedy", "false") == "true"
+        values = read_settings(settings or {}, WHERE, {"greedy": one_of(("true", "false"))})
+        self.greedy = values.get("greedy", "false") == "true"
         self.folder = Path(argument) if argument else None
         if self.folder is not None and not (self.folder / ppo.ARCHITECTURE).is_file():
             told = f"there is no policy of ppo in {self.folder}"
@@ -85,11 +85,11 @@ class ImportedPolicy:
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         readers = {"trust_code": one_of(("true", "false")), "observation": one_of(FORMS)}
         readers |= {"view": integer(0, MAX_SIZE), "max_size": integer(3, 32)}
-        found = read_settings(settings or {}, "policy step", readers)
+        values = read_settings(settings or {}, "policy step", readers)
         module, _, name = argument.partition(":")
         if not module or not name:
             raise T2TError("name what plays as MODULE:ATTRIBUTE", where="policy step", next="step:my_agent:agent,trust_code=true")
-        if found.pop("trust_code", "false") != "true":
+        if values.pop("trust_code", "false") != "true":
             raise T2TError(
                 f"importing {module} runs its code", where="policy step", next="add trust_code=true where you know who wrote it"
             )
@@ -100,7 +100,7 @@ class ImportedPolicy:
         if not callable(getattr(made, "predict", None)):
             raise T2TError(f"{argument} has no predict(observation)", where="policy step")
         facts = {"policy": argument, "caveat": "runs its own code"}
-        self._policy = StepPolicy(from_predict(made.predict), found, facts, deterministic=False)
+        self._policy = StepPolicy(from_predict(made.predict), values, facts, deterministic=False)
 
     def describe(self) -> Mapping[str, Any]:
         return self._policy.describe()

@@ -109,7 +109,7 @@ def _cell(
         forms,
     )
     origins, paths = core.demonstrate_many(size, drawn["holes"], drawn["starts"], drawn["goals"], drawn["costs"][:, 0], MAX_NODES)
-    found = []
+    lakes = []
     rows = zip(
         drawn["holes"].tolist(),
         drawn["starts"].tolist(),
@@ -123,8 +123,8 @@ def _cell(
         kind = "wait" if wait else "interacting" if origin else "independent"
         if origin < 3 and left[kind]:
             left[kind] -= 1
-            found.append(Example(_prompt(size, hole_cells, starts, goals), _answer(size, answer), kind, agents))
-    return found
+            lakes.append(Example(_prompt(size, hole_cells, starts, goals), _answer(size, answer), kind, agents))
+    return lakes
 
 
 def _prompt(size: int, holes: Iterable[int], starts: Iterable[int], goals: Iterable[int]) -> str:

@@ -96,12 +96,12 @@ def generate(
             forms |= lake.request(count, agents=agents).exclude
         request = Request(count, agents, objective, forms, repeats)
         uniform = configuration == "uniform"
-        chosen = Configuration.uniform() if uniform else configured(lake, str(configuration), request, seed)
+        drawn_from = Configuration.uniform() if uniform else configured(lake, str(configuration), request, seed)
         limits = {name: value for name, value in (("max_nodes", max_nodes), ("max_work", max_work)) if value is not None}
         with Display() as display, display.interruptible("nothing was written"):
             display.begin("looking at what each size can hold")
             given = draw(
-                chosen, count, agents, seed, objective, forms, repeats, labels, threads=threads,
+                drawn_from, count, agents, seed, objective, forms, repeats, labels, threads=threads,
                 shard=(part.number, part.of) if part else (1, 1), progress=lambda progress: _show(progress, display), **limits,
             )  # fmt: skip
         settings = {
@@ -112,7 +112,7 @@ def generate(
             "repeats": repeats,
             "seed": seed,
         }
-        about = About(answers["prompt_format"], settings, chosen.to_dict())
+        about = About(answers["prompt_format"], settings, drawn_from.to_dict())
         if part:
             pairs = list(zip(given.positions, given, strict=True))
             parts.write(lake, pairs, count, part, parts.Order.of(about, forms, max_nodes=max_nodes), about, out)

@@ -142,9 +142,9 @@ def read_map(path: Path) -> Layout:
         header[key] = value.strip()
     rows = [line for line in lines[begin + 1 :] if line.strip()]
     said = tuple(int(header[name]) if _LENGTH.fullmatch(header.get(name, "")) else None for name in ("height", "width"))
-    found = (len(rows), len(rows[0]) if rows else 0)
-    if said != found:
-        raise T2TError(f"the map has {found[0]} rows of {found[1]} cells, its header says {said[0]} x {said[1]}", where=str(path))
+    shape = (len(rows), len(rows[0]) if rows else 0)
+    if said != shape:
+        raise T2TError(f"the map has {shape[0]} rows of {shape[1]} cells, its header says {said[0]} x {said[1]}", where=str(path))
     holes = [(r, c) for r, row in enumerate(rows) for c, terrain in enumerate(row) if terrain not in ".GS"]
     return _square(rows, holes, [], [], str(path))
 

@@ -23,11 +23,11 @@ def compare(a: Path, b: Path, seed: int, as_json: bool) -> None:
     from t2t_leaderboard.comparison_document import comparison_document
 
     ours, theirs = comparison.read_side(a), comparison.read_side(b)
-    found = comparison.compare(ours, theirs, seed)
+    differences = comparison.compare(ours, theirs, seed)
     if as_json:
         sides = {"a": ours.label, "b": theirs.label, "in_common": comparison.in_common(ours, theirs)}
-        rows = [one.to_dict() for one in found]
+        rows = [one.to_dict() for one in differences]
         click.echo(json.dumps({**sides, "assumptions": comparison.ASSUMPTIONS, "comparisons": rows}, indent=2, allow_nan=False))
         return
     both = comparison.in_common(ours, theirs)
-    terminal.show(comparison_document(ours.label, theirs.label, found, both), terminal.console())
+    terminal.show(comparison_document(ours.label, theirs.label, differences, both), terminal.console())

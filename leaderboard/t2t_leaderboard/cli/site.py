@@ -23,9 +23,9 @@ def site(places: tuple[Path, ...], out: Path, studies: tuple[Path, ...]) -> int:
     from t2t_leaderboard.designers import read_studies
     from t2t_leaderboard.joined import join
 
-    found = join(places)
-    names = building.write(out, found, read_studies(studies) if studies else [])
+    joined = join(places)
+    names = building.write(out, joined, read_studies(studies) if studies else [])
     click.echo(f"{len(names)} pages in {out}: open {out / building.INDEX}")
-    for name, problems in found.refused.items():
+    for name, problems in joined.refused.items():
         click.echo(f"not shown: {visible(name, 100)}: {visible(problems[0], 300)}")
-    return 1 if found.refused else 0
+    return 1 if joined.refused else 0

@@ -28,30 +28,30 @@ def verify(folder: Path, write: bool) -> int:
     from t2t_leaderboard import rescoring, submission
 
     is_submission = (SafePath(folder) / submission.METADATA).exists()
-    found = submission.verify(folder) if is_submission else rescoring.verify(folder)
-    if found.verified and found.moved:
+    check = submission.verify(folder) if is_submission else rescoring.verify(folder)
+    if check.verified and check.moved:
         click.echo(
-            f"sound: {found.answers:,} answers of {found.rows} row(s), and the figures that their recorded verdicts give; but"
-            f" another version of the reader gave those, and {len(found.moved):,} are others under reader {found.reader}:"
+            f"sound: {check.answers:,} answers of {check.rows} row(s), and the figures that their recorded verdicts give; but"
+            f" another version of the reader gave those, and {len(check.moved):,} are others under reader {check.reader}:"
         )
-        for one in rescoring.few(iter(found.moved)):
+        for one in rescoring.few(iter(check.moved)):
             click.echo(f"  {visible(one, 1000)}")
         click.echo("whether that reader gave them, nobody can check; the same t2t bench scores the answers anew")
-    elif found.verified:
-        click.echo(f"verified: {found.answers:,} answers of {found.rows} row(s), rescored from their raw text")
-    elif found.problems:
-        click.echo(f"NOT verified: {len(found.problems)} problem(s)")
-        for problem in found.problems:
+    elif check.verified:
+        click.echo(f"verified: {check.answers:,} answers of {check.rows} row(s), rescored from their raw text")
+    elif check.problems:
+        click.echo(f"NOT verified: {len(check.problems)} problem(s)")
+        for problem in check.problems:
             click.echo(f"  {visible(problem, 1000)}")
     else:
         click.echo("incomplete, but nothing is damaged: the same t2t bench goes on and finishes it")
-    for text in (*found.unfinished, *found.partial):
+    for text in (*check.unfinished, *check.partial):
         click.echo(f"  incomplete: {visible(text, 1000)}")
-    for name in found.outdated:
+    for name in check.outdated:
         click.echo(f"{name}: laid out by an earlier version, {'written anew' if write else 'not compared'}")
     if write and not is_submission:
         try:
-            rescoring.show(folder, found)
+            rescoring.show(folder, check)
         except T2TError as error:  # a folder that is only to be read can be checked all the same
             click.echo(f"the leaderboard does not show this: {error.what} ({error.cause})", err=True)
-    return 0 if found.verified else 1
+    return 0 if check.verified else 1

@@ -69,8 +69,8 @@ def adapters(rank: int) -> Any:
 def last_saved(folder: Path) -> Path | None:
     """The last complete `checkpoint-N` that transformers' Trainer left in `folder`: it writes trainer_state.json last, and not at
     one stroke."""
-    found = [(int(m[1]), path) for path in folder.glob("checkpoint-*") if (m := re.fullmatch(r"checkpoint-(\d+)", path.name))]
-    complete = [(step, path) for step, path in found if _is_json(path / "trainer_state.json")]
+    saved = [(int(m[1]), path) for path in folder.glob("checkpoint-*") if (m := re.fullmatch(r"checkpoint-(\d+)", path.name))]
+    complete = [(step, path) for step, path in saved if _is_json(path / "trainer_state.json")]
     return max(complete)[1] if complete else None
 
 

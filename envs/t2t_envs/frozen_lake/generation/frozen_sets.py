@@ -98,8 +98,8 @@ def _draw(part: Part, count: int, seed: int, exclude: frozenset[bytes] = frozens
     if count == 0:
         return []
     request = Request(count, part.cell.num_agents, part.cell.objective, exclude, "forbid")
-    wanted = (0, count) if part.wait else (count, 0)
-    job = CellJob(part.cell, *wanted, request, True, seed, threads=1, max_nodes=DEFAULT_MAX_NODES, watcher=Watcher(count))
+    counts = (0, count) if part.wait else (count, 0)
+    job = CellJob(part.cell, *counts, request, True, seed, threads=1, max_nodes=DEFAULT_MAX_NODES, watcher=Watcher(count))
     instances, report = job.run()
     if report.undecided:
         # A better solver would decide them, and so change the set.

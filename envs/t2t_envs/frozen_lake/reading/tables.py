@@ -97,12 +97,12 @@ def _only_cell(column: Line, before: Sequence[Cell]) -> Cell | None:
 
 def _row(header: Sequence[Line], row: Sequence[Line]) -> tuple[Label, Path] | None:
     """One agent's row; None where it holds no path."""
-    found = _labels(row)
-    if len(found) > 1:
+    labels = _labels(row)
+    if len(labels) > 1:
         raise Unplaceable("a row of a table belongs to two agents")
     if header and len(row) > len(header):
         raise Unplaceable("a row has more columns than the header")
-    place = found[0] if found else 0
+    place = labels[0] if labels else 0
     path = OpenPath(row[place][0].value)
     columns = [[token for token in row[place][1:] if token.kind != tokens.COLON], *row[place + 1 :]]
     chosen = _columns_of_path(header[place:], columns)
