@@ -15,7 +15,7 @@ from typing import Any
 
 from t2t_core import guard
 from t2t_core.evaluation.lines import response_fault, response_record
-from t2t_core.hookspecs import AnyTestbed, Brief, RoundState
+from t2t_core.hookspecs import AnyTestbed, Brief, Designer, RoundState, Trainer
 from t2t_core.loop import context
 from t2t_core.records import Projection, Proposal, Response, Round, Scored
 from t2t_core.redaction import without_secrets
@@ -41,7 +41,7 @@ class Step:
 
 def round_state(
     testbed: AnyTestbed,
-    trainer: Any,
+    trainer: Trainer | None,
     experiment: Experiment,
     request: Any,
     rounds: Sequence[Round],
@@ -96,7 +96,7 @@ def make_brief(
     )
 
 
-def propose(designer: Any, brief: Brief, seconds: float) -> Step:
+def propose(designer: Designer, brief: Brief, seconds: float) -> Step:
     """Ask the designer, for at most `seconds`; whatever it does, a step comes back."""
     started = time.monotonic()
     shown: list[str] = []

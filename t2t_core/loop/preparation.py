@@ -8,7 +8,7 @@ from typing import Any
 
 from t2t_core.errors import NotReady, T2TError
 from t2t_core.evaluation.questions import Evaluation
-from t2t_core.hookspecs import AnyTestbed, TrainingOrder
+from t2t_core.hookspecs import AnyTestbed, Designer, Trainer, TrainingOrder
 from t2t_core.loop import context
 from t2t_core.plugins import installed
 from t2t_core.records import InstanceSet
@@ -31,13 +31,20 @@ class Preparation:
 
     experiment: Experiment
     testbed: AnyTestbed
-    trainer: Any
+    trainer: Trainer
     order: TrainingOrder
-    designer: Any
+    designer: Designer | None
     context: Sequence[context.NamedModule]
     request: Any
     first: Any
     validation: Evaluation | None
+
+    @property
+    def designer_at_hand(self) -> Designer:
+        """The designer; NotReady where a dry run went on without it."""
+        if self.designer is None:
+            raise NotReady(f"the designer {self.experiment.designer} is not at hand")
+        return self.designer
 
 
 def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
@@ -76,7 +83,7 @@ def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
     return Preparation(experiment, testbed, trainer, order, designer, named, wanted, first, validation)
 
 
-def check_plays(experiment: Experiment, trainer: Any) -> None:
+def check_plays(experiment: Experiment, trainer: Trainer) -> None:
     """T2TError where the run's policy cannot play what its trainer trains."""
     players, name = getattr(trainer, "policies", ()), Spec.parse(experiment.policy).name
     if players and name not in players:

@@ -79,7 +79,8 @@ class Loop:
         self.experiment, self.folder, self.reporter, self.fork = experiment, SafePath.absolute(folder), reporter, fork
         self._gpus = gpus
         parts = prepare(experiment)
-        self.testbed, self.trainer, self.designer, self.context = parts.testbed, parts.trainer, parts.designer, parts.context
+        self.testbed, self.trainer, self.context = parts.testbed, parts.trainer, parts.context
+        self.designer = parts.designer_at_hand
         self.request, self.order, self.first = parts.request, parts.order, parts.first
         self.validation: Any = parts.validation
         self.engines, self.tracking = engines or Engines(experiment), tracking or Tracking()

@@ -4,9 +4,9 @@ has let go, before another one, a training, or a designer's own engine takes it.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from t2t_core.closing import close
+from t2t_core.hookspecs import Policy
 from t2t_core.run.experiment import Experiment
 
 
@@ -17,11 +17,11 @@ class Engines:
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
         self._checkpoint: Path | None = None
-        self._policy: Any = None
+        self._policy: Policy | None = None
 
-    def policy(self, checkpoint: Path | None) -> Any:
+    def policy(self, checkpoint: Path | None) -> Policy:
         """The run's policy with that checkpoint."""
-        if not self.has(checkpoint):
+        if self._policy is None or self._checkpoint != checkpoint:
             self.close()
             self._checkpoint, self._policy = checkpoint, self._experiment.make_policy(checkpoint)
         return self._policy

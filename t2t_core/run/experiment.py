@@ -31,7 +31,7 @@ from msgspec import Meta
 
 from t2t_core import seeding
 from t2t_core.errors import T2TError
-from t2t_core.hookspecs import AnyTestbed
+from t2t_core.hookspecs import AnyTestbed, Designer, Policy
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling
 from t2t_core.registry import Spec
@@ -166,7 +166,7 @@ class Experiment:
             )
         return place
 
-    def check_designer(self, designer: Any) -> None:
+    def check_designer(self, designer: Designer) -> None:
         """T2TError where the run's own policy is to design and cannot talk."""
         name = Spec.parse(self.policy).name
         if getattr(designer, "asks_own_policy", False) and not getattr(installed().policies.find(name).load(), "talks", True):
@@ -176,12 +176,14 @@ class Experiment:
                 next="let rule, random, a curriculum (learnability, level-replay, ...) or llm:POLICY design",
             )
 
-    def make_policy(self, checkpoint: Path | None) -> Any:
+    def make_policy(self, checkpoint: Path | None) -> Policy:
         """The run's policy with that checkpoint."""
         spec = Spec.parse(self.policy)
         text = str(checkpoint) if checkpoint is not None else ""
         filled = {key: value.replace("{checkpoint}", text) for key, value in spec.settings.items()}
-        return installed().policies.make(replace(spec, argument=spec.argument.replace("{checkpoint}", text), settings=filled))
+        argument = spec.argument.replace("{checkpoint}", text)
+        policy: Policy = installed().policies.make(replace(spec, argument=argument, settings=filled))
+        return policy
 
 
 def resolved(experiment: Experiment, testbed: AnyTestbed, trainer: Any, designer: Any, named: Sequence[Any]) -> dict[str, Any]:

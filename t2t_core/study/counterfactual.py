@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from t2t_core.cells import numbers
-from t2t_core.hookspecs import Brief, RoundState
+from t2t_core.hookspecs import Brief, Designer, RoundState
 from t2t_core.records import Round
 
 Change = Callable[[RoundState], RoundState]
@@ -72,7 +72,7 @@ CHANGES: Mapping[str, Change] = {
 }
 
 
-def reactions(designer: Any, brief: Brief) -> dict[str, float | None]:
+def reactions(designer: Designer, brief: Brief) -> dict[str, float | None]:
     """For every fact, the mean absolute difference over groups and knobs between the design on the brief and on the brief with
     that fact changed, after Project; None where either was no design."""
     plain = _design(designer, brief)
@@ -86,7 +86,7 @@ def _changed(brief: Brief, change: Change) -> Brief:
     return replace(brief.anew(state), policy=brief.policy, anew=brief.anew)
 
 
-def _design(designer: Any, brief: Brief) -> Mapping[str, Mapping[str, Any]] | None:
+def _design(designer: Designer, brief: Brief) -> Mapping[str, Mapping[str, Any]] | None:
     parsed = designer.propose(brief).parsed
     if parsed is None:
         return None
