@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.evaluation.answers import ANSWERS
-from t2t_core.evaluation.evaluate import evaluate, scored
+from t2t_core.evaluation.evaluate import evaluate
 from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.scoring import scored
 from t2t_core.evaluation.stats import seeded_difference, t_interval
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.plugins import installed

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from t2t_core.evaluation.answers import NOT_ASKED
-from t2t_core.evaluation.evaluate import scored
 from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.scoring import scored
 from t2t_core.report import html
 from t2t_core.report.document import Block, Document, Filter, Folded, Paragraph, Section
 from t2t_core.report.document import Links as Leads

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from t2t_core.evaluation.answers import ANSWERS
-from t2t_core.evaluation.evaluate import scored
+from t2t_core.evaluation.scoring import scored
 from t2t_core.evaluation.tables import arranged, erring, tabulate
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.store import folders

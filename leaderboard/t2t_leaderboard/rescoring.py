@@ -12,9 +12,9 @@ from typing import Any
 from t2t_core._version import __version__
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, LOG, NOT_ASKED, AnswerIndex
-from t2t_core.evaluation.evaluate import read_conversation
 from t2t_core.evaluation.lines import read_response, read_turns, read_verdict, response_record, verdict_record
 from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.scoring import read_conversation
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import InstanceSet, Response
 from t2t_core.store import folders, jsonlines, locks, schema

@@ -19,8 +19,8 @@ from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS
-from t2t_core.evaluation.evaluate import scored
 from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.scoring import scored
 from t2t_core.evaluation.tables import tabulate
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed

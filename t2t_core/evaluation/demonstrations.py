@@ -27,9 +27,10 @@ from t2t_core.closing import close
 from t2t_core.conversation import judge, opening, replies
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, Progress
-from t2t_core.evaluation.evaluate import evaluate, read_sampling, scored
+from t2t_core.evaluation.evaluate import evaluate, read_sampling
 from t2t_core.evaluation.lines import DAMAGED, verdict_record
 from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.scoring import scored
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import Message, Sampling, Scored, ToolCall, Verdict

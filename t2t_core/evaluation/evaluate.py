@@ -9,24 +9,24 @@ policy its bytes are those of an undisturbed run.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from t2t_core.conversation import said
 from t2t_core.errors import BudgetSpent, T2TError
 from t2t_core.evaluation.answers import ANSWERS, LOG, AnswerLog, Progress
 from t2t_core.evaluation.export import Drafts, export
-from t2t_core.evaluation.lines import read_response, read_turns, read_verdict, response_fault, verdict_record
+from t2t_core.evaluation.lines import response_fault
 from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.scoring import scored as scored  # the jobs ask for it here
 from t2t_core.evaluation.turns import Questions, Tasks, broken
 from t2t_core.hookspecs import Policy
-from t2t_core.records import Message, Response, Sampling, Scored
+from t2t_core.records import Response, Sampling
 from t2t_core.registry import Spec
 from t2t_core.settings import integer, number, one_of, read_settings
-from t2t_core.store import folders, jsonlines
+from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
 from t2t_core.text import one_line, plain_lines
 
@@ -234,38 +234,3 @@ def refuse_unpriced(response: Response, spends: bool = True) -> None:
             cause="its replies have no usage, or one of zeros",
             next="leave --max-usd out, and bound the cost with --limit and --max-tokens",
         )
-
-
-def scored(evaluation: Evaluation, path: Path | SafePath, as_recorded: bool = False) -> Iterator[Scored]:
-    """The answers of an export, scored afresh from their raw text, in instance order. `as_recorded`: where the verdict that
-    stands there is another, that one counts (another version of the testbed's reader gave it).
-
-    T2TError where the file does not hold exactly the evaluation's questions in their order.
-    """
-    lines = jsonlines.read(path)
-    for index in range(len(evaluation)):
-        instance, sample = evaluation.instance(index), index % evaluation.samples
-        line = next(lines, None)
-        where = f"{path}, line {line.number}" if line else str(path)
-        asked, there = (instance.id, sample), line and (line.value.get("instance"), line.value.get("sample"))
-        if line is None or there != asked:
-            raise T2TError(f"the answer to {asked} is expected, not {ascii(there)[:120]}", where=where)
-        response, messages = read_conversation(evaluation, index, line.value, where)
-        verdict = evaluation.verdict(index, messages)
-        if as_recorded and line.value.get("verdict") != verdict_record(verdict):
-            verdict = read_verdict(line.value, where)
-        yield Scored(instance, sample, response, verdict, messages)
-    extra = next(lines, None)
-    if extra is not None:
-        raise T2TError("there are more answers than questions", where=f"{path}, line {extra.number}")
-
-
-def read_conversation(
-    evaluation: Evaluation, index: int, record: Mapping[str, Any], where: str
-) -> tuple[Response, tuple[Message, ...]]:
-    """The response in a line of an export, and all that was said after the opening."""
-    response = read_response(record, where)
-    if evaluation.testbed.turns == 1:
-        return response, (said(response),)
-    turns = read_turns(record, where)
-    return response, evaluation.said_so_far(index, turns, where)

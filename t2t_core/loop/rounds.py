@@ -17,7 +17,8 @@ from t2t_core import guard, transport
 from t2t_core.closing import close
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, Progress
-from t2t_core.evaluation.evaluate import evaluate, scored
+from t2t_core.evaluation.evaluate import evaluate
+from t2t_core.evaluation.scoring import scored
 from t2t_core.hookspecs import Brief, Trainer, TrainingJob
 from t2t_core.loop import design_step
 from t2t_core.loop.design_step import (

@@ -8,8 +8,9 @@ from typing import Any
 
 from t2t_core import guard
 from t2t_core.evaluation.answers import ANSWERS
-from t2t_core.evaluation.evaluate import evaluate, scored
+from t2t_core.evaluation.evaluate import evaluate
 from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.scoring import scored
 from t2t_core.hookspecs import AnyTestbed, Trainer, TrainingJob, TrialRun
 from t2t_core.run.engines import Engines
 from t2t_core.run.experiment import Experiment

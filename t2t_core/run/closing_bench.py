@@ -13,8 +13,9 @@ from pathlib import Path
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS
-from t2t_core.evaluation.evaluate import evaluate, scored
+from t2t_core.evaluation.evaluate import evaluate
 from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.scoring import scored
 from t2t_core.evaluation.stats import paired_difference, stratified
 from t2t_core.evaluation.tables import Tally, columns_of, together, value
 from t2t_core.hookspecs import AnyTestbed

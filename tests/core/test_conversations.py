@@ -17,8 +17,9 @@ from t2t_core.conversation import judge, play
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, LOG
 from t2t_core.evaluation.demonstrations import Request, collect, read
-from t2t_core.evaluation.evaluate import evaluate, scored
+from t2t_core.evaluation.evaluate import evaluate
 from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.scoring import scored
 from t2t_core.records import Message, Sampling
 from t2t_core.testing import check_testbed
 

@@ -13,9 +13,10 @@ import pytest
 from addition import Adder, Addition, Sum
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import AnswerIndex
-from t2t_core.evaluation.evaluate import evaluate, read_sampling, scored
+from t2t_core.evaluation.evaluate import evaluate, read_sampling
 from t2t_core.evaluation.export import export
 from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.scoring import scored
 from t2t_core.records import Response, Sampling
 from t2t_core.registry import Spec
 from t2t_core.store import jsonlines

@@ -6,8 +6,9 @@ import pytest
 
 import lake
 from t2t_core.errors import T2TError
-from t2t_core.evaluation.evaluate import evaluate, scored
+from t2t_core.evaluation.evaluate import evaluate
 from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.scoring import scored
 from t2t_core.plugins import load
 from t2t_core.records import Sampling, Task
 

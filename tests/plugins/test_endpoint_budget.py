@@ -13,7 +13,8 @@ import lake
 from fake_server import FakeServer
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import AnswerIndex
-from t2t_core.evaluation.evaluate import Evaluation, evaluate, scored
+from t2t_core.evaluation.evaluate import Evaluation, evaluate
+from t2t_core.evaluation.scoring import scored
 from t2t_core.plugins import load
 from t2t_core.records import Sampling
 from t2t_core.store import jsonlines

@@ -14,8 +14,9 @@ import pytest
 
 from fake_server import FakeServer
 from t2t_core.evaluation.answers import ANSWERS
-from t2t_core.evaluation.evaluate import evaluate, scored
+from t2t_core.evaluation.evaluate import evaluate
 from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.scoring import scored
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling, Scored
 from t2t_envs.tictactoe.parser import format_move

@@ -20,8 +20,9 @@ from typing import Any
 from t2t_baselines.tictactoe import Minimax
 from t2t_baselines.tiny.tictactoe.model import make_model, make_tokenizer
 from t2t_core.evaluation.answers import ANSWERS
-from t2t_core.evaluation.evaluate import evaluate, scored
+from t2t_core.evaluation.evaluate import evaluate
 from t2t_core.evaluation.questions import Evaluation
+from t2t_core.evaluation.scoring import scored
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling
 from t2t_core.seeding import Stream
