@@ -20,7 +20,6 @@ from t2t_core.evaluation.answers import ANSWERS, LOG, AnswerLog, Progress
 from t2t_core.evaluation.export import Drafts, export
 from t2t_core.evaluation.lines import response_fault
 from t2t_core.evaluation.questions import Evaluation
-from t2t_core.evaluation.scoring import scored as scored  # the jobs ask for it here
 from t2t_core.evaluation.turns import Questions, Tasks, broken
 from t2t_core.hookspecs import Policy
 from t2t_core.records import Response, Sampling
