@@ -90,6 +90,7 @@ def test_draws_follow_the_shares_and_never_what_is_ruled_out() -> None:
 # --- training and playing
 
 
+@pytest.mark.thorough
 def test_ppo_trains_saves_and_plays_what_it_has_saved(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     ticks: list[Any] = []
@@ -129,6 +130,7 @@ def test_training_instances_must_not_be_of_a_protected_set(tmp_path: Path) -> No
             trainer.train(job(tmp_path, {}, instances=[*LAKES, *kept]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("algorithm", ["PPO", "A2C", "DQN"])
 def test_sb3_trains_and_plays_from_weights_alone(algorithm: str, tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3")

@@ -193,6 +193,7 @@ def test_loading_every_plugin_loads_nothing_heavy():
     assert not loaded & (HEAVY | {"gymnasium", "pettingzoo", "PIL"}), sorted(loaded & HEAVY)
 
 
+@pytest.mark.thorough
 def test_nothing_is_evaluated_unpickled_or_unpacked():
     """One module reads archives, in bounded memory, and nothing is unpacked to the disk, so there is no zip bomb and no path out
     of one; endpoints' compressed replies have a bound of their own. `torch.load` reads our own optimizer states, numbers

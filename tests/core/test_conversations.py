@@ -158,6 +158,7 @@ def test_a_bench_of_games_is_verified_and_a_forged_reply_is_found(tmp_path):
     assert "replies otherwise" in result.output
 
 
+@pytest.mark.thorough
 def test_killed_in_the_middle_of_games_it_ends_in_the_same_bytes(tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 

@@ -137,6 +137,7 @@ def test_every_designer_and_curriculum_designs_or_refuses_with_the_reason(place:
         assert refused or re.search(r"\b(proposed|unchanged)\b", board), f"{name}: {board}"
 
 
+@pytest.mark.thorough
 def test_sweeps_then_analyze(place: tuple[World, Path]) -> None:
     world, folder = place
     words = ("sweep", "--config", folder / "run.toml", *world.options, "--seeds", "0 1")

@@ -290,6 +290,7 @@ evaluate(evaluation(), Adder(), Path({str(tmp_path)!r}))
     assert len(policy.asked) == 20 - log.count(b"\n")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_stopped_at_any_moment_nothing_is_lost(tmp_path, number):
     script = f"""

@@ -30,6 +30,7 @@ def bed(name: str = "guessing") -> Any:
     return installed().testbeds.make(name)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["guessing", "mapf-frozenlake", "tictactoe"])
 def test_frozen_sets_come_back_equal_from_every_form_that_is_read(name: str, tmp_path: Path) -> None:
     sets = [bed(name).load_set(each) for each in bed(name).protected_sets()]

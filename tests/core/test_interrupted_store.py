@@ -90,6 +90,7 @@ def interrupted_at(number: int, call: Callable[[], Any]) -> bool:
     return left <= 0  # what tidies up after a generator may swallow it
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CALLS)
 def test_an_interrupt_stays_one_wherever_it_comes(tmp_path: Path, name: str) -> None:
     root = SafePath(tmp_path)

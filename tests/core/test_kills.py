@@ -37,6 +37,7 @@ def generate(folder: Path) -> None:
     t2t("generate", "--configuration", "uniform", "--count", 20, "--out", folder / "instances.jsonl")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "command"),
     [
@@ -144,12 +145,14 @@ def assert_the_same_bytes(
     return kills
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("work", [bench, generate])
 def test_killed_at_every_write_it_goes_on_to_the_same_bytes(tmp_path: Path, work: Callable[[Path], None]) -> None:
     addition.register()
     assert_the_same_bytes(work, tmp_path, MUST_BE_MORE[work.__name__])
 
 
+@pytest.mark.thorough
 def test_a_submission_killed_at_every_write_is_made_by_the_same_command(tmp_path: Path) -> None:
     """Nothing is left in its place, so the name is free; killed after the rename, it is there and sound."""
     addition.register()
@@ -165,6 +168,7 @@ def test_a_submission_killed_at_every_write_is_made_by_the_same_command(tmp_path
     assert_the_same_bytes(submit, tmp_path, 5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("starts", [15, pytest.param(200, marks=pytest.mark.slow)])
 def test_generate_killed_at_random_moments_leaves_the_file_or_nothing(tmp_path: Path, starts: int) -> None:
     def work(out: Path) -> None:

@@ -239,6 +239,7 @@ def in_child(work: Callable[[], None]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+@pytest.mark.thorough
 def test_killed_at_every_write_it_goes_on_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = tmp_path / "calls"
     installed().trainers.entries.pop("counting", None)
@@ -274,6 +275,7 @@ def contents_but_metrics(files: dict[str, bytes]) -> dict[str, bytes]:
     return {n: b for n, b in files.items() if not n.endswith(("/log.jsonl", "metrics.jsonl", ".tmp"))}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("folders", [1, pytest.param(30, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_a_whole_run_goes_on_to_the_same_bytes(tmp_path: Path, folders: int) -> None:
     experiment = replace(EXPERIMENT, rounds=3, evaluation={"limit": 3})

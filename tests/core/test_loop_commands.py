@@ -238,6 +238,7 @@ def test_analyze_prints_every_number_with_its_formula(config: Path, tmp_path: Pa
     assert len(data["runs"][0]["steps"]) == 1 and {m["name"] for m in data["measures"]} <= set(data["runs"][0]["mean"])
 
 
+@pytest.mark.thorough
 def test_a_sweep_forks_its_arms_and_goes_on(config: Path, tmp_path: Path) -> None:
     command = ("sweep", "--config", config, "--designers", "fixed random", "--contexts", "V1 V6", "--seeds", "0-1")
     output = t2t(*command, "--out", tmp_path / "s").output

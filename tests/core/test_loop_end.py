@@ -311,6 +311,7 @@ class Silent(Talker):
         yield from ()
 
 
+@pytest.mark.thorough
 def test_the_prompt_is_on_record_even_where_no_answer_ever_comes(tmp_path: Path) -> None:
     silent = Silent([])
     installed().policies.add("silent", lambda argument, settings: silent)

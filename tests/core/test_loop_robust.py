@@ -62,6 +62,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in files if p.suffix != ".tmp"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_a_run_and_the_same_command_goes_on_to_the_same_bytes(tmp_path: Path, number: signal.Signals) -> None:
     config = tmp_path / "lake.toml"

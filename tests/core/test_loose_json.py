@@ -140,6 +140,7 @@ def test_no_text_breaks_it(text: str) -> None:
             json.dumps(value.data, allow_nan=False)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "piece",
     [

@@ -233,6 +233,7 @@ def hostile_places(made: dict[str, Path], kind: str) -> list[tuple[str, Any]]:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_reaches_nothing_outside(made: dict[str, Path], tmp_path: Path, kind: str) -> None:
     """Every place of a folder, with one thing after the other in it."""

@@ -164,6 +164,7 @@ def test_a_study_runs_compares_and_goes_on(tmp_path: Path) -> None:
     assert "another plan" in t2t("sweep", "--plan", changed, "--out", tmp_path / "out", code=1)
 
 
+@pytest.mark.thorough
 def test_no_designer_is_compared_before_the_last_arm_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, calls = planned(tmp_path), []
     train = Practice.train
@@ -186,6 +187,7 @@ def test_no_designer_is_compared_before_the_last_arm_is_done(tmp_path: Path, mon
     assert json.loads((tmp_path / "out" / "study.json").read_text())["seeds"] == [1, 2]
 
 
+@pytest.mark.thorough
 def test_chance_is_common_and_byte_identical_runs_count_once(tmp_path: Path) -> None:
     """The same configuration draws the same instances in every arm of a seed, but for a replica."""
     text = PLAN.replace("[arms.neither]", '[arms.twin]\ndesigner = "fixed"\n[arms.neither]')
@@ -209,6 +211,7 @@ def test_chance_is_common_and_byte_identical_runs_count_once(tmp_path: Path) -> 
     assert drawn("fixed", 1) == drawn("twin", 1) != drawn("fixed-again", 1)
 
 
+@pytest.mark.thorough
 def test_the_arms_of_the_gate_come_first(tmp_path: Path) -> None:
     text = PLAN.replace("[arms.neither]", '[arms.later]\ndesigner = "random"\n[arms.neither]')
     file = read_plan(planned(tmp_path, text))
@@ -225,6 +228,7 @@ def test_the_arms_of_the_gate_come_first(tmp_path: Path) -> None:
     assert gate["leverage"] is whole["leverage"] is True
 
 
+@pytest.mark.thorough
 def test_runs_that_were_done_elsewhere_ahead_make_the_same_study(tmp_path: Path) -> None:
     """As on a cluster: the shared round of a seed first, and the arms of the gate before the others."""
     file = read_plan(planned(tmp_path, PLAN.replace("[arms.neither]", '[arms.later]\ndesigner = "random"\n[arms.neither]')))
@@ -255,6 +259,7 @@ def test_a_machine_with_other_code_does_no_run_of_a_study(tmp_path: Path) -> Non
         run_plan(file, tmp_path / "out", Reporter(lambda line: None), ahead)
 
 
+@pytest.mark.thorough
 def test_what_is_kept_of_a_seed_gives_the_study_again(tmp_path: Path) -> None:
     path, out = planned(tmp_path), tmp_path / "out"
     t2t("sweep", "--plan", path, "--out", out)
@@ -267,6 +272,7 @@ def test_what_is_kept_of_a_seed_gives_the_study_again(tmp_path: Path) -> None:
     assert not list(out.glob("seed_*"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -298,6 +304,7 @@ def test_a_world_without_leverage_ranks_nobody(tmp_path: Path) -> None:
     assert "No leverage at this budget" in lead.text and lead.tone == "bad"  # type: ignore[union-attr]
 
 
+@pytest.mark.thorough
 def test_every_deviation_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(self: Lazy, brief: Any) -> Any:
         raise ValueError("no idea")
@@ -309,6 +316,7 @@ def test_every_deviation_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "the code is not the plan's" in deviations and "seed 2, neither: 1 of 1 designs failed" in deviations
 
 
+@pytest.mark.thorough
 def test_a_plan_with_the_right_hash_has_no_deviation(tmp_path: Path) -> None:
     printed = t2t("sweep", "--plan", planned(tmp_path), "--dry-run")
     code = printed.split('"')[1]
@@ -356,6 +364,7 @@ def test_anybodys_designer_enters_a_frozen_plan(tmp_path: Path) -> None:
     assert "the plan has 2 seeds" in t2t("bench-designers", "--plan", path, "--designer", "random", *many, code=1)
 
 
+@pytest.mark.thorough
 def test_a_probe_pays_for_what_it_tries(tmp_path: Path) -> None:
     """The learner's instances take 10 tokens each to train on, and its answers 3."""
     text = PLAN.replace("[arms.neither]", '[arms.probe]\ndesigner = "probe:instances=40"\n[arms.neither]')
@@ -376,6 +385,7 @@ def test_a_probe_pays_for_what_it_tries(tmp_path: Path) -> None:
     assert [one.tokens for one in trials.arms["fixed"][0].rounds] == [200, 200]
 
 
+@pytest.mark.thorough
 def test_a_trial_leaves_the_run_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A designer that tries and then keeps what there is ends in the bytes of one that never tried."""
     tried: list[Any] = []

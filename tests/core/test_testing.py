@@ -82,6 +82,7 @@ def test_a_good_testbed_passes():
     check_testbed(Pond(), solve=answer)
 
 
+@pytest.mark.thorough
 def test_the_built_in_testbed_passes():
     from t2t_envs.frozen_lake import format_answer, solve
 

@@ -15,6 +15,7 @@ SLOW = {"trainer": [pytest.mark.slow], "reproduce": [pytest.mark.slow], "train":
 PAGES = sorted(path.stem for path in (DOCS / "tutorials").glob("*.md"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, [])) for name in PAGES])
 def test_a_tutorial(name, tmp_path):
     _, problems = follow((DOCS / "tutorials" / f"{name}.md").read_text(), tmp_path)

@@ -50,6 +50,7 @@ def test_yaml_holds_everything_and_movingai_all_but_the_labels(agents: int, seed
         assert back == Instance(instance.size, instance.holes, instance.starts, instance.goals, id=name)
 
 
+@pytest.mark.thorough
 def test_frozen_sets_come_back_from_folders(tmp_path: Path) -> None:
     pytest.importorskip("yaml")
     frozen = {i.id: i for i in LAKE.load_set("validation_2agents").instances}

@@ -29,6 +29,7 @@ def mean_reward(act: Callable[[Any], Any], episodes: int = 150) -> float:
     return total / episodes
 
 
+@pytest.mark.thorough
 def test_ppo_beats_random_play() -> None:
     torch = pytest.importorskip("torch")
     ppo = pytest.importorskip("stable_baselines3").PPO

@@ -114,6 +114,7 @@ SOURCES: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", SOURCES)
 def test_the_native_and_the_python_sources_draw_the_same(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     found = []

@@ -56,6 +56,7 @@ FULL = [(4, 15, 0, "sum_of_costs", 1), (4, 15, 0, "sum_of_costs", 2), (32, 16, 3
 MORE = [(4, 15, 0, "makespan", 1), (20, 16, 150, "sum_of_costs", 2), (4, 12, 0, "sum_of_costs", 1)]
 
 
+@pytest.mark.thorough
 @native
 @pytest.mark.parametrize(
     ("cases", "delays"),
@@ -115,6 +116,7 @@ def test_an_order_that_would_take_for_ever_is_refused_with_the_rate_that_was_see
     assert refusals[0] == refusals[1]  # the same instances of the same candidates
 
 
+@pytest.mark.thorough
 @native
 def test_one_search_that_takes_all_the_work_ends_the_order() -> None:
     """The limit holds within a candidate too: with many agents a single one would take minutes."""

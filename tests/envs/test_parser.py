@@ -342,17 +342,20 @@ def seconds(text: str) -> float:
     return min(times)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("start", ["", "Agent 0: ", "Agent 0: (0,0) -> ", "<answer>"])
 def test_no_repetition_is_slow(start: str) -> None:
     for piece in HOSTILE:  # whatever is not linear takes minutes here
         assert seconds(start + piece * (20_000 // len(piece))) < 0.5, f"{piece!r} repeated"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("piece", ["<answer>", "(", "Agent 0:", "1", "(1", "Agent 0: (0,0)\n", "(0,0) ->"])
 def test_a_megabyte_takes_a_second_or_two(piece: str) -> None:
     assert seconds("Agent 0: " + piece * (10**6 // len(piece))) < 4.0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("piece", ["(0,0) -> ", "word ("])
 def test_work_grows_with_the_length_only(piece: str) -> None:
     texts = ["Agent 0: (" + piece * (length // len(piece)) for length in (100_000, 1_000_000)]

@@ -146,6 +146,7 @@ def part(observation: Any, index: int) -> Any:
     return {name: rows[index] for name, rows in observation.items()} if isinstance(observation, dict) else observation[index]
 
 
+@pytest.mark.thorough
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_the_vector_environment(data: st.DataObject) -> None:

@@ -64,6 +64,7 @@ def check_paths(instance: Instance, objective: str, cost: int) -> None:
     assert getattr(rules.costs(solution.paths, instance.goals), objective) == cost
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_cost_wait_and_paths_equal_the_exhaustive_search(objective: str, record_property: Callable[[str, str], None]) -> None:
     cases = list(instances(1, range(3, 7), (2, 3), PER_CELL_GROUP, objective))
@@ -91,6 +92,7 @@ def test_cost_wait_and_paths_equal_the_exhaustive_search(objective: str, record_
     record_property("summary", "\n".join(lines))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_four_and_five_agents_equal_conflict_based_search(objective: str, record_property: Callable[[str, str], None]) -> None:
     cases = list(instances(2, range(3, 7), (4, 5), 50, objective))
@@ -123,6 +125,7 @@ def by_method(batch: list[Instance], objective: str, method: int) -> list[list[i
     return [column.tolist() for column in columns[:3]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_every_native_algorithm_says_the_same(objective: str) -> None:
     """All joint states; one joint search guided by tables of pairs, of triples, of four agents; and the fast mixture."""

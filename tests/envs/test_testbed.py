@@ -35,6 +35,7 @@ LAKE = Instance(
 ANSWER = "Agent 0: (2,0) -> (2,1) -> (2,2) -> (1,2)\nAgent 1: (1,0) -> (1,1) -> (2,1) -> (2,2)"
 
 
+@pytest.mark.thorough
 def test_it_is_a_testbed() -> None:
     check_testbed(make(), solve=lambda instance: format_answer(solve(instance).paths))
     assert installed().testbeds.make("mapf-frozenlake").name == BED.name == "mapf-frozenlake"
@@ -270,6 +271,7 @@ def test_show_a_frozen_instance() -> None:
     assert text.startswith("3agents_3x3_0000: 3 agents, 3x3")
 
 
+@pytest.mark.thorough
 def test_a_run_is_measured_on_a_set_of_ones_own_and_never_trained_on_it(tmp_path: Path) -> None:
     def run(*words: Any) -> None:
         CliRunner().invoke(cli, [str(word) for word in words], catch_exceptions=False)

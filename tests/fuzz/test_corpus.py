@@ -13,6 +13,7 @@ from fuzz.targets import TARGETS
 CORPUS = Path(__file__).resolve().parents[2] / "fuzz" / "corpus"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", TARGETS)
 def test_nothing_the_fuzzer_keeps_breaks_a_reader(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(common, "EVERY", 1)

@@ -93,6 +93,7 @@ def test_every_call_is_on_the_disk_and_told(tmp_path):
     assert told[4].startswith("2 things are wrong with the job; 2 submissions left.\n1. ") and "huge" in told[4]
 
 
+@pytest.mark.thorough
 def test_it_is_the_same_whatever_interrupts_it(tmp_path, monkeypatch):
     """Killed before and after every line of its log: what ends up on the disk is what an undisturbed one leaves."""
     whole = finished(tmp_path / "whole", WRITES)

@@ -21,6 +21,7 @@ def looked_at(place, text):
     return probe(Path(place), FAMILY)
 
 
+@pytest.mark.thorough
 def test_the_corpus_is_noisy_and_most_of_it_valid(tmp_path):
     """A good third of the jobs is spoilt: some cannot be read, some are out of bounds or beyond the budget."""
     pairs = corpus([FAMILY], 0, 200)

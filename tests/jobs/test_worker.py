@@ -102,6 +102,7 @@ def test_a_job_that_fills_the_disk_is_ended(queue, job, monkeypatch):
     assert not (queue.folder / "work" / "j0").exists(), "what it wrote is gone"
 
 
+@pytest.mark.thorough
 def test_what_a_job_started_ends_with_it(queue, job, monkeypatch, tmp_path):
     def run(order, work):
         if not os.fork():
@@ -198,6 +199,7 @@ def busy(order, work):
             folders.write_atomic(place, b"done")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kills, jobs", [(12, 6), pytest.param(300, 60, marks=pytest.mark.slow)])
 def test_every_job_has_one_result_whatever_is_killed(queue, job, monkeypatch, kills, jobs):
     jobs_do(monkeypatch, busy)

@@ -237,6 +237,7 @@ def test_second_process_on_one_folder_is_refused(tmp_path):
     assert first.returncode == 130 and "the same command goes on" in stderr
 
 
+@pytest.mark.thorough
 def test_killed_at_random_moments_ends_in_the_same_bytes(tmp_path):
     command = ("--policy", "adder:slow=0.002", "--samples", 5)
     bench(*command, "--out", tmp_path / "calm")

@@ -137,6 +137,7 @@ def stopped_in_the_middle(out, signum, *arguments):
     return process
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_leaves_a_partial_board(tmp_path, signum):
     out = tmp_path / "out"
@@ -151,6 +152,7 @@ def test_ctrl_c_leaves_a_partial_board(tmp_path, signum):
     assert "partial" not in row(out, "adder:slow=0.05")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("again", [False, True], ids=["at its first start", "as it grows"])
 def test_what_a_killed_process_left_is_incomplete_not_damaged(tmp_path, again):
     out = tmp_path / "out"

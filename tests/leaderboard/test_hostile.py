@@ -138,6 +138,7 @@ def tampered(data: Any, stream: Stream) -> Any:
     return data
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rounds", [150, pytest.param(5_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["bench", "submission"])
 def test_an_edited_field_is_found_or_refused_but_never_crashes(out: Path, submitted: Path, kind: str, rounds: int) -> None:

@@ -26,6 +26,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.name in LASTING}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "words",
     [

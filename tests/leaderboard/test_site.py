@@ -139,6 +139,7 @@ def test_without_submissions_there_is_no_site(tmp_path: Path) -> None:
         t2t("site", tmp_path / "nowhere", "--out", tmp_path / "site")
 
 
+@pytest.mark.thorough
 def test_the_site_of_our_own_submissions_can_be_built(tmp_path: Path) -> None:
     """What stands in the repository passes its check, on both worlds, with a twin beside the frozen sets."""
     assert t2t("site", OURS, "--out", tmp_path).return_value == 0

@@ -113,6 +113,7 @@ def test_one_that_dies_on_the_way_and_comes_back_gets_its_share_again():
         assert "left out" in notes[0] and "HTTP 500" in notes[0] and "left out" not in notes[1]
 
 
+@pytest.mark.thorough
 def test_one_that_hangs_holds_up_only_what_it_has():
     stack, (hanging, good) = served(lambda prompt, nth: "never", fine)
     with stack:

@@ -51,6 +51,7 @@ class Books:
 EMPTY, BROKEN, FINE = ok(completion(choices=[])), ok(completion(GOOD[:9], "abort")), ok(completion("7"))
 
 
+@pytest.mark.thorough
 def test_every_reply_counts_answered_or_not(tmp_path):
     books = Books(EMPTY, BROKEN, (500, {}, b""), FINE)
     with FakeServer(books) as server:
@@ -73,6 +74,7 @@ def test_what_was_paid_for_before_a_stop_is_on_record(tmp_path):
     assert index.progress.cost_usd == pytest.approx(2 * COST)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("replies", [[FINE], [EMPTY, FINE], [EMPTY, BROKEN, (500, {}, b""), FINE]], ids=["fine", "empty", "odd"])
 @pytest.mark.parametrize("max_usd", [0.004, 0.01, 0.03])
 def test_a_budget_is_never_gone_beyond(tmp_path, replies, max_usd):

@@ -112,6 +112,7 @@ limit = 1
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("asked", [0, 1, 2], ids=["it answers", "it refuses", "it fails"])
 def test_no_byte_of_a_run_or_a_design_holds_the_key(tmp_path, asked):
     """`t2t run` and `t2t design` as processes of their own; the designer is an endpoint that sends the key back."""

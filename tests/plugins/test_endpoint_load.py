@@ -62,6 +62,7 @@ def check(folder, count):
     return rows
 
 
+@pytest.mark.thorough
 def test_every_fault_and_still_one_answer_or_error_each(tmp_path):
     count = 240
     with FakeServer(faulty(0.5, FAULTS)) as server:

@@ -272,6 +272,7 @@ def endless(first, piece):
     return handle
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("first", "piece"),
     [

@@ -191,6 +191,7 @@ def test_an_address_with_too_much_at_its_end():
     assert requests[0]["path"] == "/v1/chat/completions"
 
 
+@pytest.mark.thorough
 def test_questions_that_are_too_long_do_not_end_the_others():
     told = REPLIES["400 too long (vLLM)"][0]
     responses, _, end = ask(lambda prompt, nth: told, 60, give_up="3", concurrency="1")

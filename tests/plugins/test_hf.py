@@ -266,6 +266,7 @@ def test_a_template_is_rendered_in_the_order_of_the_conversations():
     assert chat_prompt(template, HELLO) == "another"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("template", "complaint"),
     [

@@ -71,6 +71,7 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
+@pytest.mark.thorough
 def test_one_engine_at_a_time_and_none_started_twice(machine: Machine) -> None:
     process = machine.start()
     output = process.communicate()[0]
@@ -80,6 +81,7 @@ def test_one_engine_at_a_time_and_none_started_twice(machine: Machine) -> None:
     assert [row["arm"] for row in bench["sets"][0]["rows"]] == ["base", "designed", "control"] and len(bench["sets"]) == 3
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("during", ["engine run/round_0/checkpoint", "training control/round_1"])
 def test_a_run_that_is_stopped_leaves_no_engine_behind(machine: Machine, sign: signal.Signals, during: str) -> None:

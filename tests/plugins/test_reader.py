@@ -323,6 +323,7 @@ def test_no_text_breaks_it(text: str) -> None:
     assert reading.data is None or any(FORM.group_of(group) for group in reading.data)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "piece",
     [

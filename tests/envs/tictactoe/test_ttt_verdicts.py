@@ -82,6 +82,7 @@ def compare(lines: Iterator[tuple[str, str, list[int]]]) -> Counter[str]:
     return counts
 
 
+@pytest.mark.thorough
 def test_games_from_every_position() -> None:
     stream = Stream.of(0, "lines")
     counts = compare((board, mover, line) for board, mover in starts() for line in some_lines(board, mover, stream))
