@@ -36,8 +36,8 @@ def advantages_of(rewards: Sequence[Sequence[float]], scale: str) -> list[list[f
 
 @dataclass(frozen=True)
 class Batch:
-    """The turns of an update. Equal ones (in a task of few states most are) are one row, in the order of their length in a few
-    parts, so that little is padding. Those without an advantage are left out where nothing else would move them.
+    """The turns of an update. Equal ones (in a task of few states most are) are one row, in the order of their length in
+    parts of few rows, so that little is padding. Those without an advantage are left out where nothing else would move them.
 
     Args:
         parts: of each part the token ids (rows, columns) and where the policy's own tokens stand in it.
@@ -52,7 +52,7 @@ class Batch:
     weights: Any
 
     @classmethod
-    def of(cls, rollouts: Sequence[Rollout], advantages: Sequence[float], settings: Settings, rows: int = 512) -> Batch:
+    def of(cls, rollouts: Sequence[Rollout], advantages: Sequence[float], settings: Settings, rows: int = 32) -> Batch:
         import torch
 
         total = sum(rollout.tokens for rollout in rollouts)
