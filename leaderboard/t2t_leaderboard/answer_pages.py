@@ -5,7 +5,7 @@ A page is a function of the answers and the testbed. The board leads to it, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from t2t_core.report.document import Links as Leads
 from t2t_core.report.examples import example
 from t2t_core.store.paths import SafePath
 from t2t_leaderboard.named_rows import Links
+from t2t_leaderboard.records import Board, BoardTable
 
 FOLDER = "answers"
 MOST = 5000  # answers for which a bench writes pages unless told otherwise, and that one page shows
@@ -40,18 +41,18 @@ def name_of(row: str, table: int) -> str:
     return f"{FOLDER}/{row}.{table}.html"
 
 
-def links_of(board: Mapping[str, Any]) -> Links:
+def links_of(board: Board) -> Links:
     """The pages that a board leads to; none where its folder has none."""
-    if not board.get("answer_pages"):
+    if not board.answer_pages:
         return {}
-    tables = enumerate(board["tables"])
-    return {(row["row"], n): name_of(row["row"], n) for n, table in tables for row in table["rows"] if row["kind"] == "measured"}
+    rows = [(row.policy.row, number) for number, table in enumerate(board.tables) for row in table.measured]
+    return {(row, number): name_of(row, number) for row, number in rows}
 
 
-def pages(answers: Answers, tables: Sequence[Mapping[str, Any]], back: str) -> Iterator[tuple[str, str]]:
-    """Each page of a row: its file's name, and the page. `tables` are those of the board (title, columns), `back` leads to it."""
+def pages(answers: Answers, tables: Sequence[BoardTable], back: str) -> Iterator[tuple[str, str]]:
+    """Each page of a row: its file's name, and the page. `tables` are those of the board, `back` leads to it."""
     for number, table in enumerate(tables):
-        document = answers_document(answers, table["title"], table["columns"], back)
+        document = answers_document(answers, table.title, table.columns, back)
         if document.sections:
             yield name_of(answers.row, number), html.render(document)
 

@@ -2,52 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
-from t2t_core.evaluation.tables import erring
+from msgspec import UNSET
+
+from t2t_core.evaluation.row_tables import AnswerCounts, RowTable
 from t2t_core.report.charts import Stacks
 from t2t_core.report.document import Block, Cell, Charts, Column, Row, Table, Words, spaced
 from t2t_core.report.figures import DASH, Figure
-from t2t_leaderboard.named_rows import Named
+from t2t_leaderboard.named_rows import Named, facets
+from t2t_leaderboard.records import MeasuredRow
 
-Json = Mapping[str, Any]
 _CAPTION = "Answers by their first failed check"
 
 
-def blocks(measured: Sequence[Json], metric: str, named: Named) -> Iterator[Block]:
+def blocks(measured: Sequence[MeasuredRow], metric: str, named: Named) -> Iterator[Block]:
     """`metric`: the rate whose instances count as solved."""
     yield _answers(measured, metric, named)
-    order = list(dict.fromkeys(name for row in measured for name in row["failures"]))
+    order = list(dict.fromkeys(name for row in measured for name in row.table.failures))
     if order:
         yield _failures(measured, order, named)
         yield Charts([_bars(measured, order)])
 
 
-def solved(row: Json, metric: str) -> int | None:
+def solved(table: RowTable, metric: str) -> int | None:
     """How many instances have an answer that counts; None where that is not known."""
-    repeated = row.get("repeated")
+    repeated = table.repeated
     total = 0.0
-    for column, cell in row["cells"].items():
-        rate = repeated["cells"][column]["pass"][metric][str(repeated["answers"])] if repeated else cell.get(metric, {})
-        n = cell.get(metric, {}).get("n")
-        if rate.get("value") is None or n is None:
+    for column, cell in table.cells.items():
+        n, value = cell[metric].n, cell[metric].value
+        if repeated is not UNSET:
+            value = repeated.cells[column].passes[metric][str(repeated.answers)].value
+        if value is None:
             return None
-        total += rate["value"] * n / 100
+        total += value * n / 100
     return round(total)
 
 
-def _answers(measured: Sequence[Json], metric: str, named: Named) -> Table:
+def _answers(measured: Sequence[MeasuredRow], metric: str, named: Named) -> Table:
     """How many answers, what they took in all and for each instance that was solved."""
     rows = []
     for row in measured:
-        answers, right = row["answers"], solved(row, metric) if metric else None
-        counts = [f"{answers[name]:,}" if answers[name] else DASH for name in ("tokens", "hidden_tokens")]
-        usd, tokens = answers["cost_usd"], answers["tokens"] or None
-        per = [_per(usd, right, money=True), _per(tokens, right)]
-        cells: list[Cell] = [named.name(row), f"{answers['asked']:,}", *counts, _cost(usd), *per, _faults(row)]
-        rows.append(Row(cells, facets=named.facets(row)))
+        answers, right = row.table.answers, solved(row.table, metric) if metric else None
+        counts = [f"{tokens:,}" if tokens else DASH for tokens in (answers.tokens, answers.hidden_tokens)]
+        per = [_per(answers.cost_usd, right, money=True), _per(answers.tokens or None, right)]
+        cells: list[Cell] = [named.name(row), f"{answers.asked:,}", *counts, _cost(answers.cost_usd), *per, _faults(answers)]
+        rows.append(Row(cells, facets=facets(row)))
     titles = ["answers", "tokens", "hidden", "cost", "USD per solved", "tokens per solved"]
     columns = [Column("policy", words=True), *map(Column, titles), Column("errors, truncated, refused", words=True)]
     return Table(columns, rows, "Answers, and what they took for each solved instance", sortable=True)
@@ -65,31 +66,30 @@ def _cost(value: float | None) -> str:
     return DASH if value is None else f"${value:,.4f}" if value < 1 else f"${value:,.2f}"
 
 
-def _faults(row: Json) -> Words:
+def _faults(answers: AnswerCounts) -> Words:
     """Errors, truncated and refused answers in words."""
-    answers = row["answers"]
-    names = [name for name in ("errors", "truncated", "refused") if answers[name]]
-    words = [f"{answers[name]} {name.removesuffix('s') if answers[name] == 1 else name}" for name in names]
-    incomplete = ["incomplete"] if erring(row) else []
+    counts = {"errors": answers.errors, "truncated": answers.truncated, "refused": answers.refused}
+    words = [f"{count} {name.removesuffix('s') if count == 1 else name}" for name, count in counts.items() if count]
+    incomplete = ["incomplete"] if answers.erring else []
     return Words(", ".join([*incomplete, *words]) or "none", tone="bad" if incomplete else "")
 
 
-def _parts(row: Json) -> dict[str, int]:
+def _parts(table: RowTable) -> dict[str, int]:
     """What became of all answers: valid, under which check they failed first, or an error."""
-    failures, answers = row["failures"], row["answers"]
-    valid = answers["asked"] - answers["errors"] - sum(failures.values())
-    return {"valid": valid, **failures, **({"error": answers["errors"]} if answers["errors"] else {})}
+    errors = table.answers.errors
+    valid = table.answers.asked - errors - sum(table.failures.values())
+    return {"valid": valid, **table.failures, **({"error": errors} if errors else {})}
 
 
-def _failures(measured: Sequence[Json], order: Sequence[str], named: Named) -> Table:
+def _failures(measured: Sequence[MeasuredRow], order: Sequence[str], named: Named) -> Table:
     """Under which check answers failed first: a count for each, leading to those answers, and all in words."""
     rows = []
     for row in measured:
-        failures, page = row["failures"], named.pages.get(row["row"], "")
+        failures, page = row.table.failures, named.page(row)
         counts = [Figure(failures.get(f, 0), digits=0, link=_those(page, f) if failures.get(f) else "") for f in order]
         words = ", ".join(f"{spaced(name)} {count}" for name, count in sorted(failures.items(), key=lambda item: -item[1]))
         cells: list[Cell] = [named.name(row), *counts, words or "none"]
-        rows.append(Row(cells, facets=named.facets(row)))
+        rows.append(Row(cells, facets=facets(row)))
     checks = [Column(spaced(f), facets={"failure": spaced(f)}) for f in order]
     return Table([Column("policy", words=True), *checks, Column("commonest", words=True)], rows, _CAPTION, sortable=True)
 
@@ -99,7 +99,7 @@ def _those(page: str, failure: str) -> str:
     return f"{page}#failure={quote(spaced(failure))}" if page else ""
 
 
-def _bars(measured: Sequence[Json], order: Sequence[str]) -> Stacks:
-    errors = ["error"] if any(row["answers"]["errors"] for row in measured) else []
-    rows = [(str(row["label"]), {spaced(name): count for name, count in _parts(row).items()}) for row in measured]
+def _bars(measured: Sequence[MeasuredRow], order: Sequence[str]) -> Stacks:
+    errors = ["error"] if any(row.table.answers.errors for row in measured) else []
+    rows = [(row.label, {spaced(name): count for name, count in _parts(row.table).items()}) for row in measured]
     return Stacks("What became of the answers, by first failed check", rows, ["valid", *map(spaced, order), *errors])

@@ -6,59 +6,79 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from msgspec import UNSET, UnsetType
+
 from t2t_core.evaluation.answers import ANSWERS
+from t2t_core.evaluation.row_tables import RowTable
 from t2t_core.evaluation.scoring import scored
-from t2t_core.evaluation.tables import arranged, erring, tabulate
+from t2t_core.evaluation.tables import arranged, tabulate
 from t2t_core.hookspecs import AnyTestbed
-from t2t_core.store import folders
+from t2t_core.records import Json
+from t2t_core.store import folders, schema
 from t2t_core.store.paths import SafePath
 from t2t_core.text import one_line
 from t2t_leaderboard import defaults
 from t2t_leaderboard.families import family_of
 from t2t_leaderboard.folder import Bench, Row
+from t2t_leaderboard.records import (
+    Board,
+    BoardSet,
+    BoardTable,
+    MeasuredRow,
+    PolicyFigures,
+    PolicyRow,
+    ReportedRow,
+    written,
+)
 
-FORMAT = 2  # 1 had neither `repeated` nor `family` nor `answer_pages`
 
-
-def measured(bench: Bench, row: Row) -> dict[str, Any]:
+def measured(bench: Bench, row: Row) -> PolicyFigures:
     """One row's figures, recomputed from the raw text of its answers; by the recorded verdicts where another version of the
     testbed's reader gave them."""
     evaluation = bench.evaluation(row.sampling)
     path = row.folder / ANSWERS
     tables = tabulate(bench.testbed, scored(evaluation, path, row.reader != bench.testbed.reader), evaluation.samples)
-    caveat = row.record.describe.get("caveat")
-    return {
-        "row": row.name,
-        "policy": row.policy,
-        **({"named": one_line(row.label)} if row.label else {}),
-        **({"caveat": one_line(caveat)[:60]} if isinstance(caveat, str) else {}),
-        "family": family_of(row.policy, row.record.describe),
-        "sampling": row.written["sampling"],
-        "answers_sha256": folders.sha256(path),
-        **({"reader": row.reader} if "reader" in row.written else {}),
-        "tables": tables,
-    }
+    policy = PolicyRow(
+        row=row.name,
+        policy=row.policy,
+        named=one_line(row.label) if row.label else UNSET,
+        caveat=caveat(row.record.describe),
+        family=family_of(row.policy, row.record.describe),
+        sampling=row.written["sampling"],
+        answers_sha256=folders.sha256(path),
+        reader=row.reader if "reader" in row.written else UNSET,
+    )
+    return PolicyFigures(policy=policy, tables=tables)
 
 
-def build(bench: Bench, with_reported: bool = True, with_answers: bool = False) -> dict[str, Any]:
+def caveat(describe: Mapping[str, Json]) -> str | UnsetType:
+    """What a policy says that a reader of its figures must know, in a few words."""
+    said = describe.get("caveat")
+    return one_line(said)[:60] if isinstance(said, str) else UNSET
+
+
+def build(bench: Bench, with_reported: bool = True, with_answers: bool = False) -> Board:
     """The whole leaderboard of a folder: every finished row, and the reported ones of its frozen sets; `with_answers`: its page
     leads to pages of the rows' answers."""
     return assembled(bench, [measured(bench, row) for row in bench.rows() if row.finished], with_reported, with_answers)
 
 
-def assembled(bench: Bench, finished: list[dict[str, Any]], with_reported: bool, with_answers: bool) -> dict[str, Any]:
-    """The leaderboard of these rows, which are as `measured` makes them."""
+def assembled(bench: Bench, finished: Sequence[PolicyFigures], with_reported: bool, with_answers: bool) -> Board:
+    """The leaderboard of these policies."""
     order = arranged(bench.testbed, chain.from_iterable(bench.stored))
-    tables = [_table(bench, title, columns, finished) for title, columns in order.items()]
-    if with_reported:
-        for one, stored in zip(bench.sets, bench.stored, strict=True):
-            if one.kind == "evaluation":
-                places = {bench.testbed.place(i).table for i in stored}
-                for table in (t for t in tables if t["title"] in places):
-                    table["rows"] += _sorted(_reported(bench.testbed, one.base, table["columns"]))
-    facts = {"reported": with_reported, "answer_pages": with_answers, "notes": _notes(bench.testbed, tables)}
-    facts["columns"] = _columns(bench)
-    return {**empty(bench), **facts, "tables": tables}
+    tables = [_table(bench, title, columns, finished, with_reported) for title, columns in order.items()]
+    return Board(
+        testbed=bench.testbed.name,
+        title=bench.testbed.title,
+        settings=bench.settings,
+        settings_written=bench.written,
+        metrics=bench.testbed.metrics,
+        with_reported=with_reported,
+        answer_pages=with_answers,
+        columns=_columns(bench),
+        notes=_notes(bench.testbed, tables),
+        tables=tables,
+    )
 
 
 def _columns(bench: Bench) -> str:
@@ -70,109 +90,102 @@ def _columns(bench: Bench) -> str:
     return bench.testbed.group if of_one and len(groups) == len(set().union(*groups.values())) else "column"
 
 
-def empty(bench: Bench) -> dict[str, Any]:
+def empty(bench: Bench) -> Board:
     """A leaderboard without figures."""
-    return {
-        "format": FORMAT,
-        "testbed": bench.testbed.name,
-        "title": bench.testbed.title,
-        "settings": dict(bench.written),
-        "metrics": _metrics(bench.testbed),
-        "reported": True,
-        "answer_pages": False,
-        "columns": "column",
-        "notes": [],
-        "tables": [],
-    }
+    testbed = bench.testbed
+    return Board(
+        testbed=testbed.name,
+        title=testbed.title,
+        settings=bench.settings,
+        settings_written=bench.written,
+        metrics=testbed.metrics,
+    )
 
 
-def _table(bench: Bench, title: str, columns: list[str], finished: list[dict[str, Any]]) -> dict[str, Any]:
+def _table(
+    bench: Bench, title: str, columns: Sequence[str], finished: Sequence[PolicyFigures], with_reported: bool
+) -> BoardTable:
     rows = [
-        {
-            "kind": "measured",
-            **{k: v for k, v in row.items() if k != "tables"},
-            "label": label + _how_far(row["tables"][title]),
-            **row["tables"][title],
-        }
-        for row, label in zip(finished, _labels(finished), strict=True)
-        if title in row["tables"]
+        MeasuredRow(policy=one.policy, label=label + _how_far(one.tables[title]), table=one.tables[title])
+        for one, label in zip(finished, _labels([one.policy for one in finished]), strict=True)
+        if title in one.tables
     ]
-    sets = [
-        {"name": one.name, "kind": one.kind, "sha256": one.sha256, "notes": one.notes}
-        for one, stored in zip(bench.sets, bench.stored, strict=True)
-        if any(bench.testbed.place(i).table == title for i in stored)
-    ]
-    return {"title": title, "columns": columns, "sets": sets, "rows": _sorted(rows)}
+    sets, reported = list[BoardSet](), list[ReportedRow]()
+    for one, stored in zip(bench.sets, bench.stored, strict=True):
+        if any(bench.testbed.place(instance).table == title for instance in stored):
+            sets.append(BoardSet(name=one.name, kind=one.kind, sha256=one.sha256, notes=one.notes))
+            if with_reported and one.kind == "evaluation":
+                reported += _reported(bench.testbed, one.base, columns)
+    return BoardTable(title=title, columns=columns, sets=sets, measured=_best_first(rows), reported=reported)
 
 
-def _reported(testbed: AnyTestbed, set_name: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-    return [{"kind": "reported", **row} for row in testbed.reported(set_name, columns)]
+def _reported(testbed: AnyTestbed, set_name: str, columns: Sequence[str]) -> Sequence[ReportedRow]:
+    where = f"reported({set_name!r}) of the testbed {testbed.name}"
+    rows = [schema.check(dict(row), ReportedRow, where, "a fault of the testbed") for row in testbed.reported(set_name, columns)]
+    return sorted(rows, key=lambda row: (*(-_or_last(figure.value) for figure in row.totals.values()), row.policy))
 
 
-def _how_far(table: Mapping[str, Any]) -> str:
-    partial = table.get("partial")
-    return f" (partial: {partial['asked']:,} of {partial['of']:,} asked)" if partial else ""
+def _how_far(table: RowTable) -> str:
+    partial = table.partial
+    return f" (partial: {partial.asked:,} of {partial.of:,} asked)" if partial else ""
 
 
-def _labels(rows: list[dict[str, Any]]) -> list[str]:
+def _labels(policies: Sequence[PolicyRow]) -> list[str]:
     """The names that the user gave, else the policies as typed, each with its own caveat; where two rows share one, what differs
     in their sampling is added."""
     labels = []
-    for row in rows:
-        if "named" in row:
-            labels.append(f"{row['named']} ({row['caveat']})" if "caveat" in row else row["named"])
+    for one in policies:
+        own = [one.caveat] if one.caveat else []
+        if one.named:
+            labels.append(f"{one.named} ({one.caveat})" if one.caveat else one.named)
             continue
-        twins = [r["sampling"] for r in rows if r["policy"] == row["policy"] and "named" not in r]
-        differing = [n for n, v in row["sampling"].items() if any(t.get(n) != v for t in twins)]
-        own = [row["caveat"]] if "caveat" in row else []
-        extra = ", ".join(own + [f"{name}={row['sampling'][name]}" for name in differing])
-        labels.append(f"{row['policy']} ({extra})" if extra else row["policy"])
+        twins = [other.sampling for other in policies if other.policy == one.policy and not other.named]
+        differing = [name for name, value in one.sampling.items() if any(twin.get(name) != value for twin in twins)]
+        extra = ", ".join(own + [f"{name}={one.sampling[name]}" for name in differing])
+        labels.append(f"{one.policy} ({extra})" if extra else one.policy)
     return labels
 
 
-def _sorted(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Best first, by the totals in the order of the metrics; a row without a figure goes last."""
+def _best_first(rows: Iterable[MeasuredRow]) -> list[MeasuredRow]:
+    """By the total rates in the order of the metrics; a row without a figure goes last."""
 
-    def key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-        rates = [f.get("value") for f in row["total"].values() if row["kind"] == "reported" or "low" in f]
-        return (*(-(r if r is not None else -1) for r in rates), row["policy"])
+    def key(row: MeasuredRow) -> tuple[Any, ...]:
+        rates = (figure.value for figure in row.table.total.values() if figure.is_rate)
+        return (*(-_or_last(rate) for rate in rates), row.policy.policy)
 
     return sorted(rows, key=key)
 
 
-def _metrics(testbed: AnyTestbed) -> list[dict[str, Any]]:
-    return [
-        {"name": m.name, "title": m.title, "kind": m.kind, "unit": m.unit, "higher_is_better": m.higher_is_better}
-        for m in testbed.metrics
-    ]
+def _or_last(rate: float | None) -> float:
+    return -1.0 if rate is None else rate
 
 
-def _notes(testbed: AnyTestbed, tables: list[dict[str, Any]]) -> list[str]:
+def _notes(testbed: AnyTestbed, tables: Sequence[BoardTable]) -> list[str]:
     notes = [
         "intervals: 95 % (Wilson per cell, stratified Wilson for totals, clustered by instance where k > 1)",
         "an error counts as not valid; means are over the answers they apply to; a total rate is the mean of its columns",
     ]
-    rows = [row for table in tables for row in table["rows"]]
-    if any("partial" in row for row in rows):
+    measured = [row for table in tables for row in table.measured]
+    reported = [row for table in tables for row in table.reported]
+    if any(row.table.partial for row in measured):
         notes.append("PARTIAL: a partial row's figures are of the questions asked so far; a total needs answers in every column")
-    if lacking := defaults.missing(testbed, (row["policy"] for row in rows if row["kind"] == "measured")):
+    if lacking := defaults.missing(testbed, (row.policy.policy for row in measured)):
         notes.append(lacking)
-    if any(row["kind"] == "reported" for row in rows):
+    if reported:
         notes.append("reported rows were measured on their authors' instances, not on these: they carry no interval of ours")
-        notes += dict.fromkeys(f"reported: {row['source']}" for row in rows if row["kind"] == "reported")
-    if any("mean_of_cells" in figure for row in rows for figure in row["total"].values()):
+        notes += dict.fromkeys(f"reported: {row.source}" for row in reported)
+    if any(figure.mean_of_cells is not UNSET for row in reported for figure in row.totals.values()):
         notes.append("two figures in a reported total: as printed / the mean of the row's own cells, where they disagree")
-    if any(row["kind"] == "measured" and erring(row) for row in rows):
+    if any(row.table.answers.erring for row in measured):
         notes.append("incomplete: more than 1 % of the row's answers are errors")
-    for row in rows:
-        if wrong := row.get("wrong_instances"):
-            count, first = wrong["answers"], wrong["first"]
-            notes.append(f"WRONG INSTANCES: {count} answers of {row['label']} disprove what is stored, e.g. {first}")
+    for row in measured:
+        if wrong := row.table.wrong_instances:
+            notes.append(f"WRONG INSTANCES: {wrong.answers} answers of {row.label} disprove what is stored, e.g. {wrong.first}")
     for table in tables:
-        for one in table["sets"]:
-            notes += [f"{one['name']}: {note}" for note in one["notes"] if f"{one['name']}: {note}" not in notes]
+        for one in table.sets:
+            notes += [f"{one.name}: {note}" for note in one.notes if f"{one.name}: {note}" not in notes]
     return notes
 
 
-def write(folder: SafePath, board: Mapping[str, Any]) -> None:
-    folders.write_json(folder / "leaderboard.json", board)
+def write(folder: SafePath, board: Board) -> None:
+    folders.write_json(folder / "leaderboard.json", written(board))

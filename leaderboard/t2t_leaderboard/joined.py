@@ -10,6 +10,7 @@ from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS
+from t2t_core.evaluation.row_tables import MetricFigure
 from t2t_core.evaluation.stats import Estimate, unpaired
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.store.jsonlines import canonical
@@ -19,6 +20,7 @@ from t2t_leaderboard import board, submission
 from t2t_leaderboard.answer_pages import Answers
 from t2t_leaderboard.families import family_of
 from t2t_leaderboard.folder import Bench
+from t2t_leaderboard.records import Board, PolicyFigures, PolicyRow
 from t2t_leaderboard.schemas import BenchSettings
 from t2t_leaderboard.submission import Submission
 
@@ -29,7 +31,7 @@ class Question:
 
     world: AnyTestbed
     settings: BenchSettings
-    board: Mapping[str, Any]
+    board: Board
     submissions: Sequence[Submission]
 
     @property
@@ -134,19 +136,19 @@ def _question(found: Sequence[Submission]) -> Question:
     return Question(world, settings, made, found)
 
 
-def _row(one: Submission) -> dict[str, Any]:
+def _row(one: Submission) -> PolicyFigures:
     """A submission as a row of a board; its figures were recomputed when it was checked."""
-    record, caveat = one.record, one.record.describe.get("caveat")
-    return {
-        "row": one.name,
-        "policy": record.policy,
-        "named": one_line(record.name),
-        **({"caveat": one_line(caveat)[:60]} if isinstance(caveat, str) else {}),
-        "family": family_of(record.policy, record.describe),
-        "sampling": one.written["sampling"],
-        "answers_sha256": record.answers.sha256,
-        "tables": record.tables,
-    }
+    record = one.record
+    policy = PolicyRow(
+        row=one.name,
+        policy=record.policy,
+        named=one_line(record.name),
+        caveat=board.caveat(record.describe),
+        family=family_of(record.policy, record.describe),
+        sampling=one.written["sampling"],
+        answers_sha256=record.answers.sha256,
+    )
+    return PolicyFigures(policy=policy, tables=record.tables)
 
 
 def answers(one: Submission) -> Answers:
@@ -177,11 +179,15 @@ def _asked(one: Submission) -> tuple[Any, ...]:
 
 def _compared(one: Submission, other: Submission, question: Question, seed: int) -> Iterator[Contamination]:
     rate = next((metric.name for metric in question.world.metrics if metric.kind == "rate"), None)
-    for table, figures in one.record.tables.items():
-        ours, theirs = (t["total"].get(rate) for t in (figures, other.record.tables.get(table, {"total": {}})))
-        if ours and theirs and None not in (ours["value"], theirs["value"]):
-            yield Contamination(one.record.name, question.world.name, table, _estimate(ours), _estimate(theirs), seed)
+    for title, table in one.record.tables.items():
+        twin = other.record.tables.get(title)
+        frozen, fresh = (_estimate(each.total.get(rate or "")) if each else None for each in (table, twin))
+        if frozen and fresh:
+            yield Contamination(one.record.name, question.world.name, title, frozen, fresh, seed)
 
 
-def _estimate(figure: Mapping[str, Any]) -> Estimate:
-    return Estimate(*(float(figure[end]) for end in ("value", "low", "high")))
+def _estimate(figure: MetricFigure | None) -> Estimate | None:
+    """A rate with its interval, None where it is not known."""
+    if figure is None or not isinstance(figure.low, float) or not isinstance(figure.high, float) or figure.value is None:
+        return None
+    return Estimate(figure.value, figure.low, figure.high)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from t2t_core.evaluation.tables import erring
+from msgspec import UNSET
+
+from t2t_core.evaluation.row_tables import Interval, MetricFigure
 from t2t_core.report.document import Words
-from t2t_leaderboard.families import family
+from t2t_core.report.figures import Figure
+from t2t_leaderboard.records import BoardTable, MeasuredRow, ReportedFigure, ReportedRow
 
-Json = Mapping[str, Any]
 Links = Mapping[tuple[str, int], str]  # of a row (its folder's name) and the number of a table: the page of the answers
 
 
@@ -23,26 +24,44 @@ class Named:
     columns: Mapping[str, int]
 
     @classmethod
-    def of(cls, table: Json, number: int, links: Links) -> Named:
-        measured = [row["row"] for row in table["rows"] if row["kind"] == "measured"]
+    def of(cls, table: BoardTable, number: int, links: Links) -> Named:
+        measured = [row.policy.row for row in table.measured]
         pages = {row: links[row, number] for row in measured if (row, number) in links}
-        columns = {column: place for place, column in enumerate(table["columns"], 1)}
+        columns = {column: place for place, column in enumerate(table.columns, 1)}
         return cls({row: colour for colour, row in enumerate(measured)}, pages, columns)
 
-    def name(self, row: Json) -> Words:
-        if row["kind"] != "measured":
-            return Words(row["policy"])
-        incomplete = erring(row)
-        small, link = "incomplete" if incomplete else "", self.pages.get(row["row"], "")
-        return Words(row["label"], small, "bad" if incomplete else "", self.colours[row["row"]], link=link)
+    def name(self, row: MeasuredRow | ReportedRow) -> Words:
+        if isinstance(row, ReportedRow):
+            return Words(row.label)
+        erring = row.table.answers.erring
+        small = "incomplete" if erring else ""
+        return Words(row.label, small, "bad" if erring else "", self.colours[row.policy.row], link=self.page(row))
 
-    def colour(self, row: Json) -> int | None:
-        return self.colours[row["row"]] if row["kind"] == "measured" else None
+    def colour(self, row: MeasuredRow | ReportedRow) -> int | None:
+        return self.colours[row.policy.row] if isinstance(row, MeasuredRow) else None
 
-    def link(self, row: Json, column: str) -> str:
+    def page(self, row: MeasuredRow) -> str:
+        """The page of the row's answers, "" where there is none."""
+        return self.pages.get(row.policy.row, "")
+
+    def link(self, row: MeasuredRow | ReportedRow, column: str) -> str:
         """Where the answers of one column stand, "" where they stand nowhere."""
-        page = self.pages.get(row["row"], "") if row["kind"] == "measured" else ""
-        return f"{page}#s{self.columns[column]}" if page and column in row["cells"] else ""
+        page = self.page(row) if isinstance(row, MeasuredRow) and column in row.table.cells else ""
+        return f"{page}#s{self.columns[column]}" if page else ""
 
-    def facets(self, row: Json) -> dict[str, str]:
-        return {"family": row.get("family") or family(row["policy"])}
+
+def facets(row: MeasuredRow | ReportedRow) -> dict[str, str]:
+    """What a reader may choose the row by."""
+    return {"family": row.family}
+
+
+def shown(figure: MetricFigure | ReportedFigure | Interval | None, link: str = "") -> Figure:
+    """A figure of the board as a page shows it; None is a dash."""
+    match figure:
+        case None:
+            return Figure(None)
+        case ReportedFigure():
+            return Figure(figure.value, also=None if figure.mean_of_cells is UNSET else figure.mean_of_cells, link=link)
+        case _:
+            low, high = (None if end is UNSET else end for end in (figure.low, figure.high))
+            return Figure(figure.value, low, high, link=link)

@@ -5,20 +5,20 @@ its own way: that is written anew."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any
+from dataclasses import replace
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS
 from t2t_core.report import html, markdown
-from t2t_core.store import folders, schema
+from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
 from t2t_leaderboard import answer_pages
 from t2t_leaderboard.board_document import board_document
 from t2t_leaderboard.folder import Bench
+from t2t_leaderboard.records import Board
 from t2t_leaderboard.schemas import VerificationRecord
 
-Json = Mapping[str, Any]
-PAGES: Mapping[str, Callable[[Json, Json | None], str]] = {
+PAGES: Mapping[str, Callable[[Board, VerificationRecord | None], str]] = {
     "leaderboard.md": lambda board, verification: markdown.render(board_document(board, verification)),
     "leaderboard.html": lambda board, verification: html.render(
         board_document(board, verification, answer_pages.links_of(board))
@@ -31,7 +31,7 @@ _SHOWN = 80
 _ANEW = "the same t2t bench writes it anew; so does t2t verify, once it is deleted"
 
 
-def write(folder: SafePath, board: Json, verification: Json | None, keep: Collection[str] = ()) -> None:
+def write(folder: SafePath, board: Board, verification: VerificationRecord | None, keep: Collection[str] = ()) -> None:
     """Write `leaderboard.md`, `leaderboard.html` (but those to `keep`) and, where there is one, `verification.json`."""
     if verification is not None:
         folders.write_json(folder / VERIFICATION, verification)
@@ -40,25 +40,25 @@ def write(folder: SafePath, board: Json, verification: Json | None, keep: Collec
             folders.write_atomic(folder / name, render(board, verification))
 
 
-def write_answers(bench: Bench, board: Json, keep: Collection[str] = ()) -> None:
+def write_answers(bench: Bench, board: Board, keep: Collection[str] = ()) -> None:
     """Write the pages of the rows' answers, where the board leads to such."""
     for name, page in _answers(bench, board):
         if name not in keep:
             folders.write_atomic(bench.folder / name, page)
 
 
-def _answers(bench: Bench, board: Json) -> Iterator[tuple[str, str]]:
+def _answers(bench: Bench, board: Board) -> Iterator[tuple[str, str]]:
     """Every page of answers that the board leads to: its name, and what it shows."""
-    if not board.get("answer_pages"):
+    if not board.answer_pages:
         return
-    labels = {row["row"]: row["label"] for table in board["tables"] for row in table["rows"] if row["kind"] == "measured"}
+    labels = {row.policy.row: row.label for table in board.tables for row in table.measured}
     for row in (row for row in bench.rows() if row.name in labels):
         recorded = row.reader != bench.testbed.reader
         answers = answer_pages.Answers(row.name, labels[row.name], bench.evaluation(row.sampling), row.folder / ANSWERS, recorded)
-        yield from answer_pages.pages(answers, board["tables"], "../leaderboard.html")
+        yield from answer_pages.pages(answers, board.tables, "../leaderboard.html")
 
 
-def answer_problems(bench: Bench, board: Json, fresh: Json) -> tuple[dict[str, str], list[str]]:
+def answer_problems(bench: Bench, board: Board, fresh: VerificationRecord) -> tuple[dict[str, str], list[str]]:
     """The same of the pages of answers as `page_problems` of the board's."""
     before = _before(bench.folder, fresh) or fresh
     problems: dict[str, str] = {}
@@ -70,7 +70,7 @@ def answer_problems(bench: Bench, board: Json, fresh: Json) -> tuple[dict[str, s
         shown = _shown(path, problems, name)
         if shown is None or shown == wanted:
             continue
-        if before["layout"] < LAYOUT:
+        if before.layout < LAYOUT:
             outdated.append(name)
         else:
             problems[name] = _changed(path, before, fresh, shown, wanted)
@@ -85,16 +85,18 @@ def _shown(path: SafePath, problems: dict[str, str], name: str) -> str | None:
         return None
 
 
-def _changed(path: SafePath, before: Json, fresh: Json, shown: str, wanted: str) -> str:
-    if before["version"] != fresh["version"]:
+def _changed(path: SafePath, before: VerificationRecord, fresh: VerificationRecord, shown: str, wanted: str) -> str:
+    if before.version != fresh.version:
         return (
-            f"{path}: written by t2t-core {before['version']}, says {VERIFICATION}, which may lay it out another way than "
-            f"this {fresh['version']}: whether it was changed since, only that version can tell; {_ANEW}"
+            f"{path}: written by t2t-core {before.version}, says {VERIFICATION}, which may lay it out another way than "
+            f"this {fresh.version}: whether it was changed since, only that version can tell; {_ANEW}"
         )
     return f"{path}: {_difference(shown, wanted)}; changed, or left by a bench that was stopped; {_ANEW}"
 
 
-def page_problems(folder: SafePath, board: Json, empty: Json, fresh: Json) -> tuple[dict[str, str], list[str]]:
+def page_problems(
+    folder: SafePath, board: Board, empty: Board, fresh: VerificationRecord
+) -> tuple[dict[str, str], list[str]]:
     """By file, what is wrong with each page that is there and is not `board` under a status that the suite can have written; and
     the pages that an earlier layout made, which nobody can compare: they are to be written anew.
 
@@ -113,26 +115,25 @@ def page_problems(folder: SafePath, board: Json, empty: Json, fresh: Json) -> tu
         if shown is None:
             continue
         wanted = [render(board, status) for status in (before, fresh, None)]
-        if shown in wanted or (not before["verified"] and shown == render(empty, before)):
+        if shown in wanted or (not before.verified and shown == render(empty, before)):
             continue
-        if before["layout"] < LAYOUT:
+        if before.layout < LAYOUT:
             outdated.append(name)
         else:
             problems[name] = _changed(path, before, fresh, shown, wanted[0])
     return problems, outdated
 
 
-def _before(folder: SafePath, fresh: Json) -> Json | None:
+def _before(folder: SafePath, fresh: VerificationRecord) -> VerificationRecord | None:
     """The last outcome on record, where it can be one: verified as now (perhaps by another version, or under another reader of
     answers), or not verified."""
     try:
         record = folders.read_record(folder / VERIFICATION, VerificationRecord)
     except T2TError:  # missing or damaged; t2t verify writes it anew
         return None
-    said: Json = schema.plain(record)
     failed = not record.verified and (record.problems or record.unfinished)
-    known = {name: said[name] for name in ("version", "layout", "moved", "reader")}
-    return said if failed or said == {**fresh, **known} else None
+    now = replace(fresh, version=record.version, layout=record.layout, moved=record.moved, reader=record.reader)
+    return record if failed or record == now else None
 
 
 def _difference(shown: str, wanted: str) -> str:

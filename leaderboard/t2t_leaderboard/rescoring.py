@@ -21,7 +21,8 @@ from t2t_core.store import folders, jsonlines, locks, schema
 from t2t_core.store.paths import SafePath
 from t2t_leaderboard import board, pages
 from t2t_leaderboard.folder import Bench, Row, choose, lines, read_bench
-from t2t_leaderboard.schemas import BoardHead, SetRecord
+from t2t_leaderboard.records import Board, written
+from t2t_leaderboard.schemas import BoardHead, SetRecord, VerificationRecord
 
 MOST = 20  # problems shown of one kind of check
 
@@ -40,7 +41,7 @@ class Verification:
     problems: Sequence[str]
     answers: int
     rows: int
-    board: Mapping[str, Any] | None = None
+    board: Board | None = None
     pages: Collection[str] = ()
     unfinished: Sequence[str] = ()
     partial: Sequence[str] = ()
@@ -52,19 +53,19 @@ class Verification:
     def verified(self) -> bool:
         return not self.problems and not self.unfinished
 
-    def record(self) -> dict[str, Any]:
-        return {
-            "verified": self.verified,
-            "version": __version__,
-            "layout": pages.LAYOUT,
-            "answers": self.answers,
-            "rows": self.rows,
-            "problems": list(self.problems),
-            "unfinished": list(self.unfinished),
-            "partial": list(self.partial),
-            "moved": len(self.moved),
-            "reader": self.reader,
-        }
+    def record(self) -> VerificationRecord:
+        return VerificationRecord(
+            verified=self.verified,
+            version=__version__,
+            layout=pages.LAYOUT,
+            answers=self.answers,
+            rows=self.rows,
+            problems=list(self.problems),
+            unfinished=list(self.unfinished),
+            partial=list(self.partial),
+            moved=len(self.moved),
+            reader=self.reader,
+        )
 
 
 def verify(path: Path | SafePath) -> Verification:
@@ -310,7 +311,7 @@ def _said(turns: Sequence[tuple[Response, Any]]) -> list[Any]:
     return [(response_record(response), replies) for response, replies in turns]
 
 
-def _board_problems(bench: Bench, made: Mapping[str, Any]) -> Iterator[str]:
+def _board_problems(bench: Bench, made: Board) -> Iterator[str]:
     """Does `leaderboard.json` show the recomputed figures, and nothing else?"""
     path = bench.folder / "leaderboard.json"
     try:
@@ -319,7 +320,7 @@ def _board_problems(bench: Bench, made: Mapping[str, Any]) -> Iterator[str]:
     except T2TError as error:
         yield f"{path}: {error.what}"
         return
-    fresh = jsonlines.loads(jsonlines.dumps(made))
+    fresh = jsonlines.loads(jsonlines.dumps(written(made)))
     if head.format == 1:  # of earlier versions, which wrote fewer figures
         fresh = {**as_early(stored, fresh), "format": 1}
     found = differences(stored, fresh)

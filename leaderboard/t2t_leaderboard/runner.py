@@ -24,6 +24,7 @@ from t2t_leaderboard import answer_pages, board, defaults, pages, rescoring
 from t2t_leaderboard.folder import Bench, Chosen, choose, read_bench
 from t2t_leaderboard.growth import grow, level, question
 from t2t_leaderboard.planned import Planned, greedy, open_row, prepare, refuse_twice, row_folder
+from t2t_leaderboard.records import Board
 from t2t_leaderboard.schemas import MAX_SAMPLES, BenchSettings
 
 
@@ -64,10 +65,10 @@ class Listener(Protocol):
 
 @dataclass(frozen=True)
 class Result:
-    """The folder, the leaderboard as JSON, its verification, and how the policies ended."""
+    """The folder, the leaderboard, its verification, and how the policies ended."""
 
     folder: SafePath
-    board: dict[str, Any]
+    board: Board
     verification: rescoring.Verification
     ended: Ended
 
@@ -125,12 +126,12 @@ def questions(request: Request) -> Evaluation:
     return _evaluation(testbed, request, every, request.samples)
 
 
-def write(folder: SafePath, reported: bool, with_pages: bool | None = None) -> tuple[dict[str, Any], rescoring.Verification]:
+def write(folder: SafePath, reported: bool, with_pages: bool | None = None) -> tuple[Board, rescoring.Verification]:
     """The leaderboard of whatever the folder holds, checked, and its pages."""
     bench = read_bench(folder)
     shown = (reported, _with_answers(bench, with_pages))
     verification = rescoring.verify_answers(bench, *shown)
-    made = dict(verification.board or board.build(bench, *shown))
+    made = verification.board or board.build(bench, *shown)
     board.write(folder, made)
     pages.write(folder, made, verification.record())
     if verification.board:  # of answers that do not hold there are no pages

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from t2t_core.evaluation.row_tables import RowTable
 from t2t_core.records import Sampling
 from t2t_core.store.schema import Count, Sha256, plain
 
@@ -88,7 +89,7 @@ class SubmissionRecord:
     prompts_sha256: str
     settings: BenchSettings
     answers: AnswersRecord
-    tables: dict[str, Any]
+    tables: dict[str, RowTable]
     sessions: list[dict[str, Any]]
     seal: Sha256
     reader: int = 1

@@ -12,9 +12,8 @@ The same submissions give the same bytes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from t2t_core.report import html
 from t2t_core.report.charts import Lines, Series
@@ -39,6 +38,8 @@ from t2t_core.study.comparing import StudyResult
 from t2t_leaderboard import answer_pages, board_document
 from t2t_leaderboard.designers import leaderboard
 from t2t_leaderboard.joined import Contamination, Joined, Question, answers, contamination
+from t2t_leaderboard.named_rows import facets, shown
+from t2t_leaderboard.records import BoardTable
 
 INDEX, HISTORY, DESIGNERS = "index.html", "history.html", "designers.html"
 _SEND = (
@@ -73,7 +74,7 @@ def pages(joined: Joined, studies: Sequence[StudyResult]) -> Iterator[tuple[str,
         yield _page(world), html.render(_world(questions, leads))
         for question in questions:
             for one in question.submissions:
-                yield from answer_pages.pages(answers(one), question.board["tables"], f"../{_page(world)}")
+                yield from answer_pages.pages(answers(one), question.board.tables, f"../{_page(world)}")
     if studies:
         made = leaderboard(studies)
         yield DESIGNERS, html.render(Document(made.title, [Links(leads), *made.lead], made.sections))
@@ -107,15 +108,16 @@ def _overall(questions: Sequence[Question]) -> Section:
     """A world: every submission with its totals by table, the best first in each question."""
     world, rows = questions[0].world, list[Row]()
     metric = _rate(questions[0])
-    titles = list(dict.fromkeys(table["title"] for question in questions for table in question.board["tables"]))
+    titles = list(dict.fromkeys(table.title for question in questions for table in question.board.tables))
     for question in questions:
-        tables = {table["title"]: table for table in question.board["tables"]}
+        tables = {table.title: table for table in question.board.tables}
         best = next(iter(tables.values()))
-        for row in (row for row in best["rows"] if row["kind"] == "measured"):
-            totals = [_total(tables.get(title), row["row"], metric) for title in titles]
-            link = answer_pages.name_of(row["row"], 0)
-            cells: list[Cell] = [Words(row["label"], link=link), row["row"][:10], question.said or "frozen sets", *totals]
-            rows.append(Row(cells, facets={"family": row["family"]}))
+        for row in best.measured:
+            name = row.policy.row
+            totals = [_total(tables.get(title), name, metric) for title in titles]
+            link = answer_pages.name_of(name, 0)
+            cells: list[Cell] = [Words(row.label, link=link), name[:10], question.said or "frozen sets", *totals]
+            rows.append(Row(cells, facets=facets(row)))
     columns = [Column("submission", words=True), Column("date", words=True), Column("asked", words=True)]
     table = Table([*columns, *(Column(title, heat=True) for title in titles)], rows, f"{metric}, %: totals", sortable=True)
     blocks: list[Block] = [Links([("tables, curves, failures and every answer", _page(world.name))]), table]
@@ -126,10 +128,10 @@ def _rate(question: Question) -> str:
     return next((metric.name for metric in question.world.metrics if metric.kind == "rate"), "")
 
 
-def _total(table: Mapping[str, Any] | None, row: str, metric: str) -> Figure:
-    board_row = next((one for one in table["rows"] if one.get("row") == row), None) if table else None
-    figure = board_row["total"].get(metric, {}) if board_row else {}
-    return Figure(figure.get("value"), figure.get("low"), figure.get("high"))
+def _total(table: BoardTable | None, submission: str, metric: str) -> Figure:
+    """The submission's total in a table, a dash where it has none."""
+    rows = table.measured if table else ()
+    return shown(next((row.total(metric) for row in rows if row.policy.row == submission), None))
 
 
 def _world(questions: Sequence[Question], leads: Sequence[tuple[str, str]]) -> Document:
@@ -139,10 +141,10 @@ def _world(questions: Sequence[Question], leads: Sequence[tuple[str, str]]) -> D
         for made in board_document.sections(question.board, links):
             title = f"{made.title}: {question.said}" if question.said else made.title
             sections.append(Section(title, made.blocks, made.facets))
-    notes = list(dict.fromkeys(note for question in questions for note in question.board["notes"]))
+    notes = list(dict.fromkeys(note for question in questions for note in question.board.notes))
     world = questions[0].world
-    tables = [table for question in questions for table in question.board["tables"]]
-    filters = board_document.filters({**questions[0].board, "tables": tables})
+    tables = [table for question in questions for table in question.board.tables]
+    filters = board_document.filters(tables, questions[0].board.columns)
     title = f"{world.title[:1].upper()}{world.title[1:]}: results"
     return Document(title, [Links(leads)], [*sections, Section("How to read this", [Items(notes)])], filters)
 
@@ -157,7 +159,7 @@ def _history(joined: Joined, leads: Sequence[tuple[str, str]]) -> Document:
 
 
 def _dated(question: Question) -> Iterator[Block]:
-    metric, tables = _rate(question), question.board["tables"]
+    metric, tables = _rate(question), question.board.tables
     sent = sorted(question.submissions, key=lambda one: (one.record.date, one.name))
     days = list(dict.fromkeys(one.record.date for one in sent))
     series, record = [], set[tuple[str, str]]()
@@ -168,9 +170,9 @@ def _dated(question: Question) -> Iterator[Block]:
                 value = _total(table, one.name, metric).value
                 if value is not None and value > best:
                     best = value
-                    record.add((one.name, table["title"]))
+                    record.add((one.name, table.title))
             points.append(Figure(best) if best >= 0 else None)
-        series.append(Series(table["title"], points, number))
+        series.append(Series(table.title, points, number))
     if len(days) > 1:
         yield Charts([Lines(f"{metric}, %: the best so far", days, series, wide=True)])
     rows = []
@@ -179,7 +181,7 @@ def _dated(question: Question) -> Iterator[Block]:
         firsts = [title for name, title in sorted(record) if name == one.name]
         rows.append(Row([one.record.name, one.record.date, *totals, ", ".join(firsts), one.record.seal[:16]]))
     columns = [Column("submission", words=True), Column("date", words=True)]
-    columns += [Column(table["title"], heat=True) for table in tables]
+    columns += [Column(table.title, heat=True) for table in tables]
     columns += [Column("best when sent", words=True), Column("seal", words=True)]
     yield Table(columns, rows, f"{metric}, %: totals", sortable=True)
 

@@ -87,8 +87,8 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
             next="give the same t2t bench again: it scores the answers anew",
         )
     row = pick(bench.rows(), row_name, bench_folder)
-    tables = board.measured(bench, row)["tables"]
-    if lacking := [title for title, table in tables.items() if table["incomplete"]]:
+    tables = board.measured(bench, row).tables
+    if lacking := [title for title, table in tables.items() if table.incomplete]:
         raise T2TError(
             f"the row is incomplete: more than 1 % of its questions have no answer ({', '.join(lacking)})",
             where=str(row.folder),
@@ -107,7 +107,7 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
         "prompts_sha256": bench.prompts_sha256(),
         "settings": dict(bench.written),
         "answers": {"lines": answers.count(b"\n"), "sha256": hashlib.sha256(answers).hexdigest()},
-        "tables": tables,
+        "tables": {title: schema.plain(table) for title, table in tables.items()},
         "sessions": folders.read_manifest(bench_folder, "bench")["sessions"],
         "reader": row.reader,
     }
@@ -212,7 +212,8 @@ def _set_problems(submission: Submission) -> Iterator[str]:
 def _figure_problems(submission: Submission) -> list[str]:
     evaluation = submission.evaluation
     answers = scored(evaluation, submission.folder / ANSWERS, submission.reader != evaluation.testbed.reader)
-    made = jsonlines.loads(jsonlines.dumps(tabulate(evaluation.testbed, answers, evaluation.samples)))
-    stored = submission.record.tables
+    tables = tabulate(evaluation.testbed, answers, evaluation.samples)
+    made = jsonlines.loads(jsonlines.dumps({title: schema.plain(table) for title, table in tables.items()}))
+    stored = submission.written["tables"]
     found = rescoring.differences(stored, rescoring.as_early(stored, made), "tables")
     return [f"{submission.folder / METADATA}: {difference}" for difference in rescoring.few(found)]

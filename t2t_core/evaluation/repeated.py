@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from t2t_core.conversation import plan_of
-from t2t_core.evaluation.stats import Estimate, Rate, stratified
+from t2t_core.evaluation.row_tables import Interval, Worth
+from t2t_core.evaluation.stats import Rate, stratified
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import Metric, Scored
 from t2t_core.reward import reward
@@ -102,28 +102,26 @@ class Repeated:
         return plan_of(self.testbed, one.instance, one.messages, one.response.text)
 
 
-def figures(columns: Sequence[Repeated], shown: Callable[[Estimate, float, float], dict[str, Any]]) -> dict[str, Any]:
-    """{"pass": {metric: {k: figure}}, "majority": {metric: figure}, "best": {k: figure}, "plans": distinct plans an instance}
-    over one column or, as the unweighted mean, over several. `shown` makes a figure of an estimate and the range that it
-    spans."""
+def worth(columns: Sequence[Repeated]) -> Worth:
+    """What the answers are worth over one column or, as the unweighted mean, over several."""
     first = columns[0]
     (low, high), unknown = first.testbed.reward_range, set().union(*(column.unknown for column in columns))
 
-    def figure(rates: Sequence[Rate], low: float = 0.0, high: float = 100.0, known: bool = True) -> dict[str, Any]:
+    def figure(rates: Sequence[Rate], low: float = 0.0, high: float = 100.0, known: bool = True) -> Interval:
         whole = known and all(r.instances == c.instances > 0 for r, c in zip(rates, columns, strict=True))
         if not whole:
-            return {"value": None, "low": None, "high": None}
-        return shown(rates[0].estimate() if len(rates) == 1 else stratified(rates), low, high)
+            return Interval(value=None, low=None, high=None)
+        return Interval.of(rates[0].estimate() if len(rates) == 1 else stratified(rates), low, high)
 
     asked = sum(column.instances for column in columns)
-    return {
-        "pass": {
+    return Worth(
+        passes={
             metric: {
                 str(k): figure([c.passes[metric, k] for c in columns], known=metric not in unknown) for k in sizes(first.samples)
             }
             for metric in first.majorities
         },
-        "majority": {m: figure([c.majorities[m] for c in columns], known=m not in unknown) for m in first.majorities},
-        "best": {str(k): figure([c.bests[k] for c in columns], low, high) for k in sizes(first.samples)},
-        "plans": round(sum(column.plans for column in columns) / asked, 4) if asked else None,
-    }
+        majority={m: figure([c.majorities[m] for c in columns], known=m not in unknown) for m in first.majorities},
+        best={str(k): figure([c.bests[k] for c in columns], low, high) for k in sizes(first.samples)},
+        plans=round(sum(column.plans for column in columns) / asked, 4) if asked else None,
+    )

@@ -2,27 +2,37 @@
 
 Rates are percentages with 95 % intervals (Wilson per cell, stratified over the columns for totals, clustered by instance
 where an instance has several answers); every instance counts, an error as a failure. Means are over the answers the metric
-applies to, in totals too. Figures are rounded to four decimals, so that they do not depend on the machine.
+applies to, in totals too.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import UNSET, UnsetType
+
 from t2t_core.evaluation import repeated
 from t2t_core.evaluation.answers import NOT_ASKED
 from t2t_core.evaluation.repeated import Repeated
-from t2t_core.evaluation.stats import Estimate, Rate, stratified
+from t2t_core.evaluation.row_tables import (
+    AnswerCounts,
+    Interval,
+    MetricFigure,
+    Partial,
+    RepeatedTable,
+    RowTable,
+    WrongInstances,
+    rounded,
+)
+from t2t_core.evaluation.stats import Rate, stratified
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import Metric, Place, Scored
 
 _COUNTED = ("asked", "errors", "truncated", "refused", "tokens", "hidden_tokens", "priced", "unasked")
-INCOMPLETE = 0.01  # a row with a larger share of errors is marked incomplete
 
 
 @dataclass
@@ -87,39 +97,28 @@ class Tally:
                 self.wrong += 1
                 self.first_wrong = self.first_wrong or f"{one.instance.id}: {fault.message}"
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, MetricFigure]:
         return {m.name: _figure(m, [self]) for m in self.metrics}
 
 
-def _figure(metric: Metric, cells: Sequence[Tally]) -> dict[str, Any]:
+def _figure(metric: Metric, cells: Sequence[Tally]) -> MetricFigure:
     """One metric over one cell, or over all cells of a row."""
     if metric.kind == "mean":
         n = sum(c.counts[metric.name] for c in cells)
-        return {"value": _round(sum(c.sums[metric.name] for c in cells) / n) if n else None, "n": n}
+        return MetricFigure(value=rounded(sum(c.sums[metric.name] for c in cells) / n) if n else None, n=n)
     rates = [c.rates[metric.name] for c in cells]
     n = sum(r.instances for r in rates)
     if not all(r.instances for r in rates):  # a total is of every column; one that nobody was asked about has no figure
-        return {"value": None, "low": None, "high": None, "n": n}
+        return MetricFigure(value=None, low=None, high=None, n=n)
     unknown = sum(c.unknown[metric.name] for c in cells)
     if unknown:  # e.g. valid answers to instances without a stored optimum: any figure would be a guess
-        return {"value": None, "low": None, "high": None, "n": n, "unknown": unknown}
-    return {**_percent(rates[0].estimate() if len(rates) == 1 else stratified(rates)), "n": n}
+        return MetricFigure(value=None, low=None, high=None, n=n, unknown=unknown)
+    rate = Interval.of(rates[0].estimate() if len(rates) == 1 else stratified(rates))
+    return MetricFigure(value=rate.value, low=rate.low, high=rate.high, n=n)
 
 
-def _percent(estimate: Estimate) -> dict[str, Any]:
-    names = ("value", "low", "high")
-    return {name: _round(100 * getattr(estimate, name)) for name in names}
-
-
-def _round(value: float) -> float | None:
-    return None if math.isnan(value) else round(float(value), 4)
-
-
-def tabulate(testbed: AnyTestbed, scored: Iterable[Scored], samples: int) -> dict[str, dict[str, Any]]:
-    """The row's figures by table: `cells` by column, `total`, `answers` (asked, errors, truncated, refused, tokens, cost),
-    `failures` under the first failed check, `incomplete`; `partial` where questions were not asked yet; where answers show that
-    instances themselves are wrong (a stored optimum that is none), `wrong_instances`: how many answers, and the first; where an
-    instance has several answers, `repeated`: what k of them are worth. Answers come in instance order, `samples` each."""
+def tabulate(testbed: AnyTestbed, scored: Iterable[Scored], samples: int) -> dict[str, RowTable]:
+    """The row's figures by table. Answers come in instance order, `samples` each."""
     cells: dict[Place, Tally] = {}
     group: list[Scored] = []
     for one in scored:
@@ -135,45 +134,46 @@ def tabulate(testbed: AnyTestbed, scored: Iterable[Scored], samples: int) -> dic
     return {table: _table(testbed, {p.column: c for p, c in cells.items() if p.table == table}) for table in tables}
 
 
-def _table(testbed: AnyTestbed, cells: dict[str, Tally]) -> dict[str, Any]:
-    every = list(cells.values())
-    answers: Counter[str] = Counter()
+def _table(testbed: AnyTestbed, columns: Mapping[str, Tally]) -> RowTable:
+    cells = {column: columns[column] for column in natural(columns)}
+    every = list(columns.values())
     failures: Counter[str] = Counter()
     for cell in every:
-        answers.update(cell.answers)
         failures.update(cell.failures)
-    wrong = [cells[column] for column in natural(cells) if cells[column].wrong]
-    priced, unasked = answers.pop("priced"), answers.pop("unasked")
-    cost = round(sum(c.cost_usd for c in every), 6) if priced else None
-    return {
-        "cells": {column: cells[column].figures() for column in natural(cells)},
-        "total": {m.name: _figure(m, every) for m in testbed.metrics},
-        "answers": {**answers, "cost_usd": cost},
-        "failures": dict(sorted(failures.items())),
-        "incomplete": bool(unasked) or erring({"answers": answers}),
-        **({"partial": {"asked": answers["asked"], "of": answers["asked"] + unasked}} if unasked else {}),
-        **({"wrong_instances": {"answers": sum(c.wrong for c in wrong), "first": wrong[0].first_wrong}} if wrong else {}),
-        **_repeated({column: cells[column].repeated for column in natural(cells)}),
-    }
+    answers, unasked = _counts(every), sum(cell.answers["unasked"] for cell in every)
+    return RowTable(
+        cells={column: cell.figures() for column, cell in cells.items()},
+        total={m.name: _figure(m, every) for m in testbed.metrics},
+        answers=answers,
+        failures=dict(sorted(failures.items())),
+        incomplete=bool(unasked) or answers.erring,
+        partial=Partial(asked=answers.asked, of=answers.asked + unasked) if unasked else UNSET,
+        wrong_instances=_wrong(list(cells.values())),
+        repeated=_repeated(cells),
+    )
 
 
-def _repeated(columns: Mapping[str, Repeated | None]) -> dict[str, Any]:
-    known = {name: one for name, one in columns.items() if one is not None}
-    if not known:
-        return {}
-
-    def shown(estimate: Estimate, low: float, high: float) -> dict[str, Any]:
-        ends = {name: getattr(estimate, name) for name in ("value", "low", "high")}
-        return {name: _round(low + (high - low) * value) for name, value in ends.items()}
-
-    every = list(known.values())
-    cells = {name: repeated.figures([one], shown) for name, one in known.items()}
-    return {"repeated": {"answers": every[0].samples, "cells": cells, "total": repeated.figures(every, shown)}}
+def _counts(cells: Sequence[Tally]) -> AnswerCounts:
+    answers: Counter[str] = Counter()
+    for cell in cells:
+        answers.update(cell.answers)
+    cost = round(sum(cell.cost_usd for cell in cells), 6) if answers["priced"] else None
+    counted = {name: answers[name] for name in _COUNTED if name not in ("priced", "unasked")}
+    return AnswerCounts(**counted, cost_usd=cost)
 
 
-def erring(table: Mapping[str, Any]) -> bool:
-    """Whether a row's table has more errors than one that counts: `incomplete` also holds where questions were not asked yet."""
-    return bool(table["answers"]["errors"] > INCOMPLETE * table["answers"]["asked"])
+def _wrong(cells: Sequence[Tally]) -> WrongInstances | UnsetType:
+    wrong = [cell for cell in cells if cell.wrong]
+    return WrongInstances(answers=sum(cell.wrong for cell in wrong), first=wrong[0].first_wrong) if wrong else UNSET
+
+
+def _repeated(cells: Mapping[str, Tally]) -> RepeatedTable | UnsetType:
+    several = {name: cell.repeated for name, cell in cells.items() if cell.repeated is not None}
+    if not several:
+        return UNSET
+    every = list(several.values())
+    cells_worth = {name: repeated.worth([one]) for name, one in several.items()}
+    return RepeatedTable(answers=every[0].samples, cells=cells_worth, total=repeated.worth(every))
 
 
 def together(tallies: Iterable[Tally]) -> Mapping[str, float | None]:

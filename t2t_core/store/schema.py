@@ -102,5 +102,7 @@ def _with(data: Any, steps: Sequence[str | int], value: Any) -> Any:
 
 def plain(record: Any) -> Any:
     """A record as JSON data: dictionaries, lists, texts and numbers; anything else as it is. (msgspec's own way back leaves out
-    the defaults of what it read.)"""
+    the defaults of a dataclass that it read.)"""
+    if isinstance(record, msgspec.Struct):
+        return msgspec.to_builtins(record)
     return asdict(record) if is_dataclass(record) and not isinstance(record, type) else record

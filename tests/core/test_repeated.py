@@ -18,6 +18,7 @@ from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.repeated import best_of_k, majority, pass_at_k, sizes
 from t2t_core.evaluation.tables import tabulate
 from t2t_core.records import Message, Response, Scored
+from t2t_core.store import schema
 from t2t_envs.frozen_lake import testbed as lake
 from t2t_leaderboard import rescoring, submission
 
@@ -83,32 +84,32 @@ def scored(texts: list[list[str]]) -> list[Scored]:
 
 def test_what_several_answers_are_worth_stands_in_the_table_with_intervals() -> None:
     table = tabulate(Addition(), scored([["1", "1", "99", "no"], ["90", "91", "92", "no"], ["5", "6", "6", "5"]]), 4)
-    found = table["one digit"]["repeated"]["total"]
-    optimal = {k: figure["value"] for k, figure in found["pass"]["optimal"].items()}
+    worth = table["one digit"].repeated.total
+    optimal = {k: figure.value for k, figure in worth.passes["optimal"].items()}
     assert optimal["1"] == pytest.approx(100 * (2 / 4 + 0 + 2 / 4) / 3, abs=1e-3)
     assert optimal["2"] == pytest.approx(100 * (5 / 6 + 0 + 5 / 6) / 3, abs=1e-3)
     assert optimal["4"] == pytest.approx(200 / 3, abs=1e-3)
-    assert found["majority"]["optimal"]["value"] == pytest.approx(100 * (1 + 0 + 0.5) / 3, abs=1e-3)
-    assert found["best"]["1"]["value"] == pytest.approx(0.5) and found["best"]["4"]["value"] == pytest.approx(2 / 3, abs=1e-4)
-    assert found["plans"] == pytest.approx((3 + 4 + 2) / 3, abs=1e-4)
-    for figure in (*found["pass"]["valid"].values(), *found["majority"].values(), *found["best"].values()):
-        assert figure["low"] < figure["value"] < figure["high"]
-    assert found["pass"]["valid"]["1"]["value"] == table["one digit"]["total"]["valid"]["value"]
+    assert worth.majority["optimal"].value == pytest.approx(100 * (1 + 0 + 0.5) / 3, abs=1e-3)
+    assert worth.best["1"].value == pytest.approx(0.5) and worth.best["4"].value == pytest.approx(2 / 3, abs=1e-4)
+    assert worth.plans == pytest.approx((3 + 4 + 2) / 3, abs=1e-4)
+    for figure in (*worth.passes["valid"].values(), *worth.majority.values(), *worth.best.values()):
+        assert figure.low < figure.value < figure.high
+    assert worth.passes["valid"]["1"].value == table["one digit"].total["valid"].value
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.lists(st.sampled_from(["1", "5", "no"]), min_size=4, max_size=4), min_size=1, max_size=6))
 def test_more_answers_are_never_worth_less(texts: list[list[str]]) -> None:
     (table,) = tabulate(Addition(), scored(texts), 4).values()
-    found = table["repeated"]["total"]
-    for curve in (*found["pass"].values(), found["best"]):
-        values = [figure["value"] for figure in curve.values()]
-        assert values == sorted(values) and all(f["low"] <= f["value"] <= f["high"] for f in curve.values())
+    worth = table.repeated.total
+    for curve in (*worth.passes.values(), worth.best):
+        values = [figure.value for figure in curve.values()]
+        assert values == sorted(values) and all(f.low <= f.value <= f.high for f in curve.values())
 
 
 def test_one_answer_has_no_such_figures() -> None:
     (table,) = tabulate(Addition(), scored([["1"], ["3"]]), 1).values()
-    assert "repeated" not in table
+    assert "repeated" not in schema.plain(table)
 
 
 def test_errors_have_no_plan_and_answers_that_are_not_there_yet_leave_a_gap() -> None:
@@ -119,12 +120,12 @@ def test_errors_have_no_plan_and_answers_that_are_not_there_yet_leave_a_gap() ->
 
     answers[1] = replace(answers[1], response=replace(answers[1].response, error="HTTP 500"))
     (table,) = tabulate(Addition(), answers, 2).values()
-    assert table["repeated"]["total"]["pass"]["valid"]["1"]["value"] == 75.0
-    assert table["repeated"]["total"]["majority"]["valid"]["value"] == 100.0, "the one that can be read decides"
+    assert table.repeated.total.passes["valid"]["1"].value == 75.0
+    assert table.repeated.total.majority["valid"].value == 100.0, "the one that can be read decides"
     answers[3] = replace(answers[3], response=NOT_ASKED)
     (table,) = tabulate(Addition(), answers, 2).values()
-    assert table["repeated"]["total"]["pass"]["valid"]["2"]["value"] is None
-    assert table["repeated"]["total"]["majority"]["valid"]["value"] is None
+    assert table.repeated.total.passes["valid"]["2"].value is None
+    assert table.repeated.total.majority["valid"].value is None
 
 
 class Fickle(addition.Adder):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 import addition
 from t2t_core import advice, registry
@@ -24,6 +25,7 @@ from t2t_envs.frozen_lake.reported import reported_rows
 from t2t_leaderboard import board, defaults, submission
 from t2t_leaderboard.folder import read_bench, recorded_sampling
 from t2t_leaderboard.pages import PAGES
+from t2t_leaderboard.schemas import VerificationRecord
 
 SCRIPT = Path(addition.__file__)
 
@@ -80,7 +82,7 @@ def test_more_than_one_percent_of_errors_marks_a_row_incomplete(errors, incomple
     testbed = addition.Addition()
     answers = [Scored(i, 0, r, testbed.verify(i, r.text)) for i, r in zip(found, responses, strict=True)]
     table = tabulate(testbed, answers, 1)["one digit"]
-    assert table["incomplete"] is incomplete and table["answers"]["errors"] == errors
+    assert table.incomplete is incomplete and table.answers.errors == errors
 
 
 def test_where_every_question_failed_it_is_a_failure(tmp_path):
@@ -103,8 +105,8 @@ def test_replies_that_were_no_answer_count_into_tokens_and_cost():
     response = Response("7", 10, 20, cost_usd=0.25, earlier=(lost, lost))
     answers = [Scored(i, 0, response, testbed.verify(i, "7")) for i in testbed.load_set("one_digit").instances[:4]]
     table = tabulate(testbed, answers, 1)["one digit"]
-    assert table["answers"]["tokens"] == 4 * 1020 and table["answers"]["cost_usd"] == pytest.approx(4 * 1.25)
-    assert table["total"]["tokens"]["value"] == 20, "a mean is of answers"
+    assert table.answers.tokens == 4 * 1020 and table.answers.cost_usd == pytest.approx(4 * 1.25)
+    assert table.total["tokens"].value == 20, "a mean is of answers"
 
 
 def test_testbed_brings_its_options(tmp_path):
@@ -284,11 +286,10 @@ def test_page_is_self_contained_and_escapes_everything(tmp_path):
     bench("--policy", "adder", "--out", tmp_path / "out")
     made = board.build(read_bench(tmp_path / "out"))
     evil = "<script>alert(1)</script>\x1b[31m\u202e\n| `x` [a](javascript:b) \"'"
-    row = made["tables"][0]["rows"][0]
-    row["label"] = row["policy"] = made["tables"][0]["title"] = made["title"] = evil
-    made["notes"].append(evil)
-    row["failures"] = {evil: 3}
-    record = {"verified": False, "problems": [evil], "answers": 1, "rows": 1, "version": "0"}
+    row = made.tables[0].measured[0]
+    row = replace(row, policy=replace(row.policy, policy=evil), label=evil, table=replace(row.table, failures={evil: 3}))
+    made = replace(made, tables=[replace(made.tables[0], title=evil, measured=[row])], title=evil, notes=[*made.notes, evil])
+    record = VerificationRecord(verified=False, problems=[evil], answers=1, rows=1, version="0")
     text, page = (render(made, record) for render in PAGES.values())
     page = addition.without_own_script(page)
     assert "<script" not in page and "\x1b" not in page and "\u202e" not in page
@@ -301,7 +302,9 @@ def test_cost_plot_only_where_costs_are_known(tmp_path):
     bench("--policy", "adder", "--out", tmp_path / "out")
     made = board.build(read_bench(tmp_path / "out"))
     assert "USD per answer" in PAGES["leaderboard.html"](made, None)
-    made["tables"][0]["rows"][0]["answers"]["cost_usd"] = None
+    row = made.tables[0].measured[0]
+    unpriced = replace(row, table=replace(row.table, answers=replace(row.table.answers, cost_usd=None)))
+    made = replace(made, tables=[replace(made.tables[0], measured=[unpriced])])
     assert "USD per answer" not in PAGES["leaderboard.html"](made, None)
 
 

@@ -6,10 +6,12 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 import addition
 from addition import t2t
@@ -126,12 +128,15 @@ def test_a_forged_status_does_not_make_a_page_true(out: Path) -> None:
     from t2t_leaderboard.folder import read_bench
 
     made = board.build(read_bench(out))
-    record = json.loads((out / "verification.json").read_text())
+    record = rescoring.verify(out).record()
     for forged in ({"answers": 10**9}, {"version": "1) the best of all ("}, {"rows": 7}, {"problems": ["none"]}):
-        pages.write(out, made, record | forged)
+        pages.write(out, made, replace(record, **forged))
         assert rescoring.verify(out).problems, forged
-    made["tables"][0]["rows"][0]["total"]["valid"]["value"] = 12.3
-    pages.write(out, made, record | {"verified": False, "problems": ["a figure"]})
+    row = made.tables[0].measured[0]
+    total = row.table.total | {"valid": structs.replace(row.table.total["valid"], value=12.3)}
+    forged_row = structs.replace(row, table=structs.replace(row.table, total=total))
+    made = structs.replace(made, tables=[structs.replace(made.tables[0], measured=[forged_row])])
+    pages.write(out, made, replace(record, verified=False, problems=["a figure"]))
     assert len(rescoring.verify(out).problems) == 2
 
 

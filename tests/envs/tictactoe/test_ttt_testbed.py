@@ -58,9 +58,9 @@ def test_a_set_of_two_tables_that_name_columns_alike_keeps_them_apart() -> None:
     measured = measure(evaluation, answers)
     for metric in measured.rates:
         for table in tables:
-            for column, figures in tables[table]["cells"].items():
+            for column, figures in tables[table].cells.items():
                 rates = measured.rates[metric][f"{table}, {column}"]
-                assert sum(rates.values()) / len(rates) == pytest.approx(figures[metric]["value"] / 100), (metric, table, column)
+                assert sum(rates.values()) / len(rates) == pytest.approx(figures[metric].value / 100), (metric, table, column)
     columns = columns_of(BED, games)
     assert set(columns.values()) == {f"{table}, moving {turn}" for table in tables for turn in ("first", "second")}
     assert set(columns_of(BED, games[:6]).values()) == {"moving first", "moving second"}
