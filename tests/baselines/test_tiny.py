@@ -12,7 +12,9 @@ import pytest
 from t2t_baselines.tiny import data, policy, teacher
 from t2t_baselines.tiny.policy import shipped
 from t2t_core.errors import T2TError
+from t2t_core.hookspecs import Brief, RoundState
 from t2t_core.plugins import installed
+from t2t_core.records import Round
 from t2t_core.seeding import Stream
 from t2t_core.store.instance_files import file_set
 from t2t_envs.frozen_lake import Instance, make_prompt, parse_answer, solve, verify
@@ -44,6 +46,22 @@ def test_the_teacher_writes_the_compact_forms_of_the_context_modules():
         assert teacher.proposal(rows, Stream.of(seed, "noise")) == compact.proposal_text(proposal, KNOBS)
 
 
+def of_round(index: int, rows: list[teacher.Row]) -> Round:
+    knobs = {str(r.size): {"data_ratio": r.data / 100, "hole_ratio": r.hole / 100, "wait_ratio": r.wait / 100} for r in rows}
+    counts = {
+        str(r.size): {"answers": 100, "valid": r.valid, "optimal": r.optimal, "first_failures": {r.failure: 100 - r.valid}}
+        for r in rows
+    }
+    return Round(index, knobs, {"groups": counts})
+
+
+def test_a_teacher_tells_of_earlier_rounds_as_the_contexts_do():
+    rounds = [teacher.random_rows(Stream.of(seed, "rows")) for seed in range(3)]
+    state = RoundState(LAKE, [of_round(index, rows) for index, rows in enumerate(rounds)], knobs=KNOBS)
+    sections = [installed().contexts.make(name).render(state, True) for name in ("F", "H")]
+    assert teacher.brief(rounds[2], rounds[:2]) == compact.brief_text(state.rounds[-1].configuration, KNOBS, sections)
+
+
 def test_the_teacher_without_noise_is_the_rule():
     from t2t_plugins.designers.rule import Rule
 
@@ -52,6 +70,21 @@ def test_the_teacher_without_noise_is_the_rule():
     row = teacher.Row(3, 12, 20, 30, 90, 80, "hole_free")
     rows = [row, teacher.Row(4, 88, 3, 98, 10, 5, "conflict_free")]
     assert teacher.proposal(rows) == '{ "3":[ 50 , 25 , 35 ] , "4":[ 50 , 0 , 93 ] }'
+
+
+def test_the_teacher_that_reads_failures_is_the_rule_that_does():
+    for seed in range(20):
+        rows = teacher.random_rows(Stream.of(seed, "rows"))
+        past = of_round(0, rows)
+        shares = {size: {**knobs, "data_ratio": 1 / len(rows)} for size, knobs in past.configuration.items()}
+        previous = LAKE.read_configuration(shares)  # whole percents need not add up to 100
+        asked = Brief("", RoundState(LAKE, [past]), previous, LAKE.request(100), 0)
+        rule = installed().designers.make("rule:failures").propose(asked).parsed
+        kept = LAKE.project(rule, previous, LAKE.request(100)).configuration.to_dict()
+        for size, (share, hole, wait) in json.loads(teacher.by_failures(rows)).items():
+            expected = kept[size]
+            assert (hole, wait) == (round(100 * expected["hole_ratio"]), round(100 * expected["wait_ratio"]))
+            assert abs(share - 100 * expected["data_ratio"]) <= 1
 
 
 def instance_of(example: data.Example) -> Instance:
@@ -169,7 +202,11 @@ def test_twenty_updates_lower_the_loss_and_resume_to_the_same_weights(tmp_path, 
     command = ["--steps", "20", "--agents", "2", "--toy", "--out"]
     warmup.main([*command, str(tmp_path / "whole")])
     (tmp_path / "parts").mkdir()
-    warmup.Warmup(tmp_path / "parts", 0, (2,), {}).run(warmup.stages(20)[0], chunks=1)  # as if it had been stopped there
+
+    def examples(chunk: int, stage: warmup.Stage) -> list[data.Example]:
+        return data.chunk(0, chunk, (2,), 300, {}, stage.designs)
+
+    warmup.Warmup(tmp_path / "parts", 0, examples).run(warmup.stages(20)[0], chunks=1)  # as if it had been stopped there
     warmup.main([*command, str(tmp_path / "parts")])
     whole, parts = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "parts"))
     assert whole == parts
@@ -178,6 +215,20 @@ def test_twenty_updates_lower_the_loss_and_resume_to_the_same_weights(tmp_path, 
     recipe = json.loads((tmp_path / "whole" / "recipe.json").read_text())
     assert recipe["seed"] == 0 and recipe["updates"] == 30 and recipe["parameters"] < 1_000_000
     assert (tmp_path / "whole" / "model.safetensors").stat().st_size < 5_000_000
+
+
+@pytest.mark.train
+def test_one_that_is_taught_anew_goes_on_from_what_it_was_and_resumes(tmp_path):
+    from t2t_baselines.tiny import reteach
+
+    command = ["--teacher", "failures", "--steps", "6", "--count", "60", "--toy", "--out"]
+    reteach.main([*command, str(tmp_path / "whole")])
+    reteach.main([*command, str(tmp_path / "whole")])  # done: nothing moves
+    lines = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
+    assert lines[-1]["step"] == 6 and lines[0]["loss"] < 3, "fresh weights would begin at about 6"
+    recipe = json.loads((tmp_path / "whole" / "recipe.json").read_text())
+    assert recipe["command"].startswith("python -m t2t_baselines.tiny.reteach --out DIR --policy tiny --teacher failures")
+    assert recipe["updates"] == 6
 
 
 def test_a_checkpoint_that_a_wheel_lacks_names_the_command_that_makes_it(monkeypatch, tmp_path):

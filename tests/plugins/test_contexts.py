@@ -99,6 +99,13 @@ def test_examples_show_the_answer_but_nothing_a_solver_knows() -> None:
     assert "Verdict" not in rendered(state(), "F:examples=0")["F:examples=0"].text
 
 
+def test_rates_alone_say_nothing_of_what_failed() -> None:
+    current = replace(state(), rounds=[Round(0, CONFIGURATION, lake.breakdown(62, 31, 100))])
+    text = rendered(current, "F:rates")["F:rates"].text
+    assert "valid 62.0 %" in text and "right" not in text and "Verdict" not in text
+    assert rendered(current, "F:rates")["F:rates"].compact == "failures\n3 62 62 none\n4 31 31 none"
+
+
 def test_the_prompt_always_states_the_task() -> None:
     named = context.modules("S", installed().contexts)
     current = replace(state(), rounds=[Round(0, CONFIGURATION, lake.breakdown())])
@@ -107,7 +114,10 @@ def test_the_prompt_always_states_the_task() -> None:
     assert "explanation" not in text.split("## Your answer")[0]
 
 
-@pytest.mark.parametrize("spec", ["Q", "F,F", "V6,G", "T:more", "H:no_round_1", "F:examples=-1", "G:please", "F:example=2"])
+@pytest.mark.parametrize(
+    "spec",
+    ["Q", "F,F", "V6,G", "T:more", "H:no_round_1", "F:examples=-1", "G:please", "F:example=2", "F:rates,examples=1"],
+)
 def test_a_context_that_makes_no_sense_is_refused(spec: str) -> None:
     with pytest.raises(T2TError):
         context.modules(spec, installed().contexts)
@@ -130,6 +140,6 @@ def test_a_compact_proposal_reads_back(rows: list[tuple[int, int, int]]) -> None
     assert words <= {"{", "}", ",", "]", *(f'"{size}":[' for size in range(3, 11)), *map(str, range(101))}
 
 
-@pytest.mark.parametrize("spec", ["F", "F:examples=0", "G", "H", "H:no_round_0,last=2", "S", "T", "T:full"])
+@pytest.mark.parametrize("spec", ["F", "F:examples=0", "F:rates", "G", "H", "H:no_round_0,last=2", "S", "T", "T:full"])
 def test_the_built_in_modules_keep_the_contract(spec: str) -> None:
     check_context(installed().contexts.make(spec), lake.Lake())

@@ -20,8 +20,10 @@ BRIEFS = 200
 KNOBS = ("data_ratio", "hole_ratio", "wait_ratio")
 
 
-def agreement(spec: str, briefs: int = BRIEFS, seed: int = 0) -> dict[str, float]:
-    """Figures of the policy `spec` on random briefs, greedily.
+def agreement(
+    spec: str, briefs: int = BRIEFS, seed: int = 0, teach: teacher.Teacher = teacher.proposal
+) -> dict[str, float]:
+    """Figures of the policy `spec` on random briefs, greedily, against the teacher `teach`.
 
     `readable` is the share of replies that are a JSON object with three numbers for each size. Over those: per knob the mean
     absolute difference from the teacher without noise, in percentage points, and what `keep` (the briefs' own
@@ -38,7 +40,7 @@ def agreement(spec: str, briefs: int = BRIEFS, seed: int = 0) -> dict[str, float
         readable += proposed is not None
         if proposed is None:
             continue
-        wanted = _read(teacher.proposal(rows[position])) or {}
+        wanted = _read(teach(rows[position], None)) or {}
         for row in rows[position]:
             before, mine, theirs = (row.data, row.hole, row.wait), proposed[row.size], wanted[row.size]
             for knob, old, my, their in zip(KNOBS, before, mine, theirs, strict=True):

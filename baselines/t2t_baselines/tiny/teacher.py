@@ -1,11 +1,13 @@
 """Pairs of brief and proposal that teach the toy policy the form of a design (our choice).
 
-The teacher is the rule of the designer `rule` at its defaults, with noise on every number: the policy learns the form and a
-tendency, not a diagnosis. The texts are those of the compact briefs (a test holds them against the context modules).
+A teacher is a rule with noise on every number. The warm-up's, `proposal`, is the designer `rule` at its defaults, which reads
+rates alone: the policy learns the form and a tendency, not a diagnosis. `by_failures` is `rule:failures`, which reads what
+failed. The texts are those of the compact briefs (a test holds them against the context modules).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from t2t_core.seeding import Stream
@@ -14,6 +16,8 @@ from .model import CHECKS
 
 SIZES = range(3, 11)
 FLOOR, STEP, HIGH, LOW = 0.1, 5, 80, 20  # the rule's defaults, the last three in percent
+REMEDY = 20  # how far `rule:failures` moves a knob, in percent: four moderate steps
+WAIT_HELPS, FEWER_HOLES_HELP = ("conflict_free",), ("hole_free", "legal_move")  # `Testbed.remedies` of the lakes
 NOISE = 0.1  # each weight is scaled by 1 +- this; a knob moves when it should not, or stays, with this probability
 
 
@@ -44,32 +48,66 @@ def random_rows(stream: Stream) -> list[Row]:
     return rows
 
 
-def brief(rows: list[Row]) -> str:
-    """The compact brief of the context F."""
-    config = [f"{r.size} {r.data} {r.hole} {r.wait}" for r in rows]
-    failures = [f"{r.size} {r.valid} {r.optimal} {r.failure}" for r in rows]
-    return "\n".join(["design", "config", *config, "failures", *failures, "answer"])
+def brief(rows: list[Row], earlier: Sequence[list[Row]] = (), first: int = 0) -> str:
+    """The compact brief of the context F, or of F,H: after rounds of which `earlier` are shown, numbered from `first`."""
+    history = [line for at, old in enumerate(earlier, first) for line in (str(at), *_configuration(old), *_failures(old))]
+    return "\n".join(["design", *_configuration(rows), *_failures(rows), *["history"] * bool(history), *history, "answer"])
+
+
+def _configuration(rows: list[Row]) -> list[str]:
+    return ["config", *(f"{r.size} {r.data} {r.hole} {r.wait}" for r in rows)]
+
+
+def _failures(rows: list[Row]) -> list[str]:
+    return ["failures", *(f"{r.size} {r.valid} {r.optimal} {r.failure}" for r in rows)]
 
 
 def proposal(rows: list[Row], stream: Stream | None = None) -> str:
-    """The teacher's compact proposal; without a stream it makes no noise."""
+    """What `rule` would propose, in the compact form; without a stream there is no noise."""
+    shares = _shares(rows, stream)
+    return _written(rows, shares, [(_by_rate(row, stream), _by_rate(row, stream)) for row in rows])
+
+
+def by_failures(rows: list[Row], stream: Stream | None = None) -> str:
+    """What `rule:failures` would propose, in the compact form; without a stream there is no noise."""
+    shares = _shares(rows, stream)
+    moves = []
+    for row in rows:
+        hole = -REMEDY if row.failure in FEWER_HOLES_HELP else 0
+        wait = REMEDY if row.failure in WAIT_HELPS else 0
+        moves.append((_shaken(hole, REMEDY, stream), _shaken(wait, REMEDY, stream)))
+    return _written(rows, shares, moves)
+
+
+def _by_rate(row: Row, stream: Stream | None) -> int:
+    return _shaken(STEP if row.valid >= HIGH else -STEP if row.valid < LOW else 0, STEP, stream)
+
+
+def _shaken(move: int, step: int, stream: Stream | None) -> int:
+    """The move, or with a probability of NOISE any of the three."""
+    return (-step, 0, step)[stream.below(3)] if stream is not None and stream.uniform() < NOISE else move
+
+
+def _shares(rows: Sequence[Row], stream: Stream | None) -> list[float]:
+    """Most for sizes of which about half succeeds, some for every size; they add up to 1."""
     weights = [FLOOR + r.valid / 100 * (1 - r.valid / 100) for r in rows]
     if stream is not None:
         weights = [w * (1 + NOISE * (2 * stream.uniform() - 1)) for w in weights]
+    return [weight / sum(weights) for weight in weights]
+
+
+def _written(rows: Sequence[Row], shares: Sequence[float], moves: Sequence[tuple[int, int]]) -> str:
+    """The shares, and every row's hole and wait ratio moved by so much, within their bounds."""
     entries = []
-    for row, weight in zip(rows, weights, strict=True):
-        data = _clip(100 * weight / sum(weights))
-        hole, wait = (_moved(value, row.valid, limit, stream) for value, limit in ((row.hole, 50), (row.wait, 100)))
-        entries.append(f'"{row.size}":[ {data} , {hole} , {wait} ]')
+    for row, share, (hole, wait) in zip(rows, shares, moves, strict=True):
+        numbers = _clip(100 * share), _clip(row.hole + hole, 50), _clip(row.wait + wait)
+        entries.append('"{}":[ {} , {} , {} ]'.format(row.size, *numbers))
     return "{ " + " , ".join(entries) + " }"
 
 
-def _moved(value: int, valid: int, limit: int, stream: Stream | None) -> int:
-    move = STEP if valid >= HIGH else -STEP if valid < LOW else 0
-    if stream is not None and stream.uniform() < NOISE:
-        move = (-STEP, 0, STEP)[stream.below(3)]
-    return max(0, min(limit, value + move))
+def _clip(value: float, limit: int = 100) -> int:
+    return max(0, min(limit, int(value + 0.5)))
 
 
-def _clip(value: float) -> int:
-    return max(0, min(100, int(value + 0.5)))
+Teacher = Callable[[list[Row], Stream | None], str]
+TEACHERS: dict[str, Teacher] = {"rates": proposal, "failures": by_failures}

@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -34,6 +34,7 @@ RISE = 100  # updates of rising learning rate
 STEPS, WEAK_STEPS = 5000, 480
 MAX_ANSWER = 200  # tokens; the longest exact answer of 5 agents on 10x10 has about 150
 PROMPT_FORMAT = "compact"
+WHAT = "a toy policy that shows the pipeline: supervised warm-up from scratch on exact answers"
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
 
 
@@ -123,24 +124,27 @@ def stages(steps: int, weak: bool = False) -> tuple[Stage, ...]:
     return Stage(0, steps, 0.03, 4e-3, 0.3), Stage(steps, steps + steps // 2, 0.4, 2e-3, 1.0)
 
 
-class Warmup:
-    """The state of one warm-up in the folder `out`: model, optimizers, position."""
+Examples = Callable[[int, Stage], list[data.Example]]  # of a chunk
 
-    def __init__(
-        self,
-        out: Path,
-        seed: int,
-        agents: Sequence[int],
-        exclude: dict[data.Cell, list[bytes]],
-        quick: bool = False,
-        weak: bool = False,
-    ) -> None:
+
+class Warmup:
+    """The state of one supervised training in the folder `out`: model, optimizers, position.
+
+    Args:
+        examples: gives the examples of a chunk, by its number and the stage.
+        start: folder of the checkpoint to go on from; None for fresh weights, which follow from the seed.
+        quick: see `quickened`.
+    """
+
+    def __init__(self, out: Path, seed: int, examples: Examples, start: Path | None = None, quick: bool = False) -> None:
         import torch
 
         torch.set_num_threads(1)
-        self.out, self.seed, self.agents, self.exclude = out, seed, list(agents), exclude
+        self.out, self.seed, self.examples_of = out, seed, examples
         self.tokenizer, self.model = make_tokenizer(), make_model(seed)
-        self.quick, self.weak = quick, weak
+        if start is not None:
+            self.model = type(self.model).from_pretrained(start, dtype=torch.float32)
+        self.quick = quick
         self.decoder = quickened(self.model) if quick else self.model.model
         matrices = [p for n, p in self.model.named_parameters() if p.ndim == 2 and "embed" not in n]
         others = [p for n, p in self.model.named_parameters() if p.ndim != 2 or "embed" in n]
@@ -155,7 +159,15 @@ class Warmup:
     def state_file(self) -> Path:
         return self.out / "state.pt"
 
-    def load(self) -> None:
+    def resume(self, from_scratch: bool = False) -> None:
+        """Go on where the folder's state stands, if it has one; `from_scratch` forgets it."""
+        if from_scratch:
+            folders.remove(self.state_file)
+            folders.remove(self.out / "metrics.jsonl")
+        if self.state_file.exists():
+            self._load()
+
+    def _load(self) -> None:
         import torch
 
         state = torch.load(self.state_file, weights_only=True)
@@ -184,7 +196,7 @@ class Warmup:
         last = self.chunk + chunks if chunks else None
         while self.step < stage.last and self.chunk != last:
             begun = time.monotonic()
-            examples = self.examples_of(stage)
+            examples = self.examples_of(self.chunk, stage)
             stream = Stream.of(self.seed, "batches", self.chunk)
             losses = []
             for ids, targets in batches(encode(self.tokenizer, examples), stream):
@@ -196,12 +208,6 @@ class Warmup:
             self.seconds += time.monotonic() - begun
             self.save()
             self.log(sum(losses) / len(losses))
-
-    def examples_of(self, stage: Stage) -> list[data.Example]:
-        """The next chunk."""
-        if self.weak:
-            return data.skewed_chunk(self.seed, self.chunk, CHUNK, self.exclude)
-        return data.chunk(self.seed, self.chunk, self.agents, CHUNK, self.exclude, stage.designs)
 
     def update(self, ids: Any, targets: Any, rate: float) -> float:
         import torch
@@ -226,20 +232,15 @@ class Warmup:
             metrics.append(line)
         print(json.dumps(line), flush=True)
 
-    def export(self, steps: int, facts: dict[str, Any]) -> None:
-        """The checkpoint as transformers reads it, with the recipe that made it."""
+    def export(self, what: str, command: str, facts: dict[str, Any]) -> None:
+        """The checkpoint as transformers reads it, with the recipe that made it: what it is, the command, and `facts`."""
         self.model.config.t2t_prompt_format, self.model.config.t2t_brief = PROMPT_FORMAT, "compact"
         self.model.save_pretrained(self.out)
         self.tokenizer.save_pretrained(self.out)
         recipe = {
-            "what": "a toy policy that shows the pipeline: supervised warm-up from scratch on exact answers",
-            "command": f"python -m t2t_baselines.tiny.warmup --out DIR --steps {steps} --seed {self.seed} "
-            + ("--weak" if self.weak else f"--agents {','.join(map(str, self.agents))}")
-            + " --from-scratch"
-            + " --quick" * self.quick
-            + "".join(f" --kept-out {name}" for name in facts["kept_out"]),
+            "what": what,
+            "command": command + " --quick" * self.quick,
             "seed": self.seed,
-            "agents": self.agents,
             "updates": self.step,
             "examples": self.examples,
             "seconds": round(self.seconds),
@@ -288,16 +289,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     exclude = data.by_cell(instance for one in [*frozen.values(), *own.values()] for instance in one.instances)
     agents = tuple(data.WEAK_AGENTS) if options.weak else options.agents
     steps = options.steps or (WEAK_STEPS if options.weak else STEPS)
-    warmup = Warmup(out, options.seed, agents, exclude, options.quick, options.weak)
-    if options.from_scratch:
-        folders.remove(warmup.state_file)
-        folders.remove(out / "metrics.jsonl")
-    if warmup.state_file.exists():
-        warmup.load()
+
+    def examples(chunk: int, stage: Stage) -> list[data.Example]:
+        if options.weak:
+            return data.skewed_chunk(options.seed, chunk, CHUNK, exclude)
+        return data.chunk(options.seed, chunk, agents, CHUNK, exclude, stage.designs)
+
+    warmup = Warmup(out, options.seed, examples, quick=options.quick)
+    warmup.resume(options.from_scratch)
     for stage in stages(steps, options.weak):
         warmup.run(stage)
-    kept_out = {name: one.sha256 for name, one in own.items()}
-    warmup.export(steps, {"excluded_sets": {name: one.sha256 for name, one in frozen.items()}, "kept_out": kept_out})
+    diet = "--weak" if options.weak else f"--agents {','.join(map(str, agents))}"
+    command = f"python -m t2t_baselines.tiny.warmup --out DIR --steps {steps} --seed {options.seed} {diet} --from-scratch"
+    facts = {
+        "agents": list(agents),
+        "excluded_sets": {name: instances.sha256 for name, instances in frozen.items()},
+        "kept_out": {name: instances.sha256 for name, instances in own.items()},
+    }
+    warmup.export(WHAT, command + "".join(f" --kept-out {name}" for name in own), facts)
     if not options.toy:
         recipe = folders.read_json(out / "recipe.json")
         recipe["measured"] = measure(out)

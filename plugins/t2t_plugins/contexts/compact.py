@@ -62,12 +62,13 @@ def _words(values: Mapping[str, Any], knobs: Sequence[Knob]) -> list[str]:
     return [str(word(knob, shown[knob.name])) for knob in knobs if knob.name in shown]
 
 
-def failure_lines(breakdown: Mapping[str, Any]) -> str:
-    """The `failures` section: one line per group: valid %, optimal %, the check that most answers failed first."""
+def failure_lines(breakdown: Mapping[str, Any], types: bool = True) -> str:
+    """The `failures` section: one line per group: valid %, optimal %, the check that most answers failed first (`none`
+    everywhere where `types` is False)."""
     lines = ["failures"]
     for group, counts in breakdown["groups"].items():
         rates = (percent(counts[name], counts["answers"]) for name in ("valid", "optimal"))
-        lines.append(" ".join([group, *map(str, rates), top_failure(counts)]))
+        lines.append(" ".join([group, *map(str, rates), top_failure(counts) if types else "none"]))
     return "\n".join(lines)
 
 
