@@ -3,12 +3,15 @@
 A server with a reasoning parser hides a model's thoughts; one without leaves them in the text. A reply must be worth the same
 on both, so every reader of replies asks here first. Marks of thought are those that such servers know:
 
-* `<think>…</think>`, and the same with `thinking`, `thought`, `reasoning` and `seed:think` (upper or lower case, attributes
-  in the opening mark allowed); `[THINK]…[/THINK]`; `◁think▷…◁/think▷`; `<|begin_of_thought|>…<|end_of_thought|>`;
+* `<think>…</think>`, and the same with `thinking`, `thought`, `thoughts`, `reasoning`, `analysis`, `scratchpad`,
+  `inner_monologue`, `antThinking`, `longcat_think` and `seed:think` (upper or lower case, attributes in the opening mark
+  allowed); `[THINK]…[/THINK]`; `◁think▷…◁/think▷`; `<|begin_of_thought|>…<|end_of_thought|>`;
   `<|START_THINKING|>…<|END_THINKING|>`; `<|channel>…<channel|>` (Gemma 4) and `<unused94>…<unused95>` (MedGemma).
 * In a harmony transcript the channel `analysis`: from `<|channel|>analysis` to the message's end. Where the special tokens
   were dropped, such a text begins with the word "analysis", run together with the next, and the answer follows the last
   "assistantfinal".
+* In words: from "Here is my thought process:" to "Here is my response:" (Granite), and from "Here are my reasoning steps:" to
+  "[BEGIN FINAL RESPONSE]" (Apriel); only where both stand in the text, for anybody may write one of them.
 
 A mark ends only what a mark of its own kind began. A thought without an end runs to the end of the text. An end without a
 beginning ends a thought that began with the text (chat templates often open it in the prompt).
@@ -21,7 +24,8 @@ from typing import NamedTuple
 
 _MARK = re.compile(
     r"""
-      <(?P<tag>/?+(?:think|thinking|thought|reasoning|seed:think))(?:\s[^<>\n]{0,60}+)?+(?<!/)>
+      <(?P<tag>/?+(?:think(?:ing)?+|thoughts?+|reasoning|analysis|scratchpad|inner_monologue
+        |antthinking|longcat_think|seed:think))(?:\s[^<>\n]{0,60}+)?+(?<!/)>
     | \[(?P<square>/?+)THINK\]
     | ◁(?P<triangle>/?+)think▷
     | <\|(?P<phrase>begin|end)_of_thought\|>
@@ -33,6 +37,10 @@ _MARK = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
+_IN_WORDS = re.compile(
+    r"^here(?:[’']s|[ ]is|[ ]are)[ ]my[ ](?:thought[ ]process|reasoning[ ]steps):", re.VERBOSE | re.IGNORECASE | re.MULTILINE
+)
+_RESPONSE = re.compile(r"\bhere(?:[’']s|[ ]is)[ ]my[ ]response:|\[begin[ ]final[ ]response\]", re.VERBOSE | re.IGNORECASE)
 _BEGINS = re.compile(r"\s*+analysis(?=\w)", re.IGNORECASE | re.ASCII)
 _FINAL = "assistantfinal"
 _HARMONY = "harmony"
@@ -56,6 +64,8 @@ def set_aside_thoughts(text: str) -> Said:
             text = after
         elif text.lstrip()[len("analysis")].isupper():  # "analysisWe need to": cut off before its answer
             return Said("", unfinished=True)
+    if (begin := _IN_WORDS.search(text)) and (end := _RESPONSE.search(text, begin.end())):
+        text = text[: begin.start()] + text[end.end() :]
     kept: list[str] = []
     thought: str | None = None  # the kind of the one that is open
     position, spoken = 0, False
@@ -82,7 +92,8 @@ def set_aside_thoughts(text: str) -> Said:
 def _may_hold_thoughts(text: str) -> bool:
     """Whether any mark can stand in the text: much quicker to see than where."""
     low = text.lower()
-    return any(sign in low for sign in ("think", "thought", "reasoning", "<|", "|>", "<unused9", "analysis"))
+    signs = ("think", "thought", "reasoning", "<|", "|>", "<unused9", "analysis", "scratchpad", "monologue")
+    return any(sign in low for sign in signs)
 
 
 def _kind(mark: re.Match[str]) -> tuple[str, bool, bool]:

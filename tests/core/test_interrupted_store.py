@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -123,3 +124,20 @@ def test_a_command_that_cannot_end_in_order_was_interrupted_all_the_same(
     told = capsys.readouterr().err
     assert ended.value.code == 130
     assert "No space left" in told and "the same command goes on" in told
+
+
+def test_ctrl_c_while_the_command_is_still_imported_is_answered() -> None:
+    code = """if True:
+        import sys
+
+        class Interrupting:  # Ctrl-C comes while this module is looked for
+            def find_spec(self, name, path=None, target=None):
+                if name == "t2t_core.plugins":
+                    raise KeyboardInterrupt
+
+        sys.meta_path.insert(0, Interrupting())
+        from t2t_core.__main__ import main
+        main()
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")

@@ -44,6 +44,7 @@ READ: dict[str, list[str]] = {
     "a closing remark with `{}` or another object that names no group": [
         f"{JSON}\nAn empty {{}} would keep it.",
         f'{JSON} {{"a": 1}}',
+        f'{JSON} In force there was {{"hole_ratio": 0.2, "wait_ratio": 0.0}}.',
     ],
     "a wrapper": [
         f'{{"configuration": {JSON}, "confidence": 0.7}}',
@@ -55,6 +56,7 @@ READ: dict[str, list[str]] = {
         JSON.replace('"3"', '"3x3"').replace('"4"', '"4×4"'),
         JSON.replace('"3"', '"size 3"').replace('"4"', '"Size_4"'),
         JSON.replace('"3"', "3").replace('"4"', "4x4"),
+        JSON.replace('"3"', r'"\"3\""').replace('"4"', '''"'4x4'"'''),
     ],
     "other names of a knob": [
         JSON.replace("data_ratio", "Data ratio").replace("hole_ratio", "holeRatio").replace("wait_ratio", "WAIT-RATIO"),
@@ -71,6 +73,7 @@ READ: dict[str, list[str]] = {
     "an object that stands as text in another, or with its quotes escaped": [
         json.dumps({"name": "propose", "arguments": JSON}),
         json.dumps({"configuration": json.dumps(BOTH, indent=1)}),
+        json.dumps({group: json.dumps(values) for group, values in BOTH.items()}),
         JSON.replace('"', '\\"'),
         JSON.replace('"', "&quot;"),
     ],
@@ -164,6 +167,10 @@ REFUSED: dict[str, list[str]] = {
         '{"3": {"data_ratio": 0.4}, "others": {"data_ratio": 0.1}}',
         '{"3": {"data_ratio": 0.4}, "4-10": {"data_ratio": 0.1}}',
     ],
+    "an object of knobs that names no group, beside a proposal": [
+        f'{{"3": {json.dumps(THREE)}}}, "4": {json.dumps(FOUR)}}}',
+        f'{{"3": {json.dumps(THREE)}}}\n4x4: {json.dumps(FOUR)}',
+    ],
     "a group without any knob of it": [
         '{"3": {"ratios": {"data_ratio": 0.4}}, "4": {"data_ratio": 0.6}}',
         '{"3": {"data_ratio": 0.4}, "4": 0.6}',
@@ -176,6 +183,8 @@ REFUSED: dict[str, list[str]] = {
         '{"3": {"data_ratio": {"from": 0.25, "to": 0.4}}}',
         '{"3": {"data_ratio": "+0.1"}, "4": {"data_ratio": "-0.1"}}',
         '{"3": {"data_ratio": +0.1}, "4": {"data_ratio": -0.1}}',
+        '{"3": {"data_ratio": -0.1}, "4": {"data_ratio": 0.1}}',
+        '{"3": {"data_ratio": "-10%", "hole_ratio": 0.1}}',
         '{"3": {"data_ratio": "~0.4"}}',
         '{"3": {"data_ratio": true}}',
         '{"data_ratio": {"3": "more", "4": 0.1}}',
@@ -200,7 +209,7 @@ REFUSED: dict[str, list[str]] = {
         "| size | data_ratio |\n|---|---|\n| 3 | 0.4 to 0.5 |",
         "| size | data_ratio |\n|---|---|\n| 3 | 0.4 | 1 |",
     ],
-    "only thoughts": [f"<think>{JSON}", f"<think>{JSON}</think>", f"{JSON}</think>"],
+    "only thoughts": [f"<scratchpad>{JSON}", f"<think>{JSON}", f"<think>{JSON}</think>", f"{JSON}</think>"],
 }
 
 
@@ -245,7 +254,8 @@ def test_a_part_of_a_configuration_and_unknown_sizes_are_left_to_project() -> No
     reading = read_reply('{"3": {"data_ratio": 0.4, "speed": 2}, "11x11": {"data_ratio": 0.1}, "note": "x"}', FORM)
     assert reading.data == {"3": {"data_ratio": 0.4, "speed": 2}, "11": {"data_ratio": 0.1}}
     assert any("'note'" in note for note in reading.notes)
-    assert read_reply('{"3": {"data_ratio": -0.4, "hole_ratio": NaN}}', FORM).data == {
+    signed = replace(FORM, signed=("data_ratio",))
+    assert read_reply('{"3": {"data_ratio": -0.4, "hole_ratio": NaN}}', signed).data == {
         "3": {"data_ratio": -0.4, "hole_ratio": None}
     }
     beside = read_reply('{"3": {"hole_ratio": 0.4, "hole_count": 2, "wait_reason": "few"}}', FORM).data

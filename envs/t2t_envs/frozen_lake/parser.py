@@ -5,7 +5,8 @@ extracted; how it is extracted is our choice, written down here and in docs/task
 
 **Which text counts.** The last `<answer>` block that holds a path; an unclosed one runs to the next tag or the end, so that
 a mention of the tags in a sentence holds none. Without one, the last block of agent lines in which an agent moves. Where words,
-a blank line or a fence come between and a label comes again, the block starts over. What is struck out (`~~…~~`) never counts.
+a blank line or a fence come between and a label comes again, the block starts over. What is struck out (`~~…~~`, `<del>…</del>`)
+or commented out (`<!--…-->`) never counts.
 
 **What is a path.** A label (`Agent 0:`, `Robot 1 -`, `**A2**:`, `Agent 0 path:`, `Agent 0 (3 moves):`, bulleted or not) and
 then cells, `(r,c)`, `[r, c]`, `[r][c]`, `(r=0, c=1)`, with arrows, commas, line breaks and markup between. Bare `r,c` counts as
@@ -13,8 +14,8 @@ a cell where a label or an arrow precedes it. The same paths are read from rows 
 tables and JSON. Digits are ASCII.
 
 **Nothing within a path is dropped in silence.** Between two cells of a path nothing may stand that is not known to say nothing
-of time: `x2`, an ellipsis, a word, a cell of three numbers make the text unparsable, and so do two different paths for one label.
-Words behind the last cell end a path.
+of time: `x2`, an ellipsis, a word, a cell of three numbers make the text unparsable, and so do two different paths for one label
+and a wait that is named beside a path without one. Words behind the last cell end a path.
 
 Work and memory are linear in the length of the text.
 """
@@ -37,10 +38,17 @@ from .reading.tokens import FAR, Cell, Label, Path
 __all__ = ["FAR", "READER", "Reading", "format_answer", "parse_answer", "read_answer"]
 
 # Of this rule; whatever holds verdicts records it. 1 counted the last block even where it was empty; 2 refused `-> stay at (1,0)`
-# and `Agent (0):`; 3 knew neither Gemma's marks of thought nor marks of direction, nor a list of moves beside a path in JSON.
-READER = 4
+# and `Agent (0):`; 3 knew neither Gemma's marks of thought nor marks of direction, nor a list of moves beside a path in JSON; 4
+# took a scratchpad for an answer and `<del>` for text, passed over waits named in a label or in JSON, and refused `(waits for
+# Agent 0)`.
+READER = 5
 
-_STRUCK = re.compile(r"(?<![\w)\]~])~~(?=[^\s~>])[^~\n]++~~(?![\w(\[~>])")
+_STRUCK = re.compile(
+    r"(?<![\w)\]~])~~(?=[^\s~>])[^~\n]++~~(?![\w(\[~>])"
+    r"|<(?P<struck>del|strike)>(?:(?!</?+(?:del|strike)>|\n).)*+</(?P=struck)>"
+    r"|<!--(?:(?!-->|<!--).)*+-->",
+    re.IGNORECASE | re.ASCII | re.DOTALL,
+)
 _TAG = re.compile(r"<(/)?answer>", re.IGNORECASE | re.ASCII)
 _JSON = re.compile(r"""\{(?=\s*+["'“‘\w])|\[(?=\s*+\{)""")
 
@@ -74,7 +82,7 @@ def parse_answer(text: str) -> Mapping[Label, Path] | None:
 def read_answer(text: str) -> Reading:
     """`parse_answer`, with the reason where nothing can be read."""
     said, unfinished = set_aside_thoughts(text)
-    if "~~" in said:
+    if any(sign in said for sign in ("~~", "</", "<!--")):
         said = _STRUCK.sub("", said)
     for body in reversed(list(_tagged(said))):
         if plain := _plain(body):

@@ -22,7 +22,7 @@ IDLE = 60  # seconds (our choice)
 BROKEN = 3  # workers in a row that fail at once, after which no more is begun (our choice)
 ENVIRONMENT = {"OMP_NUM_THREADS": "1"}  # where nothing else is said: workers stand side by side
 GRACE = 20.0  # seconds that a worker has to put its job back
-COMMAND = (sys.executable, "-c", "from t2t_core.cli import main; main()", "worker")
+COMMAND = (sys.executable, "-m", "t2t_core", "worker")
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,8 @@ def form_of(brief: Brief, compact: bool) -> Form:
     names = tuple(knob.name for knob in knobs)
     testbed = brief.state.testbed
     parts = ("cells",) if testbed.joint_cells else ()
-    return Form(tuple(current), names, testbed.group_of, known, of_list if compact else None, parts)
+    signed = tuple(knob.name for knob in knobs if knob.low < 0)
+    return Form(tuple(current), names, testbed.group_of, known, of_list if compact else None, parts, signed)
 
 
 def llm(argument: str, settings: Mapping[str, str]) -> LanguageModelDesigner:

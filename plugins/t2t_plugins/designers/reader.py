@@ -54,6 +54,7 @@ class Form:
         known: the configurations that the brief showed, the one in force last, each exactly and as it was shown.
         of_list: a group's values from a list of numbers, where lists were asked for.
         parts: what a group may hold beside its knobs.
+        signed: the knobs that may be negative; a negative value of any other says a change.
     """
 
     groups: Sequence[str]
@@ -62,6 +63,7 @@ class Form:
     known: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]] = ()
     of_list: Callable[[Sequence[Any]], Mapping[str, Any]] | None = None
     parts: Sequence[str] = ()
+    signed: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,7 @@ def _read(text: str, reader: _Reader) -> tuple[Groups, str | None]:
 
 def _candidates(text: str, reader: _Reader) -> list[_Candidate]:
     candidates: list[_Candidate] = []
+    nameless = False
     for value in loose_json.values(text, _STARTS):
         if isinstance(value, loose_json.Broken):
             if value.meant and not value.sketch:
@@ -153,7 +156,18 @@ def _candidates(text: str, reader: _Reader) -> list[_Candidate]:
             comment = next((comment for comment in value.comments if _AND_SO_ON.search(comment)), "")
             found = [replace(candidate, abbreviated=comment) for candidate in found]
         candidates += found
+        nameless = nameless or (not found and _of_no_group(value.data, reader.form))
+    if candidates and nameless:
+        raise _Unreadable("an object sets knobs of a group that it does not name")
     return candidates
+
+
+def _of_no_group(data: Any, form: Form) -> bool:
+    """Whether an object sets knobs, of whichever group, and does not only quote what a configuration of the brief has there."""
+    if not isinstance(data, dict):
+        return False
+    values = {knob: number for key, number in data.items() if (knob := _knob(key, form)) and isinstance(number, (int, float))}
+    return bool(values) and not any(_repeats({group: values}, known) for known in form.known for group in known[0])
 
 
 # --- what one object proposes
@@ -191,7 +205,8 @@ def _in_text(text: str, reader: _Reader, summary: str | None, depth: int) -> lis
 
 def _by_group(data: Mapping[str, Any], reader: _Reader) -> Groups:
     """`{"a": {...}, "b": {...}}`; nothing where no group has knobs (what is said of groups may be anything)."""
-    named = {key: reader.form.group_of(key) for key in data}
+    named = {key: _group(key, reader.form) for key in data}
+    data = {key: value if named[key] is None else _unpacked(value, reader) for key, value in data.items()}
     if not any(named[key] is not None and _sets_knobs(value, reader.form) for key, value in data.items()):
         return {}
     groups: Groups = {}
@@ -206,6 +221,22 @@ def _by_group(data: Mapping[str, Any], reader: _Reader) -> Groups:
         elif key != "summary":
             reader.note(f"the key {_short(key)} names no group and was left out")
     return groups
+
+
+def _group(key: str, form: Form) -> str | None:
+    """The group that a key means, also where it was encoded twice and has quotes of its own."""
+    return form.group_of(key.strip("\"'` "))
+
+
+def _unpacked(value: Any, reader: _Reader) -> Any:
+    """What stands for a group; the object where that stands as text."""
+    if not isinstance(value, str) or not value.lstrip().startswith("{"):
+        return value
+    objects = list(loose_json.values(value, _STARTS))
+    if len(objects) != 1 or isinstance(objects[0], loose_json.Broken) or not _sets_knobs(objects[0].data, reader.form):
+        return value
+    reader.note("an object that stood as text was read")
+    return objects[0].data
 
 
 def _sets_knobs(value: Any, form: Form) -> bool:
@@ -229,7 +260,7 @@ def _by_knob(data: Mapping[str, Any], reader: _Reader) -> Groups:
         if not isinstance(values, dict):
             raise _Unreadable(f"{knob} is set for no group")
         for name, value in values.items():
-            group = reader.form.group_of(name)
+            group = _group(name, reader.form)
             if group is None or isinstance(value, (dict, list)) or knob in groups.setdefault(group, {}):
                 raise _Unreadable(f"{knob} is set for {_short(name)}, which is no group or stands twice")
             groups[group][knob] = _value(f"{group}.{knob}", value, reader)
@@ -324,6 +355,8 @@ def _value(name: str, value: Any, reader: _Reader) -> float | int | None:
     number = _number(value, reader)
     if number is not None and (isinstance(number, bool) or not isinstance(number, (int, float))):
         raise _Unreadable(f"{name} is {_short(str(value))} and no number")
+    if number is not None and number < 0 and name.rpartition(".")[2] not in reader.form.signed:
+        raise _Unreadable(f"{name} is {number}: a change?")
     return number
 
 

@@ -106,7 +106,7 @@ class LineReader:
         self._broken = self._broken or any(token.kind in _WORDS for token in before)
         for segment in segments:
             self._end_path()
-            self._open, self._before = OpenPath(segment[0].value), (self._broken, self._loose)
+            self._open, self._before = OpenPath(segment[0].value, segment[0].text), (self._broken, self._loose)
             self._broken = self._loose = False
             self._heading = segment[0].value
             self._feed(segment[1:])

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import tokens
 from .blocks import Unplaceable, counted
-from .paths import OpenPath
+from .paths import OpenPath, holds_a_wait
 from .tokens import Cell, Label, Path
 
 Paths = list[tuple[Label, Path]]
@@ -23,6 +23,12 @@ _LISTS = ("paths", "routes", "trajectories", "plans", "agents", "robots", "solut
 _STEP_LISTS = ("steps", "timesteps", "time_steps", "states")
 _TEXTS = ("answer", "final_answer", "solution", "output", "response", "result", "text", "content", "paths")
 _DEEPEST = 5
+# Fields that say how long: beside a cell or a path they must not be dropped where they say more than the cells do.
+_WAITING = re.compile(
+    r"(?:num_|n_)?(?:wait|delay|hold|pause|stay|idle|dwell)(?:s|ing|ed)?(?:_?(?:steps?|time|count|turns?|here))?"
+)
+_STARTING = re.compile(r"(?:start|departure|begin)_?(?:time|step|t)|(?:time_?)?offset")
+_LASTING = re.compile(r"duration|repeats?|times|count|for_steps|steps")
 
 
 def read(data: Any, text: Callable[[str], Paths | None]) -> Paths | None:
@@ -44,7 +50,7 @@ def _read(data: Any, name: str, depth: int, text: Callable[[str], Paths | None])
         return None
     named = _agent(data)
     if named is not None:
-        return [(named[0], _path(named[1]))]
+        return [(named[0], _path(data))]
     for pattern, make in ((_LABEL, _by_agent), (_STEP, _by_step)):
         keys = {key: int(match[1]) for key in data if (match := pattern.fullmatch(key))}
         held = {key: number for key, number in keys.items() if isinstance(data[key], (list, dict, str))}
@@ -77,7 +83,7 @@ def _list(data: Sequence[Any], name: str, depth: int, text: Callable[[str], Path
         return None
     agents = [_agent(item) for item in data]
     if all(agents):
-        return [(agent[0], _path(agent[1])) for agent in agents if agent]
+        return [(agent[0], _path(item)) for agent, item in zip(agents, data, strict=True) if agent]
     steps = [_value(item, _STEP_KEYS) for item in data]
     if all(isinstance(step, int) for step in steps):
         counted([step for step in steps if isinstance(step, int)])
@@ -144,10 +150,13 @@ def _steps(rows: Sequence[Any]) -> Paths | None:
 
 def _path(value: Any) -> Path:
     if isinstance(value, dict):
-        inner = _value(value, _PATH_KEYS)
+        inner = _path_of(value)
         if inner is None:
             raise Unplaceable("an agent has no path")
-        value = inner
+        path = _path(inner)
+        if _names_a_wait(value, _WAITING, _STARTING) and not holds_a_wait(path):
+            raise Unplaceable("a wait is named beside a path in which no cell stands twice")
+        return path
     if isinstance(value, str):
         return _written(value)
     if not isinstance(value, list) or not value:
@@ -155,7 +164,23 @@ def _path(value: Any) -> Path:
     steps = [_value(item, _STEP_KEYS) for item in value]
     if any(step is not None for step in steps):
         counted([step if type(step) is int else -1 for step in steps])
-    return tuple(_cell(item) for item in value)
+    cells = tuple(_cell(item) for item in value)
+    for place, item in enumerate(value):
+        beside = cells[max(place - 1, 0) : place] + cells[place + 1 : place + 2]
+        if isinstance(item, dict) and _names_a_wait(item, _WAITING, _LASTING) and cells[place] not in beside:
+            raise Unplaceable("a wait is named beside a cell that does not stand twice")
+    return cells
+
+
+def _names_a_wait(item: Mapping[str, Any], *names: re.Pattern[str]) -> bool:
+    """Whether a field says that the agent waits; one that says how long something takes does from two steps on."""
+    for key, value in item.items():
+        name = next((pattern for pattern in names if pattern.fullmatch(key.lower())), None)
+        if name is _LASTING and type(value) in (int, float) and value > 1:
+            return True
+        if name not in (None, _LASTING) and value and str(value).lower() not in ("0", "no", "none", "false"):
+            return True
+    return False
 
 
 def _written(text: str) -> Path:

@@ -3,14 +3,31 @@ nothing is dropped in silence."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from . import tokens
-from .tokens import Cell, Label, Token
+from .tokens import Cell, Label, Path, Token
 
 _JOINS = (tokens.ARROW, tokens.COMMA, tokens.DASH, tokens.PIPE)
 _SINGLE = (tokens.ARROW, tokens.COMMA, tokens.PIPE)  # two of these have a gap between them
+
+# A remark on a whole path that says that its agent waits on the way; what it does on its goal costs nothing.
+_WAITS = re.compile(
+    r"\b(?:wait|delay|paus|idle|stay|hold)|\b(?:start|begin|depart|leave)s?\s(?:\w+\s)?(?:at|after|from|on)\s(?:t\b|time|step)",
+    re.IGNORECASE,
+)
+_WAITS_NOT = re.compile(r"\b(?:no|not|never|without|zero|0|goal|target|destination|end)\b|n['’]t\b", re.IGNORECASE)
+
+
+def names_a_wait(remark: str) -> bool:
+    """Whether a remark on a path says that its agent waits on the way."""
+    return _WAITS.search(remark) is not None and _WAITS_NOT.search(remark) is None
+
+
+def holds_a_wait(path: Path | list[Cell]) -> bool:
+    return any(one == other for one, other in zip(path, path[1:], strict=False))
 
 
 @dataclass
@@ -22,6 +39,7 @@ class OpenPath:
     """
 
     label: Label
+    remark: str = ""  # what stood with the label
     cells: list[Cell] = field(default_factory=list)
     marks: dict[int, int] = field(default_factory=dict)
     joins: list[str] = field(default_factory=list)  # since the last cell, on this line
@@ -126,6 +144,8 @@ class OpenPath:
             self.refuse(f"{self._instead} stands where a cell should")
         if self._again and self._arrows:  # (2,0) -> (2,1), (2,1) -> (2,2): moves, or does the agent wait?
             self.refuse(f"{self._again} stands twice between arrows")
+        if names_a_wait(self.remark) and self.cells and not holds_a_wait(self.cells):
+            self.refuse("a wait is named with the label and no cell stands twice")
         if not self.marks:
             return self.fault
         first = {number - place for place, number in self.marks.items()}

@@ -68,6 +68,8 @@ _TOKEN = re.compile(
     | (?<![\w.])[ar]_?(?P<short_label>[0-9]{{1,2}}+)(?={_LABELLED}(?:[:=|(\[]|(?:is[ ])?at[ ]?[(\[]|$))
     | (?<![\w.])(?:(?:time[ _-]?)?(?:steps?|time|tick|turn)[ \t_\#=]{{0,3}}+|t[ ]?=[ ]?|t)(?P<step>[0-9]{{1,4}}+)(?!\w)
     | (?<![\w.,])(?P<mark>[0-9]{{1,4}}+):(?=[ ]?[(\[])
+    | (?P<wait>[(\[](?:wait|stay|paus|hold)(?:e|s|es|ing)?+[ ]for[ ](?:agent|robot|[ar])[ _]?[0-9]{{1,2}}+
+        (?:[ ]to[ ](?:pass|move|clear|leave|go)(?:[ ](?:by|first|away|through))?+)?+[)\]])
     | (?P<neutral>\([lrud]\) | \b(?:moves?|moved|moving|go|goes|going)(?:[ ](?:one|1)[ ](?:cell|step))?+
         (?:[ ](?:to[ ]the[ ])?(?:left|right|up|down|north|south|east|west))?+[ ]to\b)
     | (?<![\w.,])(?P<row>-?+[0-9]++)[ \t]*+,[ \t]*+(?P<column>-?+[0-9]++)(?![\w.]|[ \t]*+,[ \t]*+-?[0-9])

@@ -53,6 +53,8 @@ struct Body {
                 if (*at != U'[' || stands(at, text_end, "[think") || stands(at, text_end, "[/think")) return false;
             } else if (*at == U'<' && !tag(at, text_end, thought)) {
                 return false;
+            } else if (lower(*at) == U'm' && (stands(at, text_end, "my thought process:") || stands(at, text_end, "my reasoning steps:"))) {
+                return false;
             } else if (*at == U'~' && at + 1 != text_end && at[1] == U'~') {
                 return false;  // what is struck out is Python's turn
             }
@@ -80,13 +82,13 @@ private:
         }
         return true;
     }
-    // Whether what follows a '<' may be another mark of thought.
+    // Whether what follows a '<' may be another mark of thought, or strike something out.
     static bool may_mark(const Char* at, const Char* text_end) {
         if (at != text_end && *at == U'/') ++at;
         const bool token = at != text_end && *at == U'|';
         if (token) ++at;
-        if (at == text_end) return false;
-        return (token ? std::u32string_view(U"bcemrs") : std::u32string_view(U"trscu")).find(lower(*at)) != std::u32string_view::npos;
+        if (at == text_end || stands(at, text_end, "answer>")) return false;
+        return (token ? std::u32string_view(U"bcemrs") : std::u32string_view(U"adilrstcu!")).find(lower(*at)) != std::u32string_view::npos;
     }
 };
 
