@@ -112,7 +112,7 @@ def run(request: Request, listener: Listener) -> Result:
         try:
             ended = _ask(bench, planned, request, listener)
         except KeyboardInterrupt:
-            write(folder, request.reported, request.answer_pages)  # what there is until now, marked as such
+            write(folder, request.reported, with_pages=False)  # what there is until now, marked as such, and soon
             listener.note(f"a partial leaderboard is in {folder}")
             raise
         made, verification = write(folder, request.reported, request.answer_pages)

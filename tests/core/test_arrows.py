@@ -26,7 +26,7 @@ HEAVY |= {"stable_baselines3", "tensorflow", "jax", "pandas", "scipy", "matplotl
 FILES = [(room, path) for room, folder in ROOMS.items() for path in sorted(folder.rglob("*.py"))]
 # The rooms inside a package, each with those it may import. "" is what lies above the folders: the public face of the core, the
 # rules of the lake.
-CORE = ["", "reading", "store", "evaluation", "run", "report", "loop", "study", "testing", "cli"]
+CORE = ["", "reading", "store", "evaluation", "run", "report", "loop", "study", "testing", "cli", "__main__"]
 MAY_IMPORT_INSIDE = {
     "t2t_core": {room: set(CORE[: place + 1]) for place, room in enumerate(CORE)},
     "t2t_envs.frozen_lake": {

@@ -146,10 +146,12 @@ def test_ctrl_c_leaves_a_partial_board(tmp_path, signum):
     made = row(out, "adder:slow=0.05")
     assert 0 < made["partial"]["asked"] < made["partial"]["of"] == 40 and "partial" in made["label"]
     assert "PARTIAL" in (out / "leaderboard.md").read_text()
+    assert not (out / "answers").exists(), "it ends soon: the pages of answers wait for the whole board"
     found = t2t("verify", out)
     assert found.return_value == 0 and "incomplete: adder:slow=0.05" in found.stdout and "NOT" not in found.stdout
     assert bench(out, "--policy", "adder:slow=0.05").return_value == 0
     assert "partial" not in row(out, "adder:slow=0.05")
+    assert list((out / "answers").iterdir())
 
 
 @pytest.mark.thorough
