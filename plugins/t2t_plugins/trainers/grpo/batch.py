@@ -9,7 +9,10 @@ from typing import Any
 from t2t_plugins.trainers.grpo.playing import Rollout
 from t2t_plugins.trainers.grpo.settings import Settings
 
+TOKENS = 4096  # of a part, padding included: larger ones are mostly padding, smaller ones mostly calls
 SPARE = 1e-4  # added to a group's standard deviation, as TRL does
+
+Row = tuple[tuple[int, ...], tuple[int, ...]]  # what a turn saw, and what the policy wrote
 
 
 def parts_of(items: Sequence[Any], size: int) -> list[list[Any]]:
@@ -37,7 +40,7 @@ def advantages_of(rewards: Sequence[Sequence[float]], scale: str) -> list[list[f
 @dataclass(frozen=True)
 class Batch:
     """The turns of an update. Equal ones (in a task of few states most are) are one row, in the order of their length in
-    parts of few rows, so that little is padding. Those without an advantage are left out where nothing else would move them.
+    parts of TOKENS, so that little is padding. Those without an advantage are left out where nothing else would move them.
 
     Args:
         parts: of each part the token ids (rows, columns) and where the policy's own tokens stand in it.
@@ -52,7 +55,7 @@ class Batch:
     weights: Any
 
     @classmethod
-    def of(cls, rollouts: Sequence[Rollout], advantages: Sequence[float], settings: Settings, rows: int = 32) -> Batch:
+    def of(cls, rollouts: Sequence[Rollout], advantages: Sequence[float], settings: Settings, tokens: int = TOKENS) -> Batch:
         import torch
 
         total = sum(rollout.tokens for rollout in rollouts)
@@ -77,7 +80,7 @@ class Batch:
             places += range(starts[words], starts[words] + len(turn.tokens))
             gains += [advantage] * len(turn.tokens)
             shares += [weight] * len(turn.tokens)
-        parts = [tensors(part) for part in parts_of(list(starts), rows)]
+        parts = [tensors(part) for part in _parts_by_length(list(starts), tokens)]
         return cls(parts, torch.tensor(places), torch.tensor(gains), torch.tensor(shares))
 
     def logprobs(self, model: Any, temperature: float) -> Any:
@@ -107,6 +110,17 @@ class Batch:
         away = reference - logprobs
         kl = (torch.exp(away) - away - 1) * ratio  # weighed by the ratio, its gradient is that of the reverse KL, as in TRL
         return ((settings.beta * kl - gain) * self.weights).sum(), float(kl.detach().mean())
+
+
+def _parts_by_length(rows: Sequence[Row], tokens: int) -> list[list[Row]]:
+    """Rows of rising length in parts that hold so many tokens when all of its rows are padded to the longest."""
+    parts: list[list[Row]] = []
+    for row in rows:
+        width = len(row[0]) + len(row[1])
+        if not parts or (len(parts[-1]) + 1) * width > tokens:
+            parts.append([])
+        parts[-1].append(row)
+    return parts
 
 
 def tensors(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> tuple[Any, Any]:
