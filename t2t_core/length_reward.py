@@ -6,9 +6,8 @@ It knows no task: a testbed gives the accuracy, a trainer counts the tokens. Our
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from t2t_core.errors import T2TError
 
@@ -67,10 +66,3 @@ class AdaptiveWeights:
 
     def to_dict(self) -> dict[str, float]:
         return {"share": self.share, "decay": self.decay}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> AdaptiveWeights:
-        """The inverse of `to_dict`. T2TError where a value is missing or out of range."""
-        if not isinstance(data, Mapping) or set(data) != {"share", "decay"}:
-            raise T2TError("the adaptive weights have the fields share and decay", next="start from AdaptiveWeights()")
-        return cls(data["share"], data["decay"])

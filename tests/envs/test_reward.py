@@ -106,11 +106,13 @@ def test_total() -> None:
 
 def test_the_state_survives_a_checkpoint() -> None:
     state = AdaptiveWeights().update(0.7).update(0.3)
-    assert AdaptiveWeights.from_dict(state.to_dict()) == state
+    assert AdaptiveWeights(**state.to_dict()) == state
     bad: Any
-    for bad in ({}, {"share": 0.1}, {"share": "x", "decay": 0.9}, {"share": float("nan"), "decay": 0.9}, []):
+    for bad in ("x", True, float("nan"), -0.1, 1.1):
         with pytest.raises(T2TError):
-            AdaptiveWeights.from_dict(bad)
+            AdaptiveWeights(bad)
+        with pytest.raises(T2TError):
+            AdaptiveWeights(0.5, decay=bad)
     for share in (-0.1, 1.1, float("nan"), float("inf")):
         with pytest.raises(T2TError):
             state.update(share)

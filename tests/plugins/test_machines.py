@@ -17,7 +17,8 @@ from test_sharding import free_port
 
 from t2t_core.errors import T2TError
 from t2t_plugins.trainers.trl_grpo import machine
-from t2t_plugins.trainers.trl_grpo.launch import JOB, RESULT, launcher
+from t2t_plugins.trainers.trl_grpo.job_files import JOB, RESULT
+from t2t_plugins.trainers.trl_grpo.launch import launcher
 from t2t_plugins.trainers.trl_grpo.settings import Settings, _check_machines
 
 SHARDED = Path(__file__).resolve().parent / "sharded"

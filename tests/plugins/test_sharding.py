@@ -23,7 +23,8 @@ from t2t_core.plugins import installed
 from t2t_plugins.trainers.settings import check_settings
 from t2t_plugins.trainers.shapes import shape_of
 from t2t_plugins.trainers.trl_grpo import trainer as trl_grpo
-from t2t_plugins.trainers.trl_grpo.launch import MARK, environment, launcher, write_job
+from t2t_plugins.trainers.trl_grpo.job_files import write_job
+from t2t_plugins.trainers.trl_grpo.launch import MARK, environment, launcher
 from t2t_plugins.trainers.trl_grpo.memory import MEMORY
 from t2t_plugins.trainers.trl_grpo.plan import Plan
 from t2t_plugins.trainers.trl_grpo.settings import Settings

@@ -16,7 +16,6 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,12 @@ from t2t_core.hookspecs import TrainingJob
 from t2t_core.records import TrainingResult
 from t2t_core.store import folders
 from t2t_core.text import plain_lines
+from t2t_plugins.trainers.trl_grpo.job_files import MISTAKE, RESULT, STOP, outcome, write_job
 from t2t_plugins.trainers.trl_grpo.settings import Settings
 
 PROCESS = "t2t_plugins.trainers.trl_grpo.process"
 CONFIGURATIONS = Path(__file__).resolve().parent / "accelerate"
-JOB = "job.json"
 MARK = "t2t-figures "
-RESULT, MISTAKE = "result.json", "error.json"
-STOP = "stop"  # a file that asks the processes to save what they have and end
 LOOK_EVERY = 0.5  # seconds between two looks whether the run was asked to stop
 TAIL, SHOWN = 200, 25  # lines of crashed processes that are kept, and that are shown
 _OF_LAUNCHER = re.compile(r"[WEI]\d{4} .*torch/distributed/elastic")  # how torch's launcher begins to tell of an end
@@ -61,11 +58,11 @@ def launch(job: TrainingJob, settings: Settings) -> TrainingResult:
         except BaseException:
             process.terminate()
             raise
-    if (folder / MISTAKE).exists():
-        raise T2TError(**folders.read_json(folder / MISTAKE))
-    if (folder / RESULT).exists():  # a process may abort after all work is done: what counts is what it wrote
-        result = folders.read_json(folder / RESULT)
-        return TrainingResult(**{**result, "checkpoint": Path(result["checkpoint"])})
+    match outcome(folder):  # a process may abort after all work is done: what counts is what it wrote
+        case TrainingResult() as result:
+            return result
+        case T2TError() as mistake:
+            raise mistake
     if (folder / STOP).exists():
         raise KeyboardInterrupt
     raise crashed(settings, process.returncode, tail)
@@ -125,22 +122,6 @@ def last_words(tail: Sequence[str]) -> list[str]:
     lines = [line for line in tail if line.strip()]
     begins = next((at for at, line in enumerate(lines) if _OF_LAUNCHER.match(line)), len(lines))
     return lines[:begins][-SHOWN:] + [line.strip() for line in lines[begins:] if _END.search(line)]
-
-
-def write_job(job: TrainingJob, settings: Settings, folder: Path) -> None:
-    """The job as a file that `process` reads."""
-    facts = {
-        "testbed": job.testbed.name,
-        "checkpoint": str(job.checkpoint) if job.checkpoint else None,
-        "settings": asdict(settings),
-        "folder": str(job.folder),
-        "seed": job.seed,
-        "round_index": job.round_index,
-        "resume_from": str(job.resume_from) if job.resume_from else None,
-        "instances": [instance.to_dict() for instance in job.instances],
-        "reward": dict(job.reward),
-    }
-    folders.write_json(folder / JOB, facts)
 
 
 def launcher(settings: Settings) -> list[str]:

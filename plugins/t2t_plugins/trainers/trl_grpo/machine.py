@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_core.store import folders, jsonlines, paths
 from t2t_core.store.paths import SafePath
 from t2t_plugins.trainers.settings import check_settings
-from t2t_plugins.trainers.trl_grpo.launch import JOB, LOOK_EVERY, MARK, MISTAKE, PROCESS, RESULT, STOP, environment, launcher
+from t2t_plugins.trainers.trl_grpo.job_files import JOB, MISTAKE, RESULT, STOP, read_job
+from t2t_plugins.trainers.trl_grpo.launch import LOOK_EVERY, MARK, PROCESS, environment, launcher
 from t2t_plugins.trainers.trl_grpo.settings import WHERE, Settings
 
 SUMMARY = "summary.json"  # of a run that has come to its end
@@ -47,8 +47,7 @@ def waiting(run: Path) -> Iterator[Path]:
 
 def share(folder: Path, rank: int) -> int:
     """Start this machine's processes of the job and wait for their end: the launcher's status."""
-    facts = jsonlines.loads(folders.read_bytes(folder / JOB, paths.MAX_STREAM))
-    settings = of_machine(check_settings(Settings, facts["settings"], WHERE), rank)
+    settings = of_machine(check_settings(Settings, read_job(folder).settings, WHERE), rank)
     command = [*launcher(settings), "-m", PROCESS, str(folder)]
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, env=environment(settings), text=True, errors="replace", **pipes) as process:

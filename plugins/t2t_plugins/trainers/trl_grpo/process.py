@@ -8,15 +8,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 
 from t2t_core.errors import T2TError
-from t2t_core.hookspecs import TrainingJob
-from t2t_core.plugins import installed
-from t2t_core.store import folders, jsonlines, paths
 from t2t_plugins.trainers.settings import check_settings
-from t2t_plugins.trainers.trl_grpo.launch import JOB, MARK, MISTAKE, RESULT, STOP
+from t2t_plugins.trainers.trl_grpo.job_files import STOP, read_job, write_mistake, write_result
+from t2t_plugins.trainers.trl_grpo.launch import MARK
 from t2t_plugins.trainers.trl_grpo.settings import WHERE, Settings
 from t2t_plugins.trainers.trl_grpo.trainer import train
 
@@ -42,35 +39,20 @@ def asked_to_stop(sign: Path) -> Callable[[], bool]:
 
 def run(folder: Path) -> None:
     """This process's share of the job in that folder."""
-    facts = jsonlines.loads(folders.read_bytes(folder / JOB, paths.MAX_STREAM))
-    testbed = installed().testbeds.make(facts["testbed"])
-    path = {name: Path(facts[name]) if facts[name] else None for name in ("checkpoint", "resume_from")}
-    job = TrainingJob(
-        checkpoint=path["checkpoint"],
-        instances=[testbed.read_instance(one) for one in facts["instances"]],
-        testbed=testbed,
-        settings=facts["settings"],
-        folder=Path(facts["folder"]),
-        seed=facts["seed"],
-        round_index=facts["round_index"],
-        resume_from=path["resume_from"],
-        progress=lambda figures: print(MARK + json.dumps(dict(figures)), flush=True),
-        reward=facts["reward"],
-        stop=asked_to_stop(folder / STOP),
-    )
+    record = read_job(folder)
+    job = record.job(lambda figures: print(MARK + json.dumps(dict(figures)), flush=True), asked_to_stop(folder / STOP))
     settings = check_settings(Settings, job.settings, WHERE)
     try:
         if int(os.environ.get("WORLD_SIZE", "1")) != settings.processes:
             raise T2TError(f"accelerate launch did not start {settings.processes} processes", where=WHERE)
         result = train(job, settings)
     except T2TError as error:
-        mistake = {"what": error.what, "where": error.where, "cause": error.cause, "next": error.next}
-        folders.write_json(folder / MISTAKE, mistake)
+        write_mistake(folder, error)
         raise
     except KeyboardInterrupt:  # as it was asked to: what it had is saved
         return
     if os.environ.get("RANK", "0") == "0":
-        folders.write_json(folder / RESULT, {**asdict(result), "checkpoint": str(result.checkpoint)})
+        write_result(folder, result)
 
 
 if __name__ == "__main__":
