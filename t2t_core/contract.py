@@ -110,6 +110,26 @@ def _optional(value: Any) -> Complaint:
     return None if value is None else _facts(value)
 
 
+def _place(value: Any) -> Complaint:
+    """An attribute that need not be there: a path."""
+    return None if value is None or isinstance(value, str | os.PathLike) else "which is no path"
+
+
+def _flag(value: Any) -> Complaint:
+    """An attribute that need not be there: yes or no."""
+    return None if value is None else _yes_or_no(value)
+
+
+def _described(value: Any) -> Complaint:
+    """What a policy says of itself: facts, of which the core reads some."""
+    if _facts(value):
+        return _facts(value)
+    for name in ("prompt_format", "model", "caveat"):
+        if not isinstance(value.get(name), str | None):
+            return f"whose {name} is no text"
+    return None if value.get("brief", "prose") in ("prose", "compact") else 'whose brief is neither "prose" nor "compact"'
+
+
 def _breakdown(value: Any) -> Complaint:
     def counts(row: Any) -> bool:
         return isinstance(row, Mapping) and all(type(row.get(n)) is int and row[n] >= 0 for n in ("answers", "valid", "optimal"))
@@ -145,7 +165,7 @@ def _result(value: Any) -> Complaint:
 
 
 METHODS: Mapping[str, Mapping[str, Check]] = {
-    "policy": {"respond": _a(Iterable), "describe": _facts},
+    "policy": {"respond": _a(Iterable), "describe": _described},
     "designer": {"propose": _a(Proposal)},
     "context module": {"render": _a(str, type(None))},
     "trainer": {"train": _result},
@@ -184,7 +204,8 @@ METHODS: Mapping[str, Mapping[str, Check]] = {
 }
 _OPTIONAL_METHODS: Mapping[str, Mapping[str, Check]] = {"policy": {"notes": _texts}}
 _ATTRIBUTES: Mapping[str, Mapping[str, Check]] = {
-    "designer": {"settings": _optional},
+    "policy": {"checkpoint": _place},
+    "designer": {"settings": _optional, "asks_own_policy": _flag},
     "context module": {"title": _a(str), "settings": _optional, "request": _a(str, type(None))},
     "trainer": {"defaults": _optional, "constants": _optional, "facts": _optional},
     "task family": {

@@ -25,7 +25,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pluggy
 
 if TYPE_CHECKING:
-    from t2t_core.records import AgentTurn, Json, Knob, Proposal, Response, Round, Sampling, Scored, Task, TrainingResult
+    from t2t_core.records import (
+        AgentTurn,
+        ConfigurationRecord,
+        Json,
+        Knob,
+        Proposal,
+        Request,
+        Response,
+        Round,
+        Sampling,
+        Scored,
+        Task,
+        TrainingResult,
+    )
     from t2t_core.registry import Registry
     from t2t_core.testbed import AnyTestbed, Testbed
 
@@ -105,13 +118,13 @@ class Brief:
 
     text: str
     state: RoundState
-    previous: Any
-    request: Any
+    previous: ConfigurationRecord
+    request: Request
     seed: int
     checkpoint: Path | None = None
     base: Path | None = None
     compact: Sequence[str] = ()
-    policy: Callable[[Path | None], Any] | None = None
+    policy: Callable[[Path | None], Policy] | None = None
     trial: Callable[[Mapping[str, Any], int], TrialRun] | None = None
     shown: Callable[[str], None] = lambda prompt: None
     anew: Callable[[RoundState], Brief] | None = None
@@ -169,6 +182,8 @@ class Policy(Protocol):
     its servers did) has a method `notes()`, which returns lines of text.
     A factory with the attribute `talks = False` makes policies that act and cannot be asked for text: no run lets them
     design.
+    A policy that plays a checkpoint of its own has an attribute `checkpoint`, the path: a run whose configuration names the
+    policy there (`checkpoint = "tiny"`) starts its training from it.
     """
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
@@ -183,16 +198,19 @@ class Policy(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """Facts for the record, as JSON: at least `deterministic` (same task, same answer) and `batch_size` (how many tasks
-        it likes at once, None: all); models add their name and versions, and under `transport` whatever may change from one start
-        to the next (addresses, time-outs, prices). A `caveat` (a few words, "toy policy") stands beside the policy's name on
-        every board. Never a key."""
+        it likes at once, None: all). Models add `model`, their name, by which a board groups families, and their versions;
+        under `transport` stands whatever may change from one start to the next (addresses, time-outs, prices). `prompt_format`
+        is the wording of the question that the policy was taught, asked where nobody names another; `brief` the form of a
+        designer's prompt: "prose", or "compact" for one that was taught that form. A `caveat` (a few words, "toy policy")
+        stands beside the policy's name on every board. Never a key."""
         ...
 
 
 class Designer(Protocol):
     """Reads the brief of a round, proposes the next configuration of the generator. Any LLM policy can be one (`llm:...`).
     One with an attribute `settings` (name -> value) has them printed by `t2t run --dry-run`; one with an engine of its own has a
-    method `close()`, called after each design.
+    method `close()`, called after each design; one that asks the run's own policy (`brief.policy`) has `asks_own_policy = True`,
+    so that a run whose policy cannot talk refuses it before anything is trained. Its factory may have `transport`, as a policy's.
 
     registry.add("shy", lambda argument, settings: Shy(), "proposes what is already there")
     class Shy:

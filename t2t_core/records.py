@@ -11,9 +11,27 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 Json = Any
+Request = Any  # a testbed's own: what is wanted of its generator. Nobody but the testbed looks into it.
+
+
+class InstanceRecord(Protocol):
+    """An instance, as far as everybody but its testbed knows it."""
+
+    @property
+    def id(self) -> str: ...
+    def to_dict(self) -> dict[str, Json]: ...
+
+
+class ConfigurationRecord(Protocol):
+    """A configuration, as far as everybody but its testbed knows it: {group: {knob: number}} as JSON."""
+
+    def to_dict(self) -> dict[str, Json]: ...
+
+
+ConfigurationT = TypeVar("ConfigurationT", bound=ConfigurationRecord)
 
 
 @dataclass(frozen=True)
@@ -295,10 +313,10 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Projection:
+class Projection(Generic[ConfigurationT]):
     """A configuration that satisfies every constraint, and what was changed to get there."""
 
-    configuration: Any
+    configuration: ConfigurationT
     changes: Sequence[Change] = ()
 
 

@@ -9,6 +9,8 @@ from typing import Any, Protocol, TypeVar
 from t2t_core.breakdown import break_down
 from t2t_core.records import (
     Cell,
+    ConfigurationT,
+    InstanceRecord,
     InstanceSet,
     Knob,
     Message,
@@ -21,8 +23,7 @@ from t2t_core.records import (
     Verdict,
 )
 
-InstanceT = TypeVar("InstanceT")
-ConfigurationT = TypeVar("ConfigurationT")
+InstanceT = TypeVar("InstanceT", bound=InstanceRecord)
 RequestT = TypeVar("RequestT")
 
 
@@ -116,7 +117,9 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
 
     def read_configuration(self, data: Mapping[str, Any]) -> ConfigurationT: ...
     def random_configuration(self, request: RequestT, seed: int) -> ConfigurationT: ...
-    def project(self, proposal: Mapping[str, Any] | None, previous: ConfigurationT, request: RequestT) -> Projection:
+    def project(
+        self, proposal: Mapping[str, Any] | None, previous: ConfigurationT, request: RequestT
+    ) -> Projection[ConfigurationT]:
         """Enforce the constraints. Never fails; whatever it passes, `generate` can fill."""
         ...
 

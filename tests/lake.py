@@ -85,7 +85,7 @@ class Lake(Testbed[Number, Setting, Wanted]):
             }
         )
 
-    def project(self, proposal: Mapping[str, Any] | None, previous: Setting, request: Wanted) -> Projection:
+    def project(self, proposal: Mapping[str, Any] | None, previous: Setting, request: Wanted) -> Projection[Setting]:
         values, changes = previous.to_dict(), []
         for group, knobs in values.items():
             asked = proposal.get(group) if isinstance(proposal, Mapping) else None

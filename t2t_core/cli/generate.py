@@ -12,15 +12,16 @@ import click
 from t2t_core.cli import answer_options
 from t2t_core.cli.by_testbed import WithForms, testbed_option
 from t2t_core.errors import T2TError
-from t2t_core.hookspecs import AnyTestbed
+from t2t_core.hookspecs import AnyTestbed, Testbed
 from t2t_core.plugins import installed
-from t2t_core.records import InstanceSet
+from t2t_core.records import ConfigurationT, InstanceSet
 from t2t_core.run.questions import protected, requested
 from t2t_core.settings import assignment
 from t2t_core.store import folders, formats, instance_files, jsonlines, parts
 from t2t_core.store.formats import About
 from t2t_core.store.instance_files import digest_of
 from t2t_core.store.parts import Shard
+from t2t_core.testbed import RequestT
 
 COUNT = click.option("--count", type=click.IntRange(1), default=1000, show_default=True, help="Number of instances.")
 SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed gives the same bytes.")
@@ -105,7 +106,7 @@ def checked(configuration: str | None, out: Path | None, given: bool, asking: bo
     return out
 
 
-def configured(testbed: AnyTestbed, name: str, request: Any, seed: int) -> Any:
+def configured(testbed: Testbed[Any, ConfigurationT, RequestT], name: str, request: RequestT, seed: int) -> ConfigurationT:
     """The configuration in a JSON file, or a random one, which is told to standard error."""
     if name == "random":
         drawn = testbed.random_configuration(request, seed)
@@ -114,7 +115,7 @@ def configured(testbed: AnyTestbed, name: str, request: Any, seed: int) -> Any:
     return read_configuration(testbed, Path(name))
 
 
-def read_configuration(testbed: AnyTestbed, path: Path) -> Any:
+def read_configuration(testbed: Testbed[Any, ConfigurationT, Any], path: Path) -> ConfigurationT:
     """The configuration in a JSON file; T2TError says what is wrong with it."""
     try:
         data = folders.read_json(path)

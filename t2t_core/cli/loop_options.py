@@ -99,7 +99,7 @@ def print_dry_run(experiment: Experiment, published: Mapping[str, Any], gpus: Gp
     value, then the trainer's plan; T2TError for what no run would accept, and for what the GPUs could not hold."""
     parts, theirs = prepare(experiment, dry=True), dict(flat(published))
     columns = ("setting", "this run", "paper") if theirs else ("setting", "this run")  # few testbeds have a paper
-    ours = resolved(experiment, parts.testbed, parts.trainer, parts.designer, parts.context)
+    ours = resolved(experiment, parts.testbed, parts.trainer, parts.designer, {one.spec: one.module for one in parts.context})
     rows = []
     for key, value in flat(ours):
         rows.append(Row([key, str(value), str(theirs.pop(key, NOT_GIVEN))][: len(columns)]))

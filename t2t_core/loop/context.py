@@ -14,7 +14,7 @@ from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed, ContextModule, RoundState
-from t2t_core.records import Knob
+from t2t_core.records import ConfigurationRecord, Knob, Request
 from t2t_core.registry import Registry, Spec
 
 _SETTING = re.compile(r"[a-z][a-z0-9_]*=.*", re.DOTALL)
@@ -84,7 +84,7 @@ def sections(named: Sequence[NamedModule], state: RoundState) -> list[Section]:
     return rendered
 
 
-def prompt(named: Sequence[NamedModule], state: RoundState, previous: Any, request: Any) -> str:
+def prompt(named: Sequence[NamedModule], state: RoundState, previous: ConfigurationRecord, request: Request) -> str:
     """The whole brief as text: the task statement (always there; our choice of words), the context, the answer's format."""
     parts = [_statement(state.testbed, previous, request)]
     parts += [f"## {section.title}\n{section.text}" for section in sections(named, state) if section.text]
@@ -97,7 +97,7 @@ def compact(named: Sequence[NamedModule], state: RoundState) -> tuple[str, ...]:
     return tuple(section.compact for section in sections(named, state) if section.compact)
 
 
-def _statement(testbed: AnyTestbed, previous: Any, request: Any) -> str:
+def _statement(testbed: AnyTestbed, previous: ConfigurationRecord, request: Request) -> str:
     knobs = [f"- {knob.name}: {knob.description} ({_bounds(knob)})" for knob in testbed.knobs(request)]
     return "\n".join(
         [
@@ -121,7 +121,7 @@ def _bounds(knob: Knob) -> str:
     return f"{knob.low:g} to {knob.high:g}{unit}{', whole numbers' if knob.form == 'whole' else ''}"
 
 
-def _answer_format(previous: Any, active: Sequence[ContextModule]) -> str:
+def _answer_format(previous: ConfigurationRecord, active: Sequence[ContextModule]) -> str:
     wishes = [str(wish) for module in active if (wish := getattr(module, "request", None))]
     return "\n".join(
         [

@@ -17,7 +17,7 @@ from t2t_core import guard
 from t2t_core.evaluation.lines import response_fault, response_record
 from t2t_core.hookspecs import AnyTestbed, Brief, Designer, RoundState, Trainer
 from t2t_core.loop import context
-from t2t_core.records import Projection, Proposal, Response, Round, Scored
+from t2t_core.records import ConfigurationRecord, Projection, Proposal, Request, Response, Round, Scored
 from t2t_core.redaction import without_secrets
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.schemas import Correction, Cost, Design, Projected
@@ -43,7 +43,7 @@ def round_state(
     testbed: AnyTestbed,
     trainer: Trainer | None,
     experiment: Experiment,
-    request: Any,
+    request: Request,
     rounds: Sequence[Round],
     examples: Sequence[Scored],
 ) -> RoundState:
@@ -68,7 +68,7 @@ def make_brief(
     experiment: Experiment,
     named: Sequence[context.NamedModule],
     state: RoundState,
-    request: Any,
+    request: Request,
     checkpoint: Path | None,
 ) -> Brief:
     """Everything a designer gets after the last round of `state`, except the run's policy.
@@ -194,11 +194,11 @@ class Decision:
     """What a step comes to: the next configuration with what Project changed, and a note where the previous one stays."""
 
     step: Step
-    projection: Projection
+    projection: Projection[ConfigurationRecord]
     note: str | None = None
 
 
-def decide(testbed: AnyTestbed, step: Step, previous: Any, request: Any) -> Decision:
+def decide(testbed: AnyTestbed, step: Step, previous: ConfigurationRecord, request: Request) -> Decision:
     """Project the proposal. The previous configuration stays where nothing was proposed, or where the testbed broke its promise
     never to fail; where Project comes to the configuration in force, the outcome is "unchanged"."""
     if step.proposal.parsed is None:

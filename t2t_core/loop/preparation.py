@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from t2t_core.errors import NotReady, T2TError
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.hookspecs import AnyTestbed, Designer, Trainer, TrainingOrder
 from t2t_core.loop import context
 from t2t_core.plugins import installed
-from t2t_core.records import InstanceSet
+from t2t_core.records import ConfigurationRecord, InstanceSet, Json, Request
 from t2t_core.registry import Spec
 from t2t_core.reward import check_weights
 from t2t_core.run import questions, tracking
@@ -35,8 +34,8 @@ class Preparation:
     order: TrainingOrder
     designer: Designer | None
     context: Sequence[context.NamedModule]
-    request: Any
-    first: Any
+    request: Request
+    first: ConfigurationRecord | None
     validation: Evaluation | None
 
     @property
@@ -45,6 +44,13 @@ class Preparation:
         if self.designer is None:
             raise NotReady(f"the designer {self.experiment.designer} is not at hand")
         return self.designer
+
+    @property
+    def validation_at_hand(self) -> Evaluation:
+        """What every validation asks; NotReady where a dry run went on without it."""
+        if self.validation is None:
+            raise NotReady("the validation is not at hand")
+        return self.validation
 
 
 def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
@@ -79,7 +85,7 @@ def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
         if not dry:
             raise
     check_apart(validation, evaluation_sets(experiment, testbed), experiment, testbed)
-    first = first_configuration(experiment, testbed, wanted)
+    first = prepared_configuration(experiment.configuration, testbed, wanted) if experiment.configuration else None
     return Preparation(experiment, testbed, trainer, order, designer, named, wanted, first, validation)
 
 
@@ -114,13 +120,12 @@ def check_apart(
         )
 
 
-def first_configuration(experiment: Experiment, testbed: AnyTestbed, request: Any) -> Any:
-    """The prepared configuration of round 0, exactly as it stands; T2TError where the generator could not draw from it."""
-    if not experiment.configuration:
-        return None
+def prepared_configuration(data: Mapping[str, Json], testbed: AnyTestbed, request: Request) -> ConfigurationRecord:
+    """The configuration of round 0 that a run was given, exactly as it stands; T2TError where the generator could not draw
+    from it."""
     where = "configuration of round 0"
     try:
-        first = testbed.read_configuration(experiment.configuration)
+        first: ConfigurationRecord = testbed.read_configuration(data)
     except T2TError as error:
         raise T2TError(error.what, where=f"{where}, {error.where}".rstrip(", "), cause=error.cause, next=error.next) from None
     changes = testbed.project(first.to_dict(), first, request).changes

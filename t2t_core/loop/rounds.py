@@ -7,7 +7,7 @@ goes on from wherever the last one stopped. Design runs after every round but th
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, Progress
 from t2t_core.evaluation.evaluate import evaluate
 from t2t_core.evaluation.scoring import scored
-from t2t_core.hookspecs import Brief, Trainer, TrainingJob
+from t2t_core.hookspecs import Brief, TrainingJob
 from t2t_core.loop import design_step
 from t2t_core.loop.design_step import (
     Decision,
@@ -33,7 +33,7 @@ from t2t_core.loop.design_step import (
 )
 from t2t_core.loop.preparation import prepare
 from t2t_core.loop.trial_runs import TrialRuns
-from t2t_core.records import Round, TrainingResult
+from t2t_core.records import InstanceRecord, Round, TrainingResult
 from t2t_core.run import declaration
 from t2t_core.run.engines import Engines
 from t2t_core.run.experiment import Experiment, resolved
@@ -83,7 +83,7 @@ class Loop:
         self.testbed, self.trainer, self.context = parts.testbed, parts.trainer, parts.context
         self.designer = parts.designer_at_hand
         self.request, self.order, self.first = parts.request, parts.order, parts.first
-        self.validation: Any = parts.validation
+        self.validation = parts.validation_at_hand
         self.engines, self.tracking = engines or Engines(experiment), tracking or Tracking()
         self._facts: dict[int, Round] = {}  # of finished rounds, so that a long run does not read its past again each round
 
@@ -96,7 +96,8 @@ class Loop:
         with folders.Interrupts() as self._interrupts:
             reader = {"reader": self.testbed.reader}
             folders.open_manifest(self.folder, KIND, settings, asked=transport.asked, session=reader)
-            values = design_step.plain_json(resolved(self.experiment, self.testbed, self.trainer, self.designer, self.context))
+            context = {one.spec: one.module for one in self.context}
+            values = design_step.plain_json(resolved(self.experiment, self.testbed, self.trainer, self.designer, context))
             if not (everything := self.folder / "resolved.json").exists():
                 folders.write_json(everything, values)
             self.tracking.follow(self.folder, values)
@@ -177,14 +178,14 @@ class Loop:
         configuration = self.testbed.read_configuration(files.read_configuration())
         seed = self.experiment.key("generate", files.index)
         instances = self.testbed.generate(configuration, self.request, seed)
-        report: Any = getattr(instances, "report", None)
-        facts = report.to_dict() if hasattr(report, "to_dict") else {}
+        report = getattr(instances, "report", None)
+        facts = report.to_dict() if report is not None and hasattr(report, "to_dict") else {}
         record = Generation(seed=seed, instances=len(instances), report=facts, shared=self._shared(instances))
         folders.write_json(files.generation, record)
         files.write_instances(instances)
         self.reporter.figures(instances=len(instances))
 
-    def _shared(self, instances: Any) -> dict[str, Any]:
+    def _shared(self, instances: Sequence[InstanceRecord]) -> dict[str, dict[str, int]]:
         """What the round's instances share with each set that is kept for measuring, where the testbed can say."""
         named = {name: self.testbed.load_set(name) for name in self.testbed.protected_sets()}
         own = own_set(self.experiment, self.testbed)
@@ -248,7 +249,7 @@ class Loop:
 
     def _trained(self, job: TrainingJob) -> TrainingResult:
         """The trainer's result. One that stops when asked has the time that is left to save what it has."""
-        trainer: Trainer = self.trainer
+        trainer = self.trainer
         if not getattr(trainer, "stops_when_asked", False):
             return trainer.train(job)
         told: list[bool] = []

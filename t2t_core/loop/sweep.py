@@ -26,7 +26,7 @@ from t2t_core.errors import T2TError
 from t2t_core.evaluation.stats import seeded_difference, t_interval
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.loop import context
-from t2t_core.loop.preparation import first_configuration
+from t2t_core.loop.preparation import prepared_configuration
 from t2t_core.loop.whole_run import run_experiment
 from t2t_core.plugins import installed
 from t2t_core.report import markdown, svg
@@ -127,7 +127,7 @@ def _check(experiment: Experiment, grid: Grid) -> None:
     for name, configuration in grid.configurations.items():
         if arm_name(name) in (BASE, "shared"):
             raise T2TError(f"an arm cannot be called {name}", where="--configurations", next="rename the file")
-        first = first_configuration(replace(experiment, configuration=configuration), testbed, asked)
+        first = prepared_configuration(configuration, testbed, asked)
         comes_to = jsonlines.dumps(first.to_dict())
         if comes_to in uses:
             raise T2TError(f"{uses[comes_to]} and {name} come to the same configuration", where="--configurations")

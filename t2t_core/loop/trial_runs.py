@@ -12,6 +12,7 @@ from t2t_core.evaluation.evaluate import evaluate
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.scoring import scored
 from t2t_core.hookspecs import AnyTestbed, Trainer, TrainingJob, TrialRun
+from t2t_core.records import ConfigurationRecord, Request
 from t2t_core.run.engines import Engines
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.questions import request
@@ -45,12 +46,12 @@ class TrialRuns:
         used = self._testbed.project(configuration, previous, asked).configuration
         with fresh.folder_beside(self._files.trials) as folder:
             trial = self._tried(used, asked, folder)
-        counts: Any = trial.breakdown.get("total", {})
+        counts = trial.breakdown.get("total", {})
         valid = counts["valid"] / counts["answers"] if counts.get("answers") else None
         self.done.append(TriedOut(configuration=used.to_dict(), valid=valid, updates=trial.updates, tokens=trial.tokens))
         return trial
 
-    def _tried(self, configuration: Any, asked: Any, folder: SafePath) -> TrialRun:
+    def _tried(self, configuration: ConfigurationRecord, asked: Request, folder: SafePath) -> TrialRun:
         experiment, index = self._experiment, self._files.index
         kept = self._files.checkpoint
         job = TrainingJob(

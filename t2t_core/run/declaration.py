@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
-from t2t_core.records import Knob
+from t2t_core.records import Knob, Request
 from t2t_core.registry import Spec
 from t2t_core.run.experiment import Experiment
 from t2t_core.store import folders
@@ -49,7 +48,7 @@ class Declaration:
     observed: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, testbed: AnyTestbed, request: Any) -> Declaration:
+    def of(cls, testbed: AnyTestbed, request: Request) -> Declaration:
         """What the testbed declares for a run with that request."""
         names = ("name", "title", "kind", "unit", "higher_is_better")
         return cls(

@@ -31,7 +31,7 @@ from msgspec import Meta
 
 from t2t_core import seeding
 from t2t_core.errors import T2TError
-from t2t_core.hookspecs import AnyTestbed, Designer, Policy
+from t2t_core.hookspecs import AnyTestbed, ContextModule, Designer, Policy, Trainer
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling
 from t2t_core.registry import Spec
@@ -186,20 +186,26 @@ class Experiment:
         return policy
 
 
-def resolved(experiment: Experiment, testbed: AnyTestbed, trainer: Any, designer: Any, named: Sequence[Any]) -> dict[str, Any]:
+def resolved(
+    experiment: Experiment,
+    testbed: AnyTestbed,
+    trainer: Trainer,
+    designer: Designer | None,
+    context: Mapping[str, ContextModule],
+) -> dict[str, Any]:
     """Every value that a run goes by, as nested tables: its configuration with the trainer's defaults filled in, what no setting
-    changes, and the settings of the designer and of the context's modules (`named`)."""
+    changes, and the settings of the designer and of the context's modules, by the text they were asked for with."""
     constants = {**getattr(trainer, "constants", {}), **getattr(testbed, "constants", {})}
     training = dict(getattr(trainer, "defaults", {}))
     _merge(training, experiment.training)
-    modules = {f"context {one.spec.partition(':')[0]}": dict(getattr(one.module, "settings", {})) for one in named}
+    modules = {f"context {spec.partition(':')[0]}": dict(getattr(module, "settings", {})) for spec, module in context.items()}
     design = dict(getattr(designer, "settings", {}))
     reward = {**testbed.rubric, **experiment.reward}
     own = experiment.to_dict() | {"replica": experiment.replica, "configuration": experiment.configuration or "random"}
     return own | {"training": training, "reward": reward, "constants": constants, "design": design, **modules}
 
 
-def _other_trainer(data: dict[str, Any], trainer: Any) -> None:
+def _other_trainer(data: dict[str, Any], trainer: object) -> None:
     """What stands under [training] is one trainer's; another one, named in a higher layer, starts from its own defaults."""
     if trainer and data.get("trainer") and Spec.parse(str(trainer)).name != Spec.parse(str(data["trainer"])).name:
         data.pop("training", None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import Parameter, signature
 from itertools import chain
 from pathlib import Path
@@ -13,7 +13,7 @@ from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.scoring import scored
 from t2t_core.evaluation.tables import first
 from t2t_core.hookspecs import AnyTestbed
-from t2t_core.records import InstanceSet, Scored
+from t2t_core.records import InstanceRecord, InstanceSet, Request, Scored
 from t2t_core.run.experiment import Experiment
 from t2t_core.seeding import key
 from t2t_core.store.instance_files import file_set
@@ -30,7 +30,7 @@ def validation(experiment: Experiment, testbed: AnyTestbed) -> Evaluation:
     return Evaluation(testbed, instances, 1, experiment.sampling, form, key(experiment.seed, "validate") >> 1)
 
 
-def request(experiment: Experiment, testbed: AnyTestbed) -> Any:
+def request(experiment: Experiment, testbed: AnyTestbed) -> Request:
     """What every round wants of the generator; nothing of the run's own evaluation set is drawn."""
     options = {k: v for k, v in experiment.generation.items() if k != "samples"}
     own = own_set(experiment, testbed)
@@ -39,7 +39,7 @@ def request(experiment: Experiment, testbed: AnyTestbed) -> Any:
     return requested(testbed, experiment.samples, options, "[generation]")
 
 
-def requested(testbed: AnyTestbed, count: int, options: Mapping[str, Any], where: str) -> Any:
+def requested(testbed: AnyTestbed, count: int, options: Mapping[str, Any], where: str) -> Request:
     """The testbed's request with these options; T2TError for one that it does not know, such as another testbed's."""
     parameters = signature(testbed.request).parameters.values()
     known = [p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY or p.default is not Parameter.empty]
@@ -57,7 +57,7 @@ def requested(testbed: AnyTestbed, count: int, options: Mapping[str, Any], where
     return testbed.request(count, **options)
 
 
-def protected(testbed: AnyTestbed, others: Iterable[Any] = ()) -> frozenset[bytes]:
+def protected(testbed: AnyTestbed, others: Iterable[InstanceRecord] = ()) -> frozenset[bytes]:
     """The identities of all instances of the testbed's protected sets, and of these."""
     kept = (instance for name in testbed.protected_sets() for instance in testbed.load_set(name).instances)
     return frozenset(testbed.identity(instance) for instance in chain(kept, others))
@@ -75,7 +75,7 @@ def prompt_format(experiment: Experiment) -> str:
     return str(experiment.validation.get("prompt_format") or taught)
 
 
-def limited(testbed: AnyTestbed, instances: Any, limit: int) -> list[Any]:
+def limited(testbed: AnyTestbed, instances: Sequence[InstanceRecord], limit: int) -> list[InstanceRecord]:
     """The first `limit` instances of every column of the tables; all of them where limit is 0."""
     if limit < 0:
         raise T2TError(f"a limit must not be negative, not {limit}")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from t2t_core import contract
 from t2t_core.hookspecs import AnyTestbed, Brief, RoundState, TrackedRun, TrainingJob
 from t2t_core.records import Proposal, Response, Round, TrainingResult
 from t2t_core.testing.base import (
@@ -35,6 +36,8 @@ def check_designer(designer: Any, testbed: AnyTestbed, *, count: int = 12, **bri
         count: how many instances are asked of the generator.
         brief: further fields of the `Brief` (checkpoint, policy, ...).
     """
+    strange = contract.strange("designer", designer)
+    require(strange is None, f"of the designer: {strange}")
     for rounds in (1, 2, 4):
         state = some_state(testbed, rounds)
         request = testbed.request(count)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from t2t_core import contract
 from t2t_core.evaluation.lines import response_fault
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import Response, Sampling, Task
@@ -67,6 +68,9 @@ def _describe(policy: Any) -> Any:
         f'describe()["batch_size"] is {short(size)}',
         next="give the number of tasks it likes at once, or None for all",
     )
+    strange, told = contract.strange("policy", policy), contract.wrong("policy", "describe", described)
+    require(strange is None, f"of the policy: {strange}")
+    require(told is None, f"describe() returns {short(dict(described))}, {told}")
     for name, value in os.environ.items():
         leaked = _SECRET.search(name) and len(value) >= 8 and value in text
         require(not leaked, f"describe() holds the value of {name}", cause="what it returns is written into run folders")

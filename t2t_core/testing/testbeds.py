@@ -166,7 +166,7 @@ def _project(testbed: AnyTestbed, request: Any, count: int) -> None:
         projected.add(text)
 
 
-def _fixed_point(testbed: AnyTestbed, result: Projection, request: Any) -> None:
+def _fixed_point(testbed: AnyTestbed, result: Projection[Any], request: Any) -> None:
     """A configuration that satisfies the constraints passes unchanged."""
     settled = result.configuration
     again = testbed.project(settled.to_dict(), settled, request)

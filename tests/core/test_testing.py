@@ -255,6 +255,10 @@ def test_the_solver_policies_pass(name):
         (Policy(deterministic="yes"), "not True or False"),
         (Policy(batch_size=0), "batch_size"),
         (Policy(prices={1j}), "not JSON"),
+        (Policy(prompt_format=3), "prompt_format is no text"),
+        (Policy(brief="poem"), 'neither "prose" nor "compact"'),
+        (Policy(model=["a", "b"]), "model is no text"),
+        (type("Placed", (Policy,), {"checkpoint": 3})(), "checkpoint is 3, which is no path"),
         (Policy(lambda tasks: iter([])), "24 of 24 tasks unanswered"),
         (Policy(lambda tasks: ((p, Response("")) for p in range(len(tasks) - 1))), "unanswered"),
         (Policy(lambda tasks: ((0, Response("")) for _ in tasks)), "position 0 twice"),
@@ -290,6 +294,13 @@ def test_a_key_in_describe_is_found(monkeypatch):
 class Designer:
     def __init__(self, propose):
         self.propose = propose
+
+
+def test_what_a_designer_says_of_itself_is_looked_at():
+    designer = Designer(lambda brief: Proposal("", None))
+    designer.asks_own_policy = "sometimes"
+    with pytest.raises(CheckFailed, match="asks_own_policy is 'sometimes', which is neither True nor False"):
+        check_designer(designer, Pond())
 
 
 @pytest.mark.parametrize("name", ["random", "fixed", "rule"])

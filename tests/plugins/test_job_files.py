@@ -18,7 +18,7 @@ from t2t_plugins.trainers.trl_grpo.settings import Settings
 
 def order(folder: Path) -> TrainingJob:
     testbed = installed().testbeds.make("mapf-frozenlake")
-    instances = testbed.load_set("validation_2agents").instances[:2]
+    instances = list(testbed.load_set("validation_2agents").instances[:2])
     return TrainingJob(folder / "policy", instances, testbed, {}, folder / "checkpoint", seed=7, reward={"accuracy": 0.5})
 
 

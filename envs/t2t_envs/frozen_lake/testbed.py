@@ -203,7 +203,7 @@ class MAPFFrozenLake(Testbed[Instance, Configuration, Request]):
     def random_configuration(self, request: Request, seed: int) -> Configuration:
         return random_configuration(request, seed)
 
-    def project(self, proposal: Mapping[str, Any] | None, previous: Configuration, request: Request) -> Projection:
+    def project(self, proposal: Mapping[str, Any] | None, previous: Configuration, request: Request) -> Projection[Configuration]:
         return project(proposal, previous, request)
 
     # --- instances

@@ -165,7 +165,7 @@ class TicTacToe(Testbed[Instance, Configuration, Request]):
     def random_configuration(self, request: Request, seed: int) -> Configuration:
         return random_configuration(seed)
 
-    def project(self, proposal: Mapping[str, Any] | None, previous: Configuration, request: Request) -> Projection:
+    def project(self, proposal: Mapping[str, Any] | None, previous: Configuration, request: Request) -> Projection[Configuration]:
         return project(proposal, previous)
 
     # --- instances

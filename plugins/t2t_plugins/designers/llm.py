@@ -12,13 +12,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from t2t_core import transport
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.evaluate import read_sampling
 from t2t_core.guard import PluginFault
-from t2t_core.hookspecs import Brief
+from t2t_core.hookspecs import Brief, Policy
 from t2t_core.loop.context import readable
 from t2t_core.plugins import installed
 from t2t_core.records import ASKED_AGAIN, Message, Proposal, Response, Sampling, Task
@@ -57,10 +58,12 @@ class Manner:
 class LanguageModelDesigner:
     """Asks the policy that `policy` makes from the brief, and reads its reply."""
 
-    def __init__(self, policy: Callable[[Brief], Any], manner: Manner, own: Any = None, asks_own_policy: bool = False) -> None:
+    def __init__(
+        self, policy: Callable[[Brief], Policy], manner: Manner, own: Policy | None = None, asks_own_policy: bool = False
+    ) -> None:
         self._policy, self._manner, self.asks_own_policy = policy, manner, asks_own_policy
-        if callable(getattr(own, "close", None)):
-            self.close = own.close  # it has an engine of its own, which shall not outlive a design
+        if callable(end := getattr(own, "close", None)):
+            self.close = end  # it has an engine of its own, which shall not outlive a design
         self.settings = {**asdict(manner.sampling), "attempts": manner.attempts, "brief": manner.brief}
         self.settings["finish"] = manner.finish
 
@@ -90,13 +93,13 @@ class LanguageModelDesigner:
         notes = (*reading.notes, ASKED_AGAIN, *((last.error,) if last.error else again.notes))
         return Proposal(f"{reply.text}\n\n{last.text}", again.data, again.summary, notes, prompt, responses)
 
-    def _finish(self, policy: Any, prompt: str, reply: str, task: Task) -> Response:
+    def _finish(self, policy: Policy, prompt: str, reply: str, task: Task) -> Response:
         """The answer to being asked for the JSON alone, after the prompt and what was replied."""
         said = Message("assistant", reply[-_THOUGHTS:] or "(nothing)")
         task = replace(task, messages=(Message("user", prompt), said, Message("user", task.prompt)), turn=1)
         return self._call(policy, task, replace(self._manner.sampling, thinking=False))
 
-    def _call(self, policy: Any, task: Task, sampling: Sampling | None = None) -> Response:
+    def _call(self, policy: Policy, task: Task, sampling: Sampling | None = None) -> Response:
         sampling = sampling or self._manner.sampling
         try:
             return next((r for _, r in policy.respond([task], sampling)), Response("", error="no answer came"))
@@ -107,7 +110,7 @@ class LanguageModelDesigner:
         except Exception as error:  # noqa: BLE001 - of a policy that came by another door
             return Response("", finish_reason="error", error=one_line(f"{type(error).__name__}: {error}", 500))
 
-    def _compact(self, policy: Any) -> bool:
+    def _compact(self, policy: Policy) -> bool:
         form = self._manner.brief if self._manner.brief != "auto" else policy.describe().get("brief", "prose")
         return bool(form == "compact")
 
@@ -175,7 +178,7 @@ def base(argument: str, settings: Mapping[str, str]) -> LanguageModelDesigner:
     return LanguageModelDesigner(lambda brief: _own(brief)(brief.base), manner, asks_own_policy=True)
 
 
-def _own(brief: Brief) -> Callable[[Any], Any]:
+def _own(brief: Brief) -> Callable[[Path | None], Policy]:
     if brief.policy is None:
         raise T2TError("there is no run whose policy could design", next="use llm:<policy>, or give a run with --run DIR")
     return brief.policy

@@ -34,7 +34,7 @@ SAME = 1e-9  # ratios no further apart differ by rounding
 NAMED_SUM = 0.02  # our choice: named data ratios that sum to 1 this closely leave nothing for the sizes not named
 
 
-def project(proposal: Mapping[str, Any] | None, previous: Configuration, request: Request) -> Projection:
+def project(proposal: Mapping[str, Any] | None, previous: Configuration, request: Request) -> Projection[Configuration]:
     """Enforce the constraints on a proposal (our choice of rules). Never fails; whatever it passes, `generate` can fill.
 
     Data ratios are made non-negative and renormalised. A size that is not named keeps its hole and wait ratio; its data

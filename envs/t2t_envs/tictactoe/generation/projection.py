@@ -14,7 +14,7 @@ from .configuration import BANDS, KNOBS, BandKnobs, Configuration
 GROUP = "opponent band"
 
 
-def project(proposal: Mapping[str, Any] | None, previous: Configuration) -> Projection:
+def project(proposal: Mapping[str, Any] | None, previous: Configuration) -> Projection[Configuration]:
     """Enforce the constraints on a proposal: the general rules (`t2t_core.projection`), then each band's own range of p. A p_low
     above its p_high changes places with it (our choice). Never fails, and projecting the result again changes nothing."""
     work = Settling(previous.to_dict(), KNOBS, GROUP)

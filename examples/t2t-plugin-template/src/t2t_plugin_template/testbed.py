@@ -129,7 +129,7 @@ class Change(Testbed[Payment, Coins, Request]):
             }
         )
 
-    def project(self, proposal: Mapping[str, Any] | None, previous: Coins, request: Request) -> Projection:
+    def project(self, proposal: Mapping[str, Any] | None, previous: Coins, request: Request) -> Projection[Coins]:
         settling = Settling(previous.values, KNOBS, self.group)
         settling.settle(proposal)  # bounds and shares; what only this task asks for comes here:
         for system, knobs in settling.values.items():
