@@ -6,6 +6,7 @@ are deterministic. The logs say in which order the answers came, folder by folde
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -14,15 +15,18 @@ from typing import Any
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, LOG, AnswerIndex
 from t2t_core.evaluation.export import export
-from t2t_core.store import folders, jsonlines, locks
+from t2t_core.store import folders, fresh, jsonlines
 from t2t_core.store.paths import SafePath
+from t2t_leaderboard import rescoring, runner
 from t2t_leaderboard.folder import KIND, Bench, Row, lines, read_bench
+from t2t_leaderboard.records import Board
 
 _SAME = ("policy", "label", "sampling", "describe", "prompts_sha256", "limit")
 
 
-def merge(sources: Sequence[Path], out: Path) -> SafePath:
-    """Make a new bench folder of several. A question that two of them answered keeps the answer of the first.
+def merge(sources: Sequence[Path], out: Path, reported: bool = True) -> tuple[Board, rescoring.Verification]:
+    """Make a new bench folder of several, whole or not at all, and its leaderboard, which is returned. A question that two of
+    them answered keeps the answer of the first.
 
     Raises:
         T2TError: fewer than two folders, folders of different questions, rows that differ in more than their answers, or an
@@ -31,22 +35,24 @@ def merge(sources: Sequence[Path], out: Path) -> SafePath:
     if len(sources) < 2:
         raise T2TError("there is nothing to merge", next="t2t merge shard-1 shard-2 --out whole")
     benches = [read_bench(path) for path in sources]
-    first, folder = benches[0], SafePath.of(out)
+    first, place = benches[0], Path(os.path.abspath(out))
+    folder = SafePath(place.parent) / place.name
     for other in benches[1:]:
         folders.same_settings(first.written, other.written, other.folder / folders.MANIFEST, "bench")
-    with locks.locked(folder):
-        if folder.is_dir() and any(not entry.name.startswith(".") for entry in folder.entries()):
-            raise T2TError("the folder holds something already", where=str(folder), next="give --out a new one")
-        folders.open_manifest(folder, KIND, first.written, "bench", session={"reader": first.testbed.reader})
+    if folder.exists() and (not folder.is_dir() or folder.entries()):
+        raise T2TError("the folder holds something already", where=str(folder), next="give --out a new one")
+    fresh.remove_leftovers_of(folder.path)
+    with folders.building(folder) as whole:  # or nothing: the same command could not go on with half of it
+        folders.open_manifest(whole, KIND, first.written, "bench", session={"reader": first.testbed.reader})
         for record, instances in zip(first.sets, first.stored, strict=True):
-            folders.write_atomic(folder / "instances" / f"{record.name}.jsonl", lines(instances))
+            folders.write_atomic(whole / "instances" / f"{record.name}.jsonl", lines(instances))
         parts: dict[str, list[tuple[Bench, Row]]] = {}
         for bench in benches:
             for row in bench.rows():
                 parts.setdefault(row.name, []).append((bench, row))
         for name, rows in parts.items():
-            _merge_row(first, rows, folder / "rows" / name)
-    return folder
+            _merge_row(first, rows, whole / "rows" / name)
+        return runner.write(whole, reported)
 
 
 def _merge_row(whole: Bench, rows: Sequence[tuple[Bench, Row]], folder: SafePath) -> None:

@@ -33,7 +33,8 @@ def file_beside(folder: int, name: str) -> Iterator[tuple[str, BinaryIO]]:
         with os.fdopen(descriptor, "wb") as file:
             yield temporary, file
     finally:
-        with contextlib.suppress(FileNotFoundError):
+        # Best effort: after Ctrl-C within `with` itself this may come late, when the folder is closed.
+        with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=folder)
 
 

@@ -176,7 +176,7 @@ def kind(mode: int) -> str:
 
 
 def refused(name: str, mode: int, wanted: str) -> OSError:
-    return OSError(errno.EINVAL, f"not {wanted}: {ascii(name)[1:-1][-80:]} is {kind(mode)}")
+    return OSError(errno.EINVAL, f"not {wanted}: {ascii(name)[1:-1][-80:] or 'it'} is {kind(mode)}")
 
 
 @contextlib.contextmanager

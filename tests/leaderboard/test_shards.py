@@ -12,6 +12,7 @@ import addition
 import guessing
 from addition import t2t
 from t2t_core.errors import T2TError
+from t2t_leaderboard import merging
 
 LASTING = ("answers.jsonl", "leaderboard.json", "leaderboard.md", "leaderboard.html")
 
@@ -57,6 +58,28 @@ def test_what_a_shard_lacks_is_asked_later_and_an_answer_goes_before_an_error(tm
     asked = [json.loads(line)["instance"] for line in log.read_text().splitlines()]
     assert len(asked) == len(set(asked))
     t2t(*words, "--out", tmp_path / "merged")
+    assert files(tmp_path / "merged") == files(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("place", ["export", "_merge_row", "runner.write"])
+def test_a_merge_that_is_stopped_leaves_nothing_and_the_same_command_makes_it(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("bench", "--testbed", "addition", "--policy", "adder", "--limit", 2)
+    shards = [tmp_path / "a", tmp_path / "b"]
+    for number, shard in enumerate(shards, 1):
+        t2t(*words, "--shard", f"{number}/2", "--out", shard)
+
+    def stop(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"t2t_leaderboard.merging.{place}", stop)
+        with pytest.raises(KeyboardInterrupt):
+            merging.merge(shards, tmp_path / "merged")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+    t2t("merge", *shards, "--out", tmp_path / "merged")
+    t2t(*words, "--out", tmp_path / "whole")
     assert files(tmp_path / "merged") == files(tmp_path / "whole")
 
 

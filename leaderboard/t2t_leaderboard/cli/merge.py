@@ -26,14 +26,13 @@ def merge(sources: tuple[Path, ...], out: Path, reported: bool, form: str) -> in
     if any(path.is_file() for path in sources):
         return _instances(sources, out, form)
     from t2t_core.report import terminal
-    from t2t_leaderboard import merging, runner
+    from t2t_leaderboard import merging
     from t2t_leaderboard.board_document import board_document
 
-    merged = merging.merge(sources, out)
-    made, verification = runner.write(merged, reported)
+    made, verification = merging.merge(sources, out, reported)
     console = terminal.console()
     terminal.show(board_document(made, verification.record()), console)
-    console.print(f"\n{merged}/leaderboard.html", soft_wrap=True, highlight=False, markup=False)
+    console.print(f"\n{out}/leaderboard.html", soft_wrap=True, highlight=False, markup=False)
     return 0 if verification.verified else 1
 
 

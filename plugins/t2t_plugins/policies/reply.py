@@ -113,7 +113,7 @@ class _Completion:
             return self._without_answer(self.data, "the reply has no choices", remedy)
         if choice.get("error"):
             return self._without_answer(choice, "the answer broke off")
-        finish, details = _finish(choice.get("finish_reason"))
+        finish, details = _finish(self._reason)
         kind = kinds.of_finish(finish)
         if message.of_choice(choice) is None and kind is None:
             return self._without_answer({}, "the reply's choice has neither message nor finish reason")
@@ -131,6 +131,13 @@ class _Completion:
         whole = [c for c in choices if isinstance(c, Mapping)]
         first = next((c for c in whole if type(c.get("index")) is int and c["index"] == 0), choices[0])
         return first if isinstance(first, Mapping) else {}
+
+    @property
+    def _reason(self) -> Any:
+        """Why the answer ended: the finish reason, or, where there is none, what servers of other APIs call it."""
+        named = self._choice.get("finish_reason")
+        others = (place.get(name) for place in (self._choice, self.data) for name in _OTHER_REASONS)
+        return named or next((word for word in others if isinstance(word, str) and kinds.of_finish(word)), named)
 
     @cached_property
     def _said(self) -> message.Said:
@@ -207,6 +214,7 @@ class _Completion:
             yield ToolCall(self.redact(_whole(name)), self.redact(_whole(function["name"])), self.redact(_whole(text)))
 
 
+_OTHER_REASONS = ("finishReason", "stop_reason", "stopReason", "done_reason")  # Gemini, Anthropic, Bedrock, Ollama
 _FACTS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cost_usd", "model", "reasoning")
 
 
