@@ -23,7 +23,7 @@ from typing import Any
 from measuring import ROOT, arguments, pin, write
 
 from t2t_core.seeding import key
-from t2t_envs.frozen_lake.generation.cells import GridCell, Wanted
+from t2t_envs.frozen_lake.generation.cells import GridCell, Quota
 from t2t_envs.frozen_lake.generation.configuration import hole_count
 from t2t_envs.frozen_lake.generation.sampling import draw_cell
 
@@ -69,8 +69,8 @@ def measure(point: Point, repeat: int, count: int, seconds: float) -> tuple[int,
     made = undecided = 0
     begin = time.process_time()
     while made < count and (made == 0 or time.process_time() - begin < seconds):
-        wanted = Wanted(BATCH - point.waits, point.waits, distinct=False)
-        draws = draw_cell(point.cell, key(repeat, "cost curve", made), wanted)
+        quota = Quota(BATCH - point.waits, point.waits, distinct=False)
+        draws = draw_cell(point.cell, key(repeat, "cost curve", made), quota)
         if len(draws.instances) < BATCH:
             raise SystemExit(f"{point}: only {len(draws.instances)} instances found")
         made += BATCH

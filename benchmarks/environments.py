@@ -316,19 +316,19 @@ def measure(what: str, goal: float, sides: dict[str, Side], repeats: int, second
     first = next(iter(rates.values()))
     met = spread(first)["median"] >= goal
     print(f"\n{what}; goal {goal:,.0f} /s: {'met' if met else 'MISSED'}")
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, taken in timings.items():
         ratios = [a / b for a, b in zip(first, rates[name], strict=True)]
         resets = sum(t.resets for t in taken) / sum(t.processor for t in taken)
-        found[name] = {
+        results[name] = {
             "per_s": spread(rates[name]),
             "per_wall_s": spread([t.units / t.wall for t in taken]),
             "ours_over_it": spread(ratios),
             "resets_per_s": resets,
         }
-        line = f"  {name:>34}: {text(found[name]['per_s'], 0)} /s, ours over it {text(found[name]['ours_over_it'], 1)}"
+        line = f"  {name:>34}: {text(results[name]['per_s'], 0)} /s, ours over it {text(results[name]['ours_over_it'], 1)}"
         print(line + (f", and {resets:,.0f} resets/s" if resets else ""))
-    return {"what": what, "goal_per_s": goal, "met": met, "sides": found}
+    return {"what": what, "goal_per_s": goal, "met": met, "sides": results}
 
 
 def main() -> None:
@@ -338,8 +338,8 @@ def main() -> None:
     given = parser.parse_args()
     pin()
     pogema = Pogema(given.pogema) if given.pogema else None
-    found = [measure(*row, given.repeats, given.seconds) for row in rows(pogema)]
-    write("environments", given.out, {"rows": found})
+    results = [measure(*row, given.repeats, given.seconds) for row in rows(pogema)]
+    write("environments", given.out, {"rows": results})
     if pogema:
         pogema.process.terminate()
 

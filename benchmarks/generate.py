@@ -32,7 +32,7 @@ from measuring import arguments, pin, spread, text, write
 
 from t2t_core.seeding import key
 from t2t_envs.frozen_lake import Configuration, Instance, generate, solver
-from t2t_envs.frozen_lake.generation.cells import GridCell, Wanted
+from t2t_envs.frozen_lake.generation.cells import GridCell, Quota
 from t2t_envs.frozen_lake.generation.generator import cells_of
 from t2t_envs.frozen_lake.generation.reference_sampler import draw_cell as readable_draw_cell
 from t2t_envs.frozen_lake.generation.request import Request
@@ -63,9 +63,9 @@ def readable(objective: str, agents: int, count: int, seed: int) -> float:
     """Processor seconds of the readable sampler on the cells of the same configuration."""
     begin = time.process_time()
     for cell, wait_free, wait in cells_of(MIXED, Request(count, agents, objective)):
-        found = readable_draw_cell(cell, seed, Wanted(wait_free, wait), cell.stall, solver.DEFAULT_MAX_NODES).instances
-        if len(found) != wait_free + wait:
-            raise SystemExit(f"{cell}: {len(found)} instances instead of {wait_free + wait}")
+        instances = readable_draw_cell(cell, seed, Quota(wait_free, wait), cell.stall, solver.DEFAULT_MAX_NODES).instances
+        if len(instances) != wait_free + wait:
+            raise SystemExit(f"{cell}: {len(instances)} instances instead of {wait_free + wait}")
     return time.process_time() - begin
 
 
@@ -103,13 +103,13 @@ def two_threads(count: int, repeats: int) -> list[dict[str, Any]]:
     for objective in ("makespan", "sum_of_costs"):
         ratios, same = [], True
         for seed in range(repeats):
-            walls, found = [], []
+            walls, draws = [], []
             for threads in (1, 2):
                 begin = time.perf_counter()
-                found.append(generate(MIXED, count, 4, seed, objective, threads=threads))
+                draws.append(generate(MIXED, count, 4, seed, objective, threads=threads))
                 walls.append(time.perf_counter() - begin)
             ratios.append(walls[0] / walls[1])
-            same = same and found[0] == found[1]
+            same = same and draws[0] == draws[1]
         rows.append({"objective": objective, "agents": 4, "count": count, "one_over_two": spread(ratios), "same": same})
     return rows
 
@@ -117,8 +117,8 @@ def two_threads(count: int, repeats: int) -> list[dict[str, Any]]:
 def plain_rejection(cell: GridCell, source: random.Random, count: int) -> list[Instance]:
     """`count` solvable instances, as they come: shuffle all cells, cut holes, starts and goals off, throw away what is none."""
     at = [divmod(c, cell.size) for c in range(cell.size**2)]
-    found: list[Instance] = []
-    while len(found) < count:
+    instances: list[Instance] = []
+    while len(instances) < count:
         batch = []
         for _ in range(count):
             source.shuffle(at)
@@ -127,12 +127,12 @@ def plain_rejection(cell: GridCell, source: random.Random, count: int) -> list[I
             if all(s != g for s, g in zip(starts, goals, strict=True)):
                 batch.append(Instance(cell.size, at[: cell.holes], starts, goals, cell.objective))
         labels = solver.solve_many(batch, wait=True)
-        found += [
+        instances += [
             Instance.from_dict(x.to_dict() | {"requires_wait": label.requires_wait, f"optimal_{cell.objective}": label.cost})
             for x, label in zip(batch, labels, strict=True)
             if label.status == "solved"
         ]
-    return found[:count]
+    return instances[:count]
 
 
 def two_sample(ours: Counter[Any], theirs: Counter[Any]) -> tuple[float, int]:
@@ -171,8 +171,8 @@ def chi_squares(count: int) -> list[dict[str, Any]]:
             classes: Callable[[Instance], Any] = form if size == 3 else shape
             for wait in (False, True):
                 theirs = [x for x in plain if x.requires_wait is wait]
-                wanted = Wanted(wait=len(theirs) if wait else 0, wait_free=0 if wait else len(theirs), distinct=False)
-                ours = draw_cell(cell, key(size, "chi-square"), wanted).instances
+                quota = Quota(wait=len(theirs) if wait else 0, wait_free=0 if wait else len(theirs), distinct=False)
+                ours = draw_cell(cell, key(size, "chi-square"), quota).instances
                 statistic, freedom = two_sample(Counter(map(classes, ours)), Counter(map(classes, theirs)))
                 z = (statistic - freedom) / math.sqrt(2 * freedom) if freedom else 0.0
                 rows.append({"size": size, "holes": holes, "agents": agents, "objective": objective, "wait": wait,

@@ -135,9 +135,9 @@ def machine(check: Check) -> Facts:
     facts |= {"preset": check.preset, "processes": check.training.processes, "environment": folders.environment()}
     print(f"{', '.join(names) or 'no GPU'}; {facts['free disk GB']} GB of disk; preset {check.preset}")
     command = [sys.executable, "-c", "import vllm; print(getattr(vllm, '__version__', 'a stand-in'))"]
-    found = subprocess.run(command, capture_output=True, text=True)
-    require(not found.returncode, f"vLLM cannot be imported: {found.stderr.strip().splitlines()[-1:]}")
-    return facts | {"vLLM": found.stdout.strip().splitlines()[-1]}
+    process = subprocess.run(command, capture_output=True, text=True)
+    require(not process.returncode, f"vLLM cannot be imported: {process.stderr.strip().splitlines()[-1:]}")
+    return facts | {"vLLM": process.stdout.strip().splitlines()[-1]}
 
 
 def model(check: Check) -> Facts:
@@ -168,14 +168,14 @@ def training(check: Check) -> Facts:
     print(trainer.plan(order_of(check, bed), gpus_here()))
     result = trainer.train(job)
     require(result.updates == 2 == len(updates), f"{result.updates} updates instead of 2")
-    for one in updates:
-        require(0 < one["grad_norm"] < float("inf"), f"update {one['update']}: a gradient of {one['grad_norm']}")
+    for update in updates:
+        require(0 < update["grad_norm"] < float("inf"), f"update {update['update']}: a gradient of {update['grad_norm']}")
     require(updates[0]["truncated"] < 1, "no response came to its end")
     moved = moved_weights(check.model, folder)
     require(moved > 0, "the new checkpoint has the old weights")
     taken = json.loads((folder / MEMORY).read_text())
     time_taken = {"an update": updates[1]["at"] - updates[0]["at"]}
-    told = [{name: value for name, value in one.items() if name != "at"} for one in updates]
+    told = [{name: value for name, value in update.items() if name != "at"} for update in updates]
     rows = beside(check.plan, taken, time_taken)
     more = [row["part"] for row in rows if row["unit"] == "GB" and (row["measured"] or 0) > MORE * row["plan"]]
     facts = {"updates": told, "moved": moved, "beside the plan": rows, "memory": taken}
@@ -187,7 +187,7 @@ def loop(check: Check) -> Facts:
     before, folder = taken_of_gpu(), check.work / "run"
     t2t("run", *check.command(LOOP), "--rounds", "1", "--out", str(folder))
     table = json.loads((folder / "bench" / "table.json").read_text())
-    rows = {f"{row['arm']} {one['name']}": row for one in table["sets"] for row in one["rows"]}
+    rows = {f"{row['arm']} {frozen_set['name']}": row for frozen_set in table["sets"] for row in frozen_set["rows"]}
     arms = {name.split()[0] for name in rows}
     require(arms == {"base", "designed"} and len(table["sets"]) == 3, f"the bench has {sorted(rows)}")
     after = taken_of_gpu()
@@ -242,9 +242,9 @@ def moved_weights(before: Path, after: Path) -> int:
     require(old.keys() == new.keys(), f"the new checkpoint is not whole: {sorted(old.keys() ^ new.keys())[:3]}")
     count = 0
     for name in old:
-        one, two = (safe_open(place[name], "pt").get_tensor(name) for place in (old, new))
-        require(one.shape == two.shape, f"{name} has another shape")
-        count += int((one.float() != two.float()).sum())
+        earlier, later = (safe_open(place[name], "pt").get_tensor(name) for place in (old, new))
+        require(earlier.shape == later.shape, f"{name} has another shape")
+        count += int((earlier.float() != later.float()).sum())
     return count
 
 

@@ -43,15 +43,15 @@ def answers(checkpoint: Path, evaluation: Evaluation) -> list[str]:
 def main() -> None:
     lake = installed().testbeds.make("mapf-frozenlake")
     for name in CHECKPOINTS:
-        for chosen in ("3agents", "4agents", "5agents"):
-            instances = lake.load_set(chosen).instances
+        for set_name in ("3agents", "4agents", "5agents"):
+            instances = lake.load_set(set_name).instances
             evaluation = Evaluation(lake, instances[:: len(instances) // LEAST], prompt_format="compact")
             original = answers(shipped(name), evaluation)
             with tempfile.TemporaryDirectory() as folder:
                 for dtype in TYPES:
                     other = answers(rounded(name, dtype, Path(folder)), evaluation)
-                    changed = sum(one != two for one, two in zip(original, other, strict=True))
-                    print(f"{name:>9} {chosen} {dtype:>8}: {changed:>3} of {len(original)} answers change", flush=True)
+                    changed = sum(before != after for before, after in zip(original, other, strict=True))
+                    print(f"{name:>9} {set_name} {dtype:>8}: {changed:>3} of {len(original)} answers change", flush=True)
 
 
 if __name__ == "__main__":

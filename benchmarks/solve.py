@@ -64,18 +64,18 @@ ROWS = (
 def draw(row: Row) -> list[Instance]:
     """Uniform holes, starts and goals, drawn again until every agent can reach its goal and none starts on it."""
     stream = Stream.of(0, "solve benchmark", row.size, row.holes)
-    found: list[Instance] = []
-    while len(found) < COUNT:
+    instances: list[Instance] = []
+    while len(instances) < COUNT:
         cells = [(r, c) for r in range(row.size) for c in range(row.size)]
         stream.shuffle(cells)
         goals = cells[row.holes :]
         stream.shuffle(goals)
-        name = f"{AGENTS}agents_{row.size}x{row.size}_{len(found):04d}"
+        name = f"{AGENTS}agents_{row.size}x{row.size}_{len(instances):04d}"
         starts = cells[row.holes : row.holes + AGENTS]
         instance = Instance(row.size, cells[: row.holes], starts, goals[:AGENTS], "sum_of_costs", name)
         if all(s != g and _connected(instance, s, g) for s, g in zip(instance.starts, instance.goals, strict=True)):
-            found.append(instance)
-    return found
+            instances.append(instance)
+    return instances
 
 
 def _connected(instance: Instance, start: tuple[int, int], goal: tuple[int, int]) -> bool:
@@ -91,7 +91,7 @@ def _connected(instance: Instance, start: tuple[int, int], goal: tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Found:
+class Outcome:
     """One call: milliseconds, cost (None: no solution, or none found), and whether that is proven."""
 
     milliseconds: float
@@ -99,7 +99,7 @@ class Found:
     decided: bool
 
 
-def ours(instance: Instance, wait: bool) -> Found:
+def ours(instance: Instance, wait: bool) -> Outcome:
     """Processor time of one call into the native core."""
     core = native_core()
     if core is None:
@@ -109,7 +109,7 @@ def ours(instance: Instance, wait: bool) -> Found:
     status, cost, answer, *_ = core.solve_many(*call)
     taken = (time.thread_time_ns() - begin) / 1e6
     decided = status[0] != UNDECIDED and not (wait and status[0] == 0 and answer[0] == UNDECIDED)
-    return Found(taken, int(cost[0]) if status[0] == 0 else None, bool(decided))
+    return Outcome(taken, int(cost[0]) if status[0] == 0 else None, bool(decided))
 
 
 class Peer:
@@ -132,21 +132,21 @@ class Peer:
     def _file(self, row: Row, instance: Instance, kind: str) -> Path:
         return self.folder / f"{row.name}-{instance.id}.{kind}"
 
-    def decide(self, row: Row, instance: Instance) -> Found:
+    def decide(self, row: Row, instance: Instance) -> Outcome:
         report = self.folder / "report.csv"
         report.unlink(missing_ok=True)
         files = ["-m", self._file(row, instance, "map"), "-a", self._file(row, instance, "scen"), "-o", report]
         command = [self.program, *files, "-k", str(AGENTS), "-t", str(self.limit), "-s", "0"]
         subprocess.run(command, stdout=subprocess.DEVNULL, timeout=60 + 10 * self.limit, check=False)
         if not report.exists():  # it died: no answer
-            return Found(1000 * self.limit, None, False)
+            return Outcome(1000 * self.limit, None, False)
         with report.open() as file:
             (line,) = csv.DictReader(file)
         cost = int(line["solution cost"])  # -1: out of time, -2: no solution
-        return Found(1000 * float(line["runtime"]), cost if cost >= 0 else None, cost >= 0 or cost == -2)
+        return Outcome(1000 * float(line["runtime"]), cost if cost >= 0 else None, cost >= 0 or cost == -2)
 
 
-def summary(row: Row, instances: list[Instance], passes: dict[str, list[list[Found]]]) -> dict[str, Any]:
+def summary(row: Row, instances: list[Instance], passes: dict[str, list[list[Outcome]]]) -> dict[str, Any]:
     """`passes`: per side, per repeat, per instance."""
     sides = {name: _side(instances, runs) for name, runs in passes.items()}
     own = sides["ours"]
@@ -175,17 +175,17 @@ def summary(row: Row, instances: list[Instance], passes: dict[str, list[list[Fou
     return result
 
 
-def _side(instances: list[Instance], runs: list[list[Found]]) -> dict[str, Any]:
-    each = [statistics.median(found.milliseconds for found in tries) for tries in zip(*runs, strict=True)]
+def _side(instances: list[Instance], runs: list[list[Outcome]]) -> dict[str, Any]:
+    each = [statistics.median(outcome.milliseconds for outcome in tries) for tries in zip(*runs, strict=True)]
     slowest = sorted(zip(each, (x.id for x in instances), strict=True), reverse=True)[:10]
     return {
-        "solved": sum(found.cost is not None for found in runs[0]),
-        "proven_infeasible": sum(found.decided and found.cost is None for found in runs[0]),
-        "undecided": sum(not found.decided for found in runs[0]),
+        "solved": sum(outcome.cost is not None for outcome in runs[0]),
+        "proven_infeasible": sum(outcome.decided and outcome.cost is None for outcome in runs[0]),
+        "undecided": sum(not outcome.decided for outcome in runs[0]),
         "mean_ms": statistics.fmean(each),
         "median_ms": statistics.median(each),
         "worst_ms": max(each),
-        "mean_ms_of_each_pass": spread([statistics.fmean(found.milliseconds for found in run) for run in runs]),
+        "mean_ms_of_each_pass": spread([statistics.fmean(outcome.milliseconds for outcome in run) for run in runs]),
         "ten_slowest": [{"id": name, "ms": value} for value, name in slowest],
     }
 
@@ -208,7 +208,7 @@ def show(result: dict[str, Any]) -> None:
 def measure(repeats: int, peer: Peer | None) -> list[dict[str, Any]]:
     files = {row: list(read_instances(INSTANCES / f"{row.name}.jsonl")) for row in ROWS}
     names = ["ours", "ours, with the wait flag", *(["CBSH2-RTC"] if peer else [])]
-    passes: dict[Row, dict[str, list[list[Found]]]] = {row: {name: [] for name in names} for row in ROWS}
+    passes: dict[Row, dict[str, list[list[Outcome]]]] = {row: {name: [] for name in names} for row in ROWS}
     if peer:
         for row, instances in files.items():
             peer.prepare(row, instances)
@@ -237,8 +237,8 @@ def main() -> None:
     for result in results:
         show(result)
     write("solve", given.out, {"rows": results, "max_nodes": DEFAULT_MAX_NODES, "peer_limit_s": given.limit})
-    beaten = any(found["its"] is not None and (found["ours"] is None or found["its"] < found["ours"])
-                 for result in results for found in result.get("different_costs", []))  # fmt: skip
+    beaten = any(costs["its"] is not None and (costs["ours"] is None or costs["its"] < costs["ours"])
+                 for result in results for costs in result.get("different_costs", []))  # fmt: skip
     sys.exit(1 if beaten or any(result["sides"]["ours"]["undecided"] for result in results) else 0)
 
 

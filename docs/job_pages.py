@@ -45,12 +45,13 @@ class Families(Directive):
     def run(self):
         families, measured = load().families, figures.read()
         rows = []
-        for name, found in measured.items():
+        for name, measurement in measured.items():
             family = families.make(name)
-            bases = ", ".join(f"{base} {score:.2f}" for base, score in found.bases.items())
+            bases = ", ".join(f"{base} {score:.2f}" for base, score in measurement.bases.items())
             title = family.title + " (held out)" * family.held_out
             edited = f"{len(family.bounds)} values"
-            rows.append([name, title, bases, f"{found.best:.2f}", f"{found.gain:+.2f}", f"{found.cpu_seconds:.0f}", edited])
+            best, gain = f"{measurement.best:.2f}", f"{measurement.gain:+.2f}"
+            rows.append([name, title, bases, best, gain, f"{measurement.cpu_seconds:.0f}", edited])
         head = ["family", "teaches to", "untrained bases", "best known job", "gain", "CPU seconds", "may be edited"]
         return [table(head, rows)]
 

@@ -43,16 +43,16 @@ def run(name: str, seconds: int, keep: bool) -> bool:
     """Fuzz one target in a process of its own; whether nothing was found."""
     own = CORPUS / name
     own.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as found:
+    with tempfile.TemporaryDirectory() as fresh:
         options = [f"-max_total_time={seconds}", f"-max_len={MAX_LENGTH}", *LIMITS]
-        command = [sys.executable, "-m", "fuzz.run", "--one", name, *options, f"-artifact_prefix={found}/crash-", found, str(own)]
+        command = [sys.executable, "-m", "fuzz.run", "--one", name, *options, f"-artifact_prefix={fresh}/crash-", fresh, str(own)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace")
         tried = re.search(r"number_of_executed_units: *(\d+)", done.stderr)
-        crashes = [path for path in Path(found).glob("crash-*") if path.is_file()]
+        crashes = [path for path in Path(fresh).glob("crash-*") if path.is_file()]
         for path in crashes:
             (own / path.name[:18]).write_bytes(path.read_bytes())
         if keep:
-            join(Path(found), own)
+            join(Path(fresh), own)
     good = done.returncode == 0 and not crashes
     outcome = "nothing found" if good else "FOUND SOMETHING"
     print(f"{name}: {tried[1] if tried else '?'} inputs in {seconds} s, {outcome}", flush=True)
@@ -61,9 +61,9 @@ def run(name: str, seconds: int, keep: bool) -> bool:
     return good
 
 
-def join(found: Path, own: Path) -> None:
+def join(fresh: Path, own: Path) -> None:
     """Let the latest small inputs join the corpus: what is found last reaches the code that is hardest to reach."""
-    small = [path for path in found.iterdir() if path.stat().st_size <= KEPT and not path.name.startswith("crash-")]
+    small = [path for path in fresh.iterdir() if path.stat().st_size <= KEPT and not path.name.startswith("crash-")]
     for path in sorted(small, key=lambda path: path.stat().st_mtime)[-LATEST:]:
         (own / path.name[:12]).write_bytes(path.read_bytes())
 

@@ -52,25 +52,25 @@ SAMPLING = ("temperature", "max_tokens", "top_p", "top_k", "min_p", "thinking")
 def answer(data: bytes) -> None:
     """The parser and the verifier of answers."""
     text = text_of(data)
-    found, why = read_answer(text)
-    assert (found is None) is bool(why)
+    paths, why = read_answer(text)
+    assert (paths is None) is bool(why)
     verdict = verifier.verify(INSTANCE, text)
     assert list(verdict.checks) == list(verifier.CHECKS) and all(type(c) is bool for c in verdict.checks.values())
-    assert verdict.checks["parsable"] is (found is not None) and verdict.valid is all(verdict.checks.values())
+    assert verdict.checks["parsable"] is (paths is not None) and verdict.valid is all(verdict.checks.values())
     assert (verdict.cost is not None) is verdict.valid and verdict.optimal in ((True, False) if verdict.valid else (False,))
     assert not verdict.valid or verdict.optimal is (verdict.cost == INSTANCE.optimum)
     assert set(verdict.faults) - {"label"} == {name for name, passed in verdict.checks.items() if not passed}
-    if found is not None:
-        assert found and all(path and all(type(x) is int for cell in path for x in cell) for path in found.values())
-        if list(found) == list(range(len(found))):
-            assert parse_answer(format_answer(list(found.values()))) == found
+    if paths is not None:
+        assert paths and all(path and all(type(x) is int for cell in path for x in cell) for path in paths.values())
+        if list(paths) == list(range(len(paths))):
+            assert parse_answer(format_answer(list(paths.values()))) == paths
     if "think" not in text.lower() and not text.lstrip().lower().startswith("analysis"):
-        assert parse_answer(f"<think>{DOCUMENTED}</think>{text}") == found, "a draft in thoughts counts for nothing"
-        assert parse_answer(f"{text}<think>{DOCUMENTED}") == found or "<|" in text, "a draft in thoughts counts for nothing"
+        assert parse_answer(f"<think>{DOCUMENTED}</think>{text}") == paths, "a draft in thoughts counts for nothing"
+        assert parse_answer(f"{text}<think>{DOCUMENTED}") == paths or "<|" in text, "a draft in thoughts counts for nothing"
     middle = len(DOCUMENTED) * (data[0] if data else 0) // 256
     for near in (text, DOCUMENTED[:middle] + text[1:] + DOCUMENTED[middle + len(data) % 5 :]):
-        found, expected = verifier.verify(INSTANCE, near), verifier.reference_verify(INSTANCE, near)
-        assert repr(found) == repr(expected), "the native core says otherwise"
+        ours, expected = verifier.verify(INSTANCE, near), verifier.reference_verify(INSTANCE, near)
+        assert repr(ours) == repr(expected), "the native core says otherwise"
     linear(lambda long: verifier.verify(INSTANCE, long), text)
 
 
@@ -120,7 +120,7 @@ def run(data: bytes) -> None:
     path, text = scratch() / "run.toml", text_of(data)
     overrides = [f"training.x={text}", f"{text}=1", text]
     path.write_bytes(data)
-    for file, more in ((path, []), *((None, [one]) for one in overrides)):
+    for file, more in ((path, []), *((None, [override]) for override in overrides)):
         with contextlib.suppress(T2TError):
             made = experiment.resolve("", file, more, {}, _LEAST_RUN)
             assert experiment.Experiment.from_dict(json.loads(json.dumps(made.to_dict(), allow_nan=False))) == made
@@ -132,8 +132,8 @@ def _knobs(source: Values) -> Any:
     names = ("data_ratio", "hole_ratio", "wait_ratio", "", "size", "cells")
     if source.byte() % 8 == 0:
         return source.any()
-    chosen = [source.choice(names) for _ in range(source.byte() % 4)]
-    return {name: _joint_cells(source) if name == "cells" else source.any() for name in chosen}
+    knobs = [source.choice(names) for _ in range(source.byte() % 4)]
+    return {name: _joint_cells(source) if name == "cells" else source.any() for name in knobs}
 
 
 def _joint_cells(source: Values) -> Any:
@@ -189,8 +189,8 @@ def manifest(data: bytes) -> None:
     (folder / folders.MANIFEST).write_bytes(data)
     for kind in ("bench", "run"):
         with contextlib.suppress(T2TError):
-            found = folders.read_manifest(folder, kind)
-            schema.check(found["settings"], BenchSettings, folders.MANIFEST)
+            stored = folders.read_manifest(folder, kind)
+            schema.check(stored["settings"], BenchSettings, folders.MANIFEST)
     base = {"format": 1, "kind": "bench", "settings": {}, "sessions": [{}], "samples": 1, "seed": 0, "sets": [], "testbed": "x",
             "prompt_format": "", "limit": None, "temperature": 0, "max_tokens": 1, "top_p": 1, "thinking": None}  # fmt: skip
     for value in values_of(data, base):
@@ -305,4 +305,4 @@ def spec(data: bytes) -> None:
 
 READERS = (answer, instance, configuration, run, lines, manifest, thoughts, designer, endpoint, spec)
 READERS += (worlds.board, worlds.move, kept.secret, kept.completion, kept.study)
-TARGETS: dict[str, Callable[[bytes], None]] = {one.__name__: one for one in READERS}
+TARGETS: dict[str, Callable[[bytes], None]] = {target.__name__: target for target in READERS}

@@ -36,7 +36,7 @@ def board(data: bytes) -> None:
         scenario.write_bytes(written)
         for agents in (1, 2):
             with contextlib.suppress(T2TError):
-                assert all(len(one.starts) == agents for one in read_scenario(scenario, agents))
+                assert all(len(lake.starts) == agents for lake in read_scenario(scenario, agents))
     linear(parse_desc, text)
 
 
@@ -44,13 +44,13 @@ def move(data: bytes) -> None:
     """A message of tic-tac-toe, and an instance as JSON."""
     text = text_of(data)
     for format in ("think", "compact"):
-        found = read_move(text, format)
-        assert found.cell is None or 0 <= found.cell <= 999
-        assert not found.form or found.cell in range(9), "what has the form says a move"
+        reply = read_move(text, format)
+        assert reply.cell is None or 0 <= reply.cell <= 999
+        assert not reply.form or reply.cell in range(9), "what has the form says a move"
         drafted = read_move(f"<think><move>4</move></think>{text}", format).cell
         assert drafted == read_move(f"<think></think>{text}", format).cell, "a draft in thoughts counts for nothing"
-        if found.cell in range(9):
-            assert read_move(format_move(found.cell, format), format).cell == found.cell
+        if reply.cell in range(9):
+            assert read_move(format_move(reply.cell, format), format).cell == reply.cell
     base = {"id": "x", "board": "....X....", "mover": "opponent", "p": 0.5, "opponent": "mixed", "seed": 1, "seeded": True}
     for value in values_of(data, base):
         with contextlib.suppress(T2TError):

@@ -108,12 +108,12 @@ def entries(plan: Plan, folder: Path, seed: int) -> dict[str, list[Entry]]:
     place = SafePath.absolute(folder) / f"seed_{seed}"
     agents = folders.read_record(place / "agents" / RESULT, BenchResult)
     named = {"untrained": agents.agents[0], "trained": agents.agents[1]}
-    found = {name: [entry for entry in agents.entries if entry.agent == spec] for name, spec in named.items()}
+    by_name = {name: [entry for entry in agents.entries if entry.agent == spec] for name, spec in named.items()}
     for name, suffix in (("searches", ""), ("searches_cpu", CPU)):
         searches = folders.read_record(place / name / RESULT, BenchResult)
         for spec in searches.agents:
-            found[spec.partition(":")[0] + suffix] = [entry for entry in searches.entries if entry.agent == spec]
-    return found
+            by_name[spec.partition(":")[0] + suffix] = [entry for entry in searches.entries if entry.agent == spec]
+    return by_name
 
 
 def mean_of(rows: Sequence[Entry], measure: str) -> float:
@@ -130,13 +130,15 @@ def table(plan: Plan, folder: Path) -> str:
 def _compared(plan: Plan, seeds: Mapping[int, Mapping[str, list[Entry]]]) -> Iterator[str]:
     yield f"| {plan.title} | difference in reward | says |"
     yield "|---|---:|---|"
-    for role, one in [("primary", plan.primary), *(("secondary", other) for other in plan.secondary)]:
-        deltas = [mean_of(found[one.agent], one.measure) - mean_of(found[one.against], one.measure) for found in seeds.values()]
+    for role, pair in [("primary", plan.primary), *(("secondary", other) for other in plan.secondary)]:
+        ours = [mean_of(by_arm[pair.agent], pair.measure) for by_arm in seeds.values()]
+        theirs = [mean_of(by_arm[pair.against], pair.measure) for by_arm in seeds.values()]
+        deltas = [a - b for a, b in zip(ours, theirs, strict=True)]
         estimate = t_interval(deltas)
         says = "better" if estimate.low > plan.margin else "worse" if estimate.high < -plan.margin else "not decided"
         if -plan.margin < estimate.low and estimate.high < plan.margin:
             says = "no difference that matters"
-        name = f"{role}: {one.agent} - {one.against}, {one.measure}"
+        name = f"{role}: {pair.agent} - {pair.against}, {pair.measure}"
         yield f"| {name} | {estimate.value:+.3f} [{estimate.low:+.3f}, {estimate.high:+.3f}] | {says} |"
 
 
@@ -144,10 +146,10 @@ def _arms(plan: Plan, seeds: Mapping[int, Mapping[str, list[Entry]]]) -> Iterato
     yield "| agent | reward | held-out reward | hidden score | jobs | CPU seconds |"
     yield "|---|---:|---:|---:|---:|---:|"
     for name in next(iter(seeds.values())):
-        rows = [entry for found in seeds.values() for entry in found[name]]
-        held = [mean_of(found[name], HELD_OUT) for found in seeds.values() if any(entry.held_out for entry in found[name])]
+        rows = [entry for by_arm in seeds.values() for entry in by_arm[name]]
+        held = [mean_of(by_arm[name], HELD_OUT) for by_arm in seeds.values() if any(entry.held_out for entry in by_arm[name])]
         scores = [score for entry in rows if not entry.held_out for score in entry.scores if score is not None]
-        cells = [_interval([mean_of(found[name], "reward") for found in seeds.values()]), _interval(held) if held else "-"]
+        cells = [_interval([mean_of(by_arm[name], "reward") for by_arm in seeds.values()]), _interval(held) if held else "-"]
         cells += [f"{fmean(scores):.3f}" if scores else "-", str(sum(entry.jobs for entry in rows))]
         yield f"| {name} | {' | '.join(cells)} | {sum(entry.cpu_seconds for entry in rows):.0f} |"
 

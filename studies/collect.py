@@ -69,10 +69,10 @@ def _solved(seed: SafePath, arm: str) -> dict[str, Any]:
 
 def _measured(place: SafePath, name: str) -> dict[str, Any]:
     _, experiment = open_run(place)
-    found = measured(experiment, installed().testbeds.make(experiment.testbed), place / "bench", name)
+    outcomes = measured(experiment, installed().testbeds.make(experiment.testbed), place / "bench", name)
     return {
-        chosen: {m: {c: "".join(f"{v:.0f}" for v in by_id.values()) for c, by_id in cs.items()} for m, cs in metrics.items()}
-        for chosen, metrics in found.items()
+        set_name: {m: {c: "".join(f"{v:.0f}" for v in by_id.values()) for c, by_id in cs.items()} for m, cs in metrics.items()}
+        for set_name, metrics in outcomes.items()
     }
 
 
@@ -82,11 +82,11 @@ def _base(seed: SafePath) -> SafePath:
     return next(arm for arm in arms if (arm / "bench" / "base").is_dir())
 
 
-def differences(outcomes: Mapping[str, Any], arm: str, against: str, chosen: str, metric: str) -> dict[str, Any]:
+def differences(outcomes: Mapping[str, Any], arm: str, against: str, set_name: str, metric: str) -> dict[str, Any]:
     """One line of the sweep's comparison, from the outcomes alone."""
 
     def of(seed: str) -> Iterator[list[int]]:
-        ours, theirs = (outcomes[name][seed][chosen][metric] for name in (arm, against))
+        ours, theirs = (outcomes[name][seed][set_name][metric] for name in (arm, against))
         return ([int(a) - int(b) for a, b in zip(ours[c], theirs[c], strict=True)] for c in ours)
 
     return asdict(seeded_difference([list(of(seed)) for seed in outcomes[arm]]))

@@ -219,12 +219,12 @@ ARMS: Mapping[str, Callable[[int, Measure], None]] = {
 
 def outcomes(answers: Sequence[str], instances: Sequence[Instance]) -> dict[str, str]:
     """Per size a digit a lake: 0 not solved, 1 solved, 2 at the optimum."""
-    found: dict[str, str] = {}
+    by_size: dict[str, str] = {}
     for instance, answer in zip(instances, answers, strict=True):
         verdict = verify(instance, answer)
         digit = str(int(verdict.valid) + int(bool(verdict.optimal)))
-        found[str(instance.size)] = found.get(str(instance.size), "") + digit
-    return found
+        by_size[str(instance.size)] = by_size.get(str(instance.size), "") + digit
+    return by_size
 
 
 def answers_of(policy: Any, instances: Sequence[Instance]) -> list[str]:
@@ -266,7 +266,7 @@ def run_all(folder: Path, seeds: Sequence[int], arms: Sequence[str]) -> None:
         measured = sets()
         makes = {name: installed().policies.make(name) for name in PLANNERS}
         figures = {
-            name: {chosen: outcomes(answers_of(policy, items), items) for chosen, items in measured.items()}
+            name: {set_name: outcomes(answers_of(policy, items), items) for set_name, items in measured.items()}
             for name, policy in makes.items()
         }
         folders.write_atomic(folder / "planners.json", json.dumps(figures) + "\n")
@@ -275,19 +275,19 @@ def run_all(folder: Path, seeds: Sequence[int], arms: Sequence[str]) -> None:
             path = path_of(folder, arm, seed)
             if path.exists():
                 continue
-            found = run(arm, seed)
+            result = run(arm, seed)
             os.makedirs(path.parent, exist_ok=True)
-            folders.write_atomic(path, json.dumps(found) + "\n")
-            shares = [round(100 * solved_share(point["solved"])) for point in found["curve"]]
-            print(seed, arm, found["training_cpu_seconds"], shares, round(100 * solved_share(found["final"]), 1), flush=True)
+            folders.write_atomic(path, json.dumps(result) + "\n")
+            shares = [round(100 * solved_share(point["solved"])) for point in result["curve"]]
+            print(seed, arm, result["training_cpu_seconds"], shares, round(100 * solved_share(result["final"]), 1), flush=True)
 
 
 # --- the table and the curves
 
 
-def solved_share(found: Mapping[str, str], least: str = "1") -> float:
+def solved_share(by_size: Mapping[str, str], least: str = "1") -> float:
     """The mean over sizes of the share of lakes that were solved; at the optimum with `least` 2."""
-    return float(np.mean([np.mean([digit >= least for digit in digits]) for digits in found.values()]))
+    return float(np.mean([np.mean([digit >= least for digit in digits]) for digits in by_size.values()]))
 
 
 def over_seeds(shares: Sequence[float]) -> Figure:
@@ -303,7 +303,7 @@ def read_arms(folder: Path) -> dict[str, list[Any]]:
     """Per arm its files, in the order of the seeds."""
     seeds = sorted(int(path.name[5:]) for path in folder.glob("seed_*"))
     files = {arm: [read(path) for seed in seeds if (path := path_of(folder, arm, seed)).exists()] for arm in ARMS}
-    return {arm: found for arm, found in files.items() if found}
+    return {arm: runs for arm, runs in files.items() if runs}
 
 
 def table(folder: Path) -> str:

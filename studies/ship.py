@@ -35,9 +35,9 @@ def recipe(folder: SafePath, designer: str) -> dict[str, Any]:
         "samples": sum(r.samples for r in rounds),
         "versions": environment["packages"],
         "measured": {
-            one["name"]: {"instances": one["instances"]}
-            | {m: round(100 * rate["value"], 2) for m, rate in one["rows"][0]["rates"].items()}
-            for one in read_table(folder / "bench" / "table.json")["sets"]
+            record["name"]: {"instances": record["instances"]}
+            | {m: round(100 * rate["value"], 2) for m, rate in record["rows"][0]["rates"].items()}
+            for record in read_table(folder / "bench" / "table.json")["sets"]
         },
     }
 

@@ -103,7 +103,7 @@ def measure(checkpoint: Path) -> dict[str, str]:
         evaluation = Evaluation(TESTBED, instances, sampling=Sampling(max_tokens=2), prompt_format="compact")
         with tempfile.TemporaryDirectory() as work:
             evaluate(evaluation, policy, Path(work))
-            figures = [one.verdict.figures for one in scored(evaluation, SafePath.of(Path(work)) / ANSWERS)]
+            figures = [answer.verdict.figures for answer in scored(evaluation, SafePath.of(Path(work)) / ANSWERS)]
         endings[name] = "".join(RESULTS[next(result for result in RESULTS if game[result])] for game in figures)
     return endings
 
@@ -146,19 +146,19 @@ def run_all(folder: Path, seeds: Sequence[int], arms: Sequence[str]) -> None:
             if path.exists():
                 continue
             with tempfile.TemporaryDirectory() as work:
-                found = run(arm, seed, Path(work))
+                result = run(arm, seed, Path(work))
             os.makedirs(path.parent, exist_ok=True)
-            folders.write_atomic(path, json.dumps(found) + "\n")
-            shares = {f"{name} {end}": round(100 * share(found["stages"][-1], name, end)) for name, end in COLUMNS}
-            print(seed, arm, [stage["cpu_seconds"] for stage in found["stages"]], shares, flush=True)
+            folders.write_atomic(path, json.dumps(result) + "\n")
+            shares = {f"{name} {end}": round(100 * share(result["stages"][-1], name, end)) for name, end in COLUMNS}
+            print(seed, arm, [stage["cpu_seconds"] for stage in result["stages"]], shares, flush=True)
 
 
 # --- the table
 
 
 def read(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(folders.read_text(path, paths.MAX_STREAM))
-    return found
+    stored: dict[str, Any] = json.loads(folders.read_text(path, paths.MAX_STREAM))
+    return stored
 
 
 def share(stage: Mapping[str, Any], name: str, ending: str) -> float:
@@ -181,11 +181,11 @@ def rows(folder: Path) -> Iterator[tuple[str, dict[int, Mapping[str, Any]]]]:
 def table(folder: Path) -> str:
     """Means with 95 % t intervals over seeds; paired differences over seeds and games, from the warm-up and, of the habits of
     training, from the arm that differs in nothing else."""
-    found = dict(rows(folder))
+    arms = dict(rows(folder))
     head = ["arm", "seeds", *(f"{name} {_ENDS[end]}" for name, end in COLUMNS), "CPU seconds"]
     lines, compared, lessons = [], [], []
-    base = found[BASE][0]
-    for arm, stages in found.items():
+    base = arms[BASE][0]
+    for arm, stages in arms.items():
         cells = [_interval([share(stage, name, end) for stage in stages.values()]) for name, end in COLUMNS]
         seconds = [stage["cpu_seconds"] for stage in stages.values() if "cpu_seconds" in stage]
         lines.append([arm, str(len(stages)), *cells, f"{sum(seconds) / len(seconds):.0f}" if seconds else "-"])
@@ -193,9 +193,9 @@ def table(folder: Path) -> str:
             pairs = [(stage, base) for stage in stages.values()]
             compared.append([f"{arm} - {BASE}", *(_difference(pairs, name, end) for name, end in COLUMNS[:COMPARED])])
     for arm, control in LESSONS.items():
-        both = [seed for seed in found.get(arm, {}) if seed in found.get(control, {})]
+        both = [seed for seed in arms.get(arm, {}) if seed in arms.get(control, {})]
         if both:
-            pairs = [(found[arm][seed], found[control][seed]) for seed in both]
+            pairs = [(arms[arm][seed], arms[control][seed]) for seed in both]
             lessons.append(
                 [f"{arm} - {control}", str(len(both)), *(_difference(pairs, *column) for column in COLUMNS[:COMPARED])]
             )

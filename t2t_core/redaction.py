@@ -131,7 +131,7 @@ def _known_secrets() -> Iterator[tuple[str, str]]:
 
 def _of_environment(variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, value in variables.items():
-        yield from ((name, one) for one in _values(name, value.strip()) if len(one) >= LEAST)
+        yield from ((name, secret) for secret in _values(name, value.strip()) if len(secret) >= LEAST)
 
 
 def _values(name: str, value: str) -> Iterator[str]:

@@ -212,7 +212,7 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
         "optimal": n, "first_failures": {check: n}, "failures": {check: n}, ...}. An answer counts under its first failed
         check in `first_failures` (checks in the testbed's order, zeros kept) and under every failed one in `failures`. More
         keys may stand beside these."""
-        return break_down(scored, self.checks, lambda one: self.place(one.instance), self.groups)
+        return break_down(scored, self.checks, lambda answer: self.place(answer.instance), self.groups)
 
 
 AnyTestbed = Testbed[Any, Any, Any]

@@ -20,8 +20,8 @@ def names(registry: Registry, spec: Spec) -> Sequence[str]:
     if spec.name not in registry:
         return ()
     declared = getattr(registry.find(spec.name).load(), "transport", ())
-    found: Sequence[str] = declared(spec.argument) if callable(declared) else declared
-    return found
+    settings: Sequence[str] = declared(spec.argument) if callable(declared) else declared
+    return settings
 
 
 def separate(registry: Registry, spec: Spec) -> tuple[Spec, dict[str, str]]:
@@ -47,5 +47,5 @@ def asked(settings: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(training, Mapping) and isinstance(training.get("answers_from"), str):
         question_settings["training"] = {**training, "answers_from": question(plugins.policies, training["answers_from"])}
     if isinstance(grid, Mapping) and isinstance(grid.get("designers"), list):
-        question_settings["grid"] = {**grid, "designers": [question(plugins.designers, str(one)) for one in grid["designers"]]}
+        question_settings["grid"] = {**grid, "designers": [question(plugins.designers, str(spec)) for spec in grid["designers"]]}
     return question_settings

@@ -27,8 +27,8 @@ def axe_faults(browser: Any, path: Path, axe: Any, width: int, scheme: str) -> l
     """What axe-core finds on the page with everything unfolded: (rule, the first element)."""
     page = opened(browser, path, viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
     page.evaluate("document.querySelectorAll('details').forEach((one) => one.open = true)")
-    found = axe.Axe().run(page).response["violations"]
+    violations = axe.Axe().run(page).response["violations"]
     sideways = page.evaluate("document.documentElement.scrollWidth > innerWidth")
     page.context.close()
-    faults = [(one["id"], one["nodes"][0]["html"][:200]) for one in found]
+    faults = [(violation["id"], violation["nodes"][0]["html"][:200]) for violation in violations]
     return [*faults, *([("the page scrolls sideways", "")] if sideways else [])]

@@ -86,19 +86,19 @@ def ways(source: str, jugs: tuple[int, ...], deep: int = 99):
     names = "ABC"[: len(jugs)]
     steps = [(verb, name) for verb in ("fill", "empty") for name in names] + [("pour", *two) for two in permutations(names, 2)]
     seen = {start(source, jugs): ()}
-    found: dict[int, tuple[Step, ...]] = {}
+    shortest: dict[int, tuple[Step, ...]] = {}
     queue = deque(seen)
     while queue:
         water = queue.popleft()
         for litres in water:
-            found.setdefault(litres, seen[water])
+            shortest.setdefault(litres, seen[water])
         if len(seen[water]) < deep:
             for step in steps:
                 after = do(source, jugs, water, step)
                 if after is not None and after not in seen:
                     seen[after] = (*seen[water], step)
                     queue.append(after)
-    return found
+    return shortest
 
 
 def written(way: Sequence[Step]):
@@ -307,9 +307,9 @@ def _drawn(name: str, source: str, knobs, stream: Stream, exclude: frozenset[byt
         jugs = tuple(litres[: round(knobs["jugs"])])
         if max(jugs) < 4:
             continue
-        wanted = [n for n, way in sorted(ways(source, tuple(sorted(jugs))).items()) if n and 1 <= len(way) <= knobs["steps"]]
-        if wanted:
-            litre = stream.choice(wanted)
+        reachable = [n for n, way in sorted(ways(source, tuple(sorted(jugs))).items()) if n and 1 <= len(way) <= knobs["steps"]]
+        if reachable:
+            litre = stream.choice(reachable)
             measuring = Measuring(name, source, jugs, litre, len(ways(source, tuple(sorted(jugs)))[litre]))
             if identity(measuring) not in exclude:
                 return measuring
@@ -327,13 +327,13 @@ def _set(name: str, seed: int):
     for n in range(count):
         knobs = {"litres": LARGEST, "jugs": 2 + n // len(sources) % 2, "steps": 9}
         made.append(_drawn(f"{name}_{n:03d}", sources[n % len(sources)], knobs, stream, frozenset()))
-    data = b"".join(jsonlines.canonical(one.to_dict()) for one in made)
+    data = b"".join(jsonlines.canonical(instance.to_dict()) for instance in made)
     return InstanceSet(name, "twin" if seed else kind, hashlib.sha256(data).hexdigest(), made)
 
 
 @cache
 def _protected():
-    return frozenset(identity(one) for name in _SETS for one in _set(name, 0).instances)
+    return frozenset(identity(instance) for name in _SETS for instance in _set(name, 0).instances)
 
 
 class Decanter:

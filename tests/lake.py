@@ -105,7 +105,8 @@ class Lake(Testbed[Number, Setting, Wanted]):
         stream = Stream.of(seed, "numbers")
         first = round(configuration.values["3"]["data_ratio"] * request.count)
         groups = ["3"] * first + ["4"] * (request.count - first)
-        kept = request.exclude or {self.identity(one) for name in self.protected_sets() for one in self.load_set(name).instances}
+        protected = (instance for name in self.protected_sets() for instance in self.load_set(name).instances)
+        kept = request.exclude or {self.identity(instance) for instance in protected}
         made = [Number(f"n{i:04d}", g, n, n) for i, g in enumerate(groups) for n in [stream.below(1000)]]
         for _ in range(20):
             made = [replace(m, number=n, answer=n) if self.identity(m) in kept else m for m in made for n in [stream.below(1000)]]
@@ -186,13 +187,13 @@ class Repeater:
 
 
 def breakdown(valid_3: int = 6, valid_4: int = 2, answers: int = 10) -> dict[str, Any]:
-    def one(valid: int) -> dict[str, Any]:
+    def group(valid: int) -> dict[str, Any]:
         failed = answers - valid
         first = {"parsable": 0, "right": failed}
         return {"answers": answers, "valid": valid, "optimal": valid, "first_failures": first, "failures": dict(first)}
 
     return {
-        "total": one(0),
-        "groups": {"3": one(valid_3), "4": one(valid_4)},
-        "cells": {f"{g} {p}": one(v) for g, v in (("3", valid_3), ("4", valid_4)) for p in ("even", "odd")},
+        "total": group(0),
+        "groups": {"3": group(valid_3), "4": group(valid_4)},
+        "cells": {f"{g} {p}": group(v) for g, v in (("3", valid_3), ("4", valid_4)) for p in ("even", "odd")},
     }

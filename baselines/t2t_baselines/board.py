@@ -44,8 +44,8 @@ class Board:
 
     def distances(self, goal: int) -> list[int]:
         """Steps from every cell to `goal`, other agents ignored; UNREACHABLE where there is no way."""
-        found = [UNREACHABLE] * len(self.free)
-        found[goal] = 0
+        steps_to = [UNREACHABLE] * len(self.free)
+        steps_to[goal] = 0
         frontier = [goal]
         step = 0
         while frontier:
@@ -53,8 +53,8 @@ class Board:
             reached = []
             for cell in frontier:
                 for other in self.steps[cell]:
-                    if found[other] == UNREACHABLE:
-                        found[other] = step
+                    if steps_to[other] == UNREACHABLE:
+                        steps_to[other] = step
                         reached.append(other)
             frontier = reached
-        return found
+        return steps_to

@@ -17,6 +17,6 @@ modes = {"on_hole": "block", "on_conflict": "block"}
 env = gym.make("MAPFFrozenLake-v0", size=10, max_size=10, observation="flat", reward="shaped", **modes)
 env = CurriculumWrapper(env, "learnability", Configuration.uniform(), every=50)
 PPO("MlpPolicy", env, n_steps=512, seed=0, device="cpu").learn(512 * updates)
-for one in env.history:
-    total = one.breakdown["total"]
-    print(f"round {one.index}: {total['valid']} of {total['answers']} episodes solved")
+for record in env.history:
+    total = record.breakdown["total"]
+    print(f"round {record.index}: {total['valid']} of {total['answers']} episodes solved")

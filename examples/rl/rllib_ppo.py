@@ -32,6 +32,6 @@ config = (
 )
 algorithm = config.build_algo()
 for update in range(updates):
-    found = algorithm.train()["env_runners"]
-    print(f"update {update}: mean return {found['episode_return_mean']:.2f}, mean length {found['episode_len_mean']:.1f}")
+    figures = algorithm.train()["env_runners"]
+    print(f"update {update}: mean return {figures['episode_return_mean']:.2f}, mean length {figures['episode_len_mean']:.1f}")
 algorithm.stop()

@@ -60,14 +60,14 @@ def testbed(
     if form not in formats:
         raise T2TError(f"there is no prompt format {form!r} here", where="-T prompt_format", next=f"use {', '.join(formats)}")
     sets = [bed.load_set(each) for each in bed.set_names(_parsed(bed, options))]
-    samples = [sample for one in sets for sample in _samples(bed, one, form, limit_per_column)]
+    samples = [sample for frozen in sets for sample in _samples(bed, frozen, form, limit_per_column)]
     return Task(
         dataset=MemoryDataset(samples, name=bed.name),
         solver=conversation(name, form) if bed.turns > 1 else generate(),
         scorer=_scorer(bed, form),
         config=GenerateConfig(temperature=0.0, max_tokens=max_tokens),
         version=__version__,
-        metadata={"sets": {one.name: one.sha256 for one in sets}, "reader": bed.reader, "prompt_format": form},
+        metadata={"sets": {frozen.name: frozen.sha256 for frozen in sets}, "reader": bed.reader, "prompt_format": form},
     )
 
 
@@ -131,19 +131,19 @@ def column() -> Metric:
 
 
 def _scorer(bed: AnyTestbed, form: str) -> Scorer:
-    rates = [one for one in bed.metrics if one.kind == "rate"]
+    rates = [metric for metric in bed.metrics if metric.kind == "rate"]
     named = {rate.name: [mean(), stderr(), table(), column()] for rate in rates}
 
     @scorer(metrics={**named, "reward": [mean()], "*": [mean()]})
     def verdict() -> Scorer:
         async def score(state: TaskState, target: Target) -> Score:
             instance = bed.read_instance(state.metadata["instance"])
-            found = judge(bed, instance, _said(state, len(opening(bed, instance, form))), form)
+            judgement = judge(bed, instance, _said(state, len(opening(bed, instance, form))), form)
             response = Response(state.output.completion)
-            value = {rate.name: float(rate.value(found, response) or 0.0) for rate in rates}
-            checks = {f"check_{name}": float(held) for name, held in found.checks.items()}
-            told = "\n".join(f"{name}: {fault.message}" for name, fault in found.faults.items()) or "all checks hold"
-            worth = reward(bed, instance, found, {})
+            value = {rate.name: float(rate.value(judgement, response) or 0.0) for rate in rates}
+            checks = {f"check_{name}": float(held) for name, held in judgement.checks.items()}
+            told = "\n".join(f"{name}: {fault.message}" for name, fault in judgement.faults.items()) or "all checks hold"
+            worth = reward(bed, instance, judgement, {})
             return Score(value={**value, "reward": worth, **checks}, answer=response.text[-600:], explanation=told)
 
         return score

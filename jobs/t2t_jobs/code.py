@@ -168,10 +168,10 @@ class WithCode:
             return self._inside.generate(configuration, request, seed)
         count = request.count
         made = code.call("generate", count, seed % MAX_SEED)
-        if not isinstance(made, list) or len(made) != count or not all(isinstance(one, dict) for one in made):
+        if not isinstance(made, list) or len(made) != count or not all(isinstance(entry, dict) for entry in made):
             what = f"generate is to return a list of {count} instances"
             raise CodeFault(what, where=ENVIRONMENT, cause="a fault of the job's code")
-        instances = [self._inside.read_instance(one) for one in made]
+        instances = [self._inside.read_instance(entry) for entry in made]
         kept = protected(self._inside, self._kept)
         shared = sum(self._inside.identity(instance) in kept for instance in instances)
         if shared:

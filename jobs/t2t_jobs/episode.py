@@ -293,7 +293,7 @@ class Episode:
         ended, submissions = self.over, list(self._log.submissions)
         if ended is None:
             return None
-        valid = next((one for one in submissions if one.valid), None)
+        valid = next((submission for submission in submissions if submission.valid), None)
         done = self._desk.done(valid.job) if valid and valid.job else None
         if valid and done is None:
             return None
@@ -302,7 +302,7 @@ class Episode:
         return made
 
     def _result(self, ended: str, submissions: list[Submission], valid: Submission | None, done: Done | None) -> EpisodeResult:
-        setup, parsable = self.setup, any(one.values is not None for one in submissions)
+        setup, parsable = self.setup, any(submission.values is not None for submission in submissions)
         best = max(done.pre.values()) if done and done.pre else None
         trained = None
         if done and done.post is not None and best is not None:

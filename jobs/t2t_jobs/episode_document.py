@@ -50,7 +50,7 @@ def _reward(result: EpisodeResult) -> list[Block]:
 
 def _timeline(log: Transcript, result: EpisodeResult) -> list[Block]:
     columns = [Column("second", words=True), Column("who", words=True), Column("what", words=True), Column("tokens")]
-    rows = [Row([f"{one.at:.1f}", *cells]) for one, cells in _events(log)]
+    rows = [Row([f"{event.at:.1f}", *cells]) for event, cells in _events(log)]
     if result.post is not None:
         rows.append(Row(["", "worker", f"trained in {result.cpu_seconds:.1f} CPU seconds, hidden score {result.post:.3f}", ""]))
     longer: list[Block] = [

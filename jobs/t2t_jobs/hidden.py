@@ -45,14 +45,14 @@ def drawn(family: Family, seed: int) -> list[tuple[Part, list[Any]]]:
 
 
 def _selected(testbed: AnyTestbed, instances: Sequence[Any], part: Part) -> list[Any]:
-    inside = [one for one in instances if not part.columns or testbed.place(one).column in part.columns]
+    inside = [instance for instance in instances if not part.columns or testbed.place(instance).column in part.columns]
     return list(first(testbed, inside, part.limit))
 
 
 def identities(family: Family, seed: int) -> frozenset[bytes]:
     """Of every instance of the twin."""
     testbed = family.world()
-    return frozenset(testbed.identity(one) for _, instances in drawn(family, seed) for one in instances)
+    return frozenset(testbed.identity(instance) for _, instances in drawn(family, seed) for instance in instances)
 
 
 def write_instances(family: Family, seed: int, path: SafePath) -> None:
@@ -60,8 +60,8 @@ def write_instances(family: Family, seed: int, path: SafePath) -> None:
     testbed = family.world()
     kept: dict[bytes, Any] = {}
     for _, instances in drawn(family, seed):
-        kept |= {testbed.identity(one): one for one in instances}
-    folders.write_atomic(path, "".join(jsonlines.dumps(one.to_dict()) + "\n" for one in kept.values()))
+        kept |= {testbed.identity(instance): instance for instance in instances}
+    folders.write_atomic(path, "".join(jsonlines.dumps(instance.to_dict()) + "\n" for instance in kept.values()))
 
 
 def score(family: Family, seed: int, experiment: Experiment, checkpoint: Path | None, folder: SafePath) -> float:

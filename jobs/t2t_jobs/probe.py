@@ -100,9 +100,9 @@ def _of(error: T2TError, place: str) -> Failure:
 
 
 def _budget(job: Job) -> Iterator[Failure]:
-    allowed, wanted = job.family.budget.conversations, job.conversations
-    if wanted > allowed:
-        what = f"the job would play {wanted} conversations in training, and {allowed} is the budget"
+    allowed, asked = job.family.budget.conversations, job.conversations
+    if asked > allowed:
+        what = f"the job would play {asked} conversations in training, and {allowed} is the budget"
         cause = "rounds x generation.samples x training.epochs x training.group, where it has one"
         yield Failure(what, where=FILE, cause=cause, next="lower one of them")
 

@@ -99,7 +99,8 @@ class PlainText:
 
 
 def _said(state: EpisodeState, spoken: Callable[..., list[Message]]) -> list[Message]:
-    return [message for one in state.exchanges for message in spoken(one.turn.text, one.turn.calls, one.results)]
+    told = (spoken(exchange.turn.text, exchange.turn.calls, exchange.results) for exchange in state.exchanges)
+    return [message for messages in told for message in messages]
 
 
 def read_calls(text: str) -> tuple[ToolCall, ...]:

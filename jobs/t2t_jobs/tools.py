@@ -109,24 +109,24 @@ def arguments_of(call: ToolCall) -> dict[str, str]:
     if tool is None:
         raise T2TError(f"there is no tool {ascii(call.name)[1:-1][:60]}", next=f"call one of {', '.join(_BY_NAME)}")
     required = tool.parameters["required"]
-    wanted = "{" + ", ".join(f'"{name}": "..."' for name in required) + "}"
-    data = _object(call, wanted)
+    shape = "{" + ", ".join(f'"{name}": "..."' for name in required) + "}"
+    data = _object(call, shape)
     for name in required:
         if name not in data:
-            raise T2TError(f"{call.name} needs the argument {name}", next=f"give {wanted}")
+            raise T2TError(f"{call.name} needs the argument {name}", next=f"give {shape}")
         if not isinstance(data[name], str):
-            raise T2TError(f"the argument {name} of {call.name} must be a text", next=f"give {wanted}")
+            raise T2TError(f"the argument {name} of {call.name} must be a text", next=f"give {shape}")
     unknown = [name for name in data if name not in required]
     if unknown:
-        raise T2TError(f"{call.name} takes no argument {ascii(unknown[0])[1:-1][:60]}", next=f"give {wanted}")
+        raise T2TError(f"{call.name} takes no argument {ascii(unknown[0])[1:-1][:60]}", next=f"give {shape}")
     return {name: data[name] for name in required}
 
 
-def _object(call: ToolCall, wanted: str) -> dict[str, Any]:
+def _object(call: ToolCall, shape: str) -> dict[str, Any]:
     try:
         data = jsonlines.loads(call.arguments.strip() or "{}")
     except jsonlines.Unreadable as error:
-        raise T2TError(f"the arguments of {call.name} are no JSON", cause=str(error), next=f"give {wanted}") from None
+        raise T2TError(f"the arguments of {call.name} are no JSON", cause=str(error), next=f"give {shape}") from None
     if not isinstance(data, dict):
-        raise T2TError(f"the arguments of {call.name} are no JSON object", next=f"give {wanted}")
+        raise T2TError(f"the arguments of {call.name} are no JSON object", next=f"give {shape}")
     return data

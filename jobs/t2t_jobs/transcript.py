@@ -127,7 +127,7 @@ class Transcript:
     def exchanges(self) -> list[Exchange]:
         """The turns as the agent sees them."""
         return [
-            Exchange(AgentTurn(said.text, tuple(said.calls[: len(did)])), [one.text for one in did])
+            Exchange(AgentTurn(said.text, tuple(said.calls[: len(did)])), [result.text for result in did])
             for said, did in zip(self.said, self.did, strict=True)
         ]
 
@@ -137,7 +137,7 @@ class Transcript:
         return self.submissions_before(len(self.said))
 
     def submissions_before(self, turn: int) -> Sequence[Submission]:
-        return [did.submission for one in self.did[:turn] for did in one if did.submission is not None]
+        return [did.submission for results in self.did[:turn] for did in results if did.submission is not None]
 
     @property
     def at(self) -> float:

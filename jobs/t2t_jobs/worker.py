@@ -133,7 +133,7 @@ def attend(
         return None
     queue.heartbeat(claim, ending.cpu_seconds, gpus * (time.monotonic() - began))
     attempts = queue.attempts(claim.order.id)
-    if ending.lost and sum(one.lost for one in attempts) + 1 < ATTEMPTS and len(attempts) < MOST_WORKERS:
+    if ending.lost and sum(attempt.lost for attempt in attempts) + 1 < ATTEMPTS and len(attempts) < MOST_WORKERS:
         queue.lost(claim)
         return None
     result = _result(queue, claim, ending, work_folder, time.monotonic() - began)
@@ -164,8 +164,8 @@ def _result(queue: Queue, claim: Claim, ending: Ending, work_folder: SafePath, s
         family=claim.order.family,
         episode=claim.order.episode,
         succeeded=outcome.post is not None,
-        cpu_seconds=round(sum(one.cpu_seconds for one in attempts), 3),
-        gpu_seconds=round(sum(one.gpu_seconds for one in attempts), 3),
+        cpu_seconds=round(sum(attempt.cpu_seconds for attempt in attempts), 3),
+        gpu_seconds=round(sum(attempt.gpu_seconds for attempt in attempts), 3),
         wall_seconds=round(seconds, 3),
         attempts=len(attempts),
         versions=folders.environment(),
@@ -249,5 +249,5 @@ def _cpu_seconds(child: int) -> float:
 def _size(folder: SafePath) -> int:
     """Bytes below a folder, those of names that vanish meanwhile left out."""
     with suppress(OSError, T2TError):
-        return sum(found.st_size for _, found in paths.walk(folder))
+        return sum(status.st_size for _, status in paths.walk(folder))
     return 0

@@ -62,14 +62,14 @@ def answers_document(answers: Answers, table: str, columns: Sequence[str], back:
     evaluation = answers.evaluation
     testbed, sections, left = evaluation.testbed, {column: list[Block]() for column in columns}, MOST
     first: Any = None
-    for number, one in enumerate(scored(evaluation, answers.path, answers.as_recorded), 1):
-        place = testbed.place(one.instance)
-        if place.table != table or place.column not in sections or one.response == NOT_ASKED:
+    for number, answer in enumerate(scored(evaluation, answers.path, answers.as_recorded), 1):
+        place = testbed.place(answer.instance)
+        if place.table != table or place.column not in sections or answer.response == NOT_ASKED:
             continue
-        first = one.instance if first is None else first
+        first = answer.instance if first is None else first
         if left > 0:
             where = f"line {number} of answers.jsonl"
-            sections[place.column].append(example(testbed, one, evaluation.prompt_format, evaluation.samples, where))
+            sections[place.column].append(example(testbed, answer, evaluation.prompt_format, evaluation.samples, where))
         left -= 1
     lead: list[Block] = [Leads([("the leaderboard", back)]), Paragraph(f"Every answer to {table}, as it came.", "soft")]
     if left < 0:

@@ -85,14 +85,14 @@ def compare(a: Side, b: Side, seed: int = 0) -> list[Comparison]:
             x = value(metric, group)
             if x is not None and y is not None:
                 pairs.setdefault((place.table, metric.name), {}).setdefault(place.column, []).append((x, y))
-    found = []
+    compared = []
     for table in arranged(a.evaluation.testbed, a.evaluation.instances):
         for metric in metrics:
             strata = pairs.get((table, metric.name))
             if strata:
-                found.append((table, metric, *_figures(metric, strata, seed, one_each)))
-    corrected = holm({f"{table} {m.name}": d.p for table, m, _, _, d in found})
-    return [Comparison(t, m.title, m.unit, x, y, d, corrected[f"{t} {m.name}"]) for t, m, x, y, d in found]
+                compared.append((table, metric, *_figures(metric, strata, seed, one_each)))
+    corrected = holm({f"{table} {m.name}": d.p for table, m, _, _, d in compared})
+    return [Comparison(t, m.title, m.unit, x, y, d, corrected[f"{t} {m.name}"]) for t, m, x, y, d in compared]
 
 
 def in_common(a: Side, b: Side) -> str:
@@ -130,11 +130,11 @@ def _key(instance: Any) -> bytes:
 def _groups(side: Side) -> Iterator[tuple[Any, list[Scored]]]:
     """The answers to each instance that was asked, without what was not asked yet."""
     group: list[Scored] = []
-    for one in scored(side.evaluation, side.answers):
-        group.append(one)
+    for sample in scored(side.evaluation, side.answers):
+        group.append(sample)
         if len(group) == side.evaluation.samples:
             if asked := [answer for answer in group if answer.response != NOT_ASKED]:
-                yield one.instance, asked
+                yield sample.instance, asked
             group = []
 
 

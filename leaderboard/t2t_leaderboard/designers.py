@@ -55,7 +55,7 @@ def read_studies(places: Sequence[Path]) -> list[StudyResult]:
     Raises:
         T2TError: a folder holds no finished study, or two hold the same one.
     """
-    found: dict[tuple[str, str, str], Path] = {}
+    place_of: dict[tuple[str, str, str], Path] = {}
     studies = []
     for place in places:
         file = SafePath(place) / "study.json"
@@ -63,9 +63,9 @@ def read_studies(places: Sequence[Path]) -> list[StudyResult]:
             raise T2TError("there is no finished study", where=str(place), next="t2t sweep --plan FILE --out DIR makes one")
         study = folders.read_record(file, StudyResult)
         key = (study.world, study.start, study.plan)
-        if key in found:
-            raise T2TError("the same plan's study is here twice", where=str(place), cause=f"it is in {found[key]} too")
-        found[key] = place
+        if key in place_of:
+            raise T2TError("the same plan's study is here twice", where=str(place), cause=f"it is in {place_of[key]} too")
+        place_of[key] = place
         studies.append(study)
     return studies
 
@@ -165,7 +165,7 @@ def _profiles(tables: dict[tuple[str, str], list[Entry]]) -> Table:
     columns = [Column("designer", words=True), Column("world", words=True), *(Column(name.replace("_", " ")) for name in PROFILE)]
     rows = [
         Row([_name(row), f"{world}, {start}", *(Figure(row.arm.behaviour.get(name), digits=2) for name in PROFILE)])
-        for (world, start), found in tables.items()
-        for row in found
+        for (world, start), profiles in tables.items()
+        for row in profiles
     ]
     return Table(columns, rows)

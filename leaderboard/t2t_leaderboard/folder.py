@@ -35,7 +35,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SelectedSet:
     """The instances of one set that are asked, and where they come from; `base` is the name the testbed knows it by (a
     twin's is that of the set it is a twin of)."""
 
@@ -66,9 +66,11 @@ def lines(instances: Sequence[Any]) -> bytes:
     return b"".join(jsonlines.dumps(i.to_dict()).encode() + b"\n" for i in instances)
 
 
-def choose(testbed: AnyTestbed, source: InstanceSet, limit: int | None, base: str = "", twin_seed: int | None = None) -> Chosen:
+def choose(
+    testbed: AnyTestbed, source: InstanceSet, limit: int | None, base: str = "", twin_seed: int | None = None
+) -> SelectedSet:
     """The first `limit` instances of each column; all of them without a limit."""
-    return Chosen(base or source.name, source, first(testbed, source.instances, limit), twin_seed)
+    return SelectedSet(base or source.name, source, first(testbed, source.instances, limit), twin_seed)
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ def read_bench(path: Path | SafePath) -> Bench:
     settings = schema.check(written, BenchSettings, str(folder / folders.MANIFEST))
     testbed: AnyTestbed = installed().testbeds.make(settings.testbed)
     # A process that was killed while the folder grew has written more instances than the settings speak of.
-    files = (read_instances(testbed, folder / "instances" / f"{one.name}.jsonl") for one in settings.sets)
+    files = (read_instances(testbed, folder / "instances" / f"{record.name}.jsonl") for record in settings.sets)
     stored = [first(testbed, instances, settings.limit) for instances in files]
     return Bench(folder, settings, written, testbed, stored)
 

@@ -15,10 +15,10 @@ from t2t_core.evaluation.answers import ANSWERS, LOG, AnswerIndex
 from t2t_core.evaluation.export import export
 from t2t_core.store import folders, jsonlines, schema
 from t2t_core.store.paths import SafePath
-from t2t_leaderboard.folder import KIND, Bench, Chosen, read_bench
+from t2t_leaderboard.folder import KIND, Bench, SelectedSet, read_bench
 from t2t_leaderboard.schemas import BenchSettings
 
-Plan = Callable[[int | None, int], tuple[BenchSettings, Sequence[Chosen]]]
+Plan = Callable[[int | None, int], tuple[BenchSettings, Sequence[SelectedSet]]]
 
 _GROWS = ("limit", "samples")
 _OF_A_SET = ("file_sha256", "instances")  # what a set's record says of the instances that were chosen
@@ -26,7 +26,7 @@ _OF_A_SET = ("file_sha256", "instances")  # what a set's record says of the inst
 
 def question(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings, as written, without what may grow."""
-    sets = [{name: value for name, value in one.items() if name not in _OF_A_SET} for one in settings["sets"]]
+    sets = [{name: value for name, value in record.items() if name not in _OF_A_SET} for record in settings["sets"]]
     return {**{name: value for name, value in settings.items() if name not in _GROWS}, "sets": sets}
 
 
@@ -49,25 +49,25 @@ def grow(folder: SafePath, plan: Plan, limit: int | None, samples: int, reader: 
     """
     manifest = folder / folders.MANIFEST
     if not manifest.exists():
-        settings, chosen = plan(limit, samples)
+        settings, sets = plan(limit, samples)
         folders.open_manifest(folder, KIND, settings.written(), "bench", question, {"reader": reader})
-        _write_instances(folder, chosen)
+        _write_instances(folder, sets)
         return
     written = folders.read_manifest(folder, KIND)["settings"]
     there = schema.check(written, BenchSettings, str(manifest))
-    settings, chosen = plan(larger(there.limit, limit), max(there.samples, samples))
+    settings, sets = plan(larger(there.limit, limit), max(there.samples, samples))
     folders.same_settings(question(written), question(settings.written()), manifest, "bench")
     if settings.limit != there.limit:
         _remember(folder)
-    _write_instances(folder, chosen)
+    _write_instances(folder, sets)
     folders.open_manifest(folder, KIND, settings.written(), "bench", question, {"reader": reader})
 
 
-def _write_instances(folder: SafePath, chosen: Sequence[Chosen]) -> None:
-    for one in chosen:
-        path = folder / "instances" / f"{one.source.name}.jsonl"
-        if not path.exists() or folders.sha256(path) != one.record().file_sha256:
-            folders.write_atomic(path, one.lines())
+def _write_instances(folder: SafePath, sets: Sequence[SelectedSet]) -> None:
+    for selected in sets:
+        path = folder / "instances" / f"{selected.source.name}.jsonl"
+        if not path.exists() or folders.sha256(path) != selected.record().file_sha256:
+            folders.write_atomic(path, selected.lines())
 
 
 def _remember(folder: SafePath) -> None:

@@ -102,13 +102,13 @@ def prepare(text: str, sampling: Sampling, shared: Mapping[str, str]) -> Planned
     return Planned(text, stripped, label, made, own, transport.names(policies, spec))
 
 
-def greedy(one: Planned, samples: int) -> str | None:
+def greedy(entry: Planned, samples: int) -> str | None:
     """The warning where a model is asked several times in the way that gives the same answer each time."""
-    if samples == 1 or one.sampling.temperature > 0 or one.policy.describe().get("deterministic"):
+    if samples == 1 or entry.sampling.temperature > 0 or entry.policy.describe().get("deterministic"):
         return None
     return (
-        f"WARNING: {one.shown} is asked {samples} times at temperature 0, where a model repeats itself: pass@k and majority then"
-        " say no more than one answer does; --temperature 0.7, say, draws different answers"
+        f"WARNING: {entry.shown} is asked {samples} times at temperature 0, where a model repeats itself: pass@k and majority"
+        " then say no more than one answer does; --temperature 0.7, say, draws different answers"
     )
 
 
@@ -125,43 +125,43 @@ def _label(spec: Spec) -> str:
 
 def refuse_twice(planned: Sequence[Planned]) -> None:
     """T2TError where two policies of one request would be one row, or two rows would carry one name."""
-    for number, one in enumerate(planned):
+    for number, entry in enumerate(planned):
         for other in planned[:number]:
-            if (one.asked, one.label, one.sampling) == (other.asked, other.label, other.sampling):
+            if (entry.asked, entry.label, entry.sampling) == (other.asked, other.label, other.sampling):
                 raise T2TError(
-                    f"two policies are the same row: {one_line(other.typed)} and {one_line(one.typed)}",
+                    f"two policies are the same row: {one_line(other.typed)} and {one_line(entry.typed)}",
                     cause="a row is what was asked; address, time-outs, attempts and prices are how",
                     next="give one of them a name of its own: label=WORDS",
                 )
-            if one.label and one.label == other.label:
-                raise T2TError(f"two policies have the label {one.label!r}", next="give each its own")
+            if entry.label and entry.label == other.label:
+                raise T2TError(f"two policies have the label {entry.label!r}", next="give each its own")
 
 
-def row_folder(bench: Bench, one: Planned) -> SafePath:
+def row_folder(bench: Bench, entry: Planned) -> SafePath:
     """Where that policy's answers are, or are to be; T2TError where another row has its label."""
     for row in bench.rows():
-        if one.same(row):
+        if entry.same(row):
             return row.folder
-        if one.label and one.label == row.label:
+        if entry.label and entry.label == row.label:
             raise T2TError(
-                f"another row of the folder has the label {one.label!r}",
+                f"another row of the folder has the label {entry.label!r}",
                 where=f"{row.folder} ({one_line(row.policy)})",
                 next="give another label=",
             )
-    return bench.folder / "rows" / row_name(one.text, one.sampling, one.label)
+    return bench.folder / "rows" / row_name(entry.text, entry.sampling, entry.label)
 
 
-def open_row(bench: Bench, folder: SafePath, one: Planned, limit: int | None) -> None:
+def open_row(bench: Bench, folder: SafePath, entry: Planned, limit: int | None) -> None:
     """Make `row.json`, or check that it is the same row's; how it is asked this time is added where it differs, and how far."""
     path = folder / "row.json"
     stored = folders.read_json(path) if path.exists() else {}
     if stored:
         before = stored.get("limit", bench.settings.limit)
-        folders.same_settings(one.lasting(stored), one.lasting(one.facts(bench, before)), path, "row")
+        folders.same_settings(entry.lasting(stored), entry.lasting(entry.facts(bench, before)), path, "row")
         limit = larger(before, limit)
-    sessions, how = stored.get("sessions", []), Redactor().everywhere(dict(one.policy.describe().get("transport", {})))
+    sessions, how = stored.get("sessions", []), Redactor().everywhere(dict(entry.policy.describe().get("transport", {})))
     if how and (not sessions or sessions[-1].get("transport") != how):
         sessions = [*sessions, {"started": folders.now(), "transport": how}]
-    record = {**one.facts(bench, limit), **({"sessions": sessions} if sessions else {})}
+    record = {**entry.facts(bench, limit), **({"sessions": sessions} if sessions else {})}
     if record != stored:
         folders.write_json(path, record)

@@ -96,17 +96,17 @@ def verify(path: Path | SafePath) -> Verification:
 def verify_answers(bench: Bench, with_reported: bool, with_answers: bool = False) -> Verification:
     """The part of it that needs no leaderboard: sets, answers and verdicts, and the leaderboard that follows from them."""
     folder = bench.folder
-    rows, found = bench.rows(), _Found(locks.holder(folder), bench.testbed.reader)
-    found.problems += set_problems(bench)
+    rows, findings = bench.rows(), _Findings(locks.holder(folder), bench.testbed.reader)
+    findings.problems += set_problems(bench)
     for row in rows:
-        _check_row(bench, row, found)
-    if found.problems:
-        return found.verification(len(rows))
-    return replace(found.verification(len(rows)), board=board.build(bench, with_reported, with_answers))
+        _check_row(bench, row, findings)
+    if findings.problems:
+        return findings.verification(len(rows))
+    return replace(findings.verification(len(rows)), board=board.build(bench, with_reported, with_answers))
 
 
 @dataclass
-class _Found:
+class _Findings:
     """What has been found so far. `holder`: the process that works in the folder, or was killed while it did, if any: what such a
     one has not written yet is unfinished, not wrong."""
 
@@ -133,29 +133,29 @@ def _by(holder: str | None, text: str) -> str:
     return f"not finished by {holder}: {text}"
 
 
-def _check_row(bench: Bench, row: Row, found: _Found) -> None:
+def _check_row(bench: Bench, row: Row, findings: _Findings) -> None:
     """One row's answers: do they follow from their texts, and are they those of its log?"""
     evaluation, path = bench.evaluation(row.sampling), row.folder / ANSWERS
     if bench.prompts_sha256(row.limit) != row.record.prompts_sha256:
-        found.problems.append(f"{row.folder / 'row.json'}: the prompts are not those that this version asks")
+        findings.problems.append(f"{row.folder / 'row.json'}: the prompts are not those that this version asks")
     if not row.finished:
         if not (row.folder / LOG).is_empty():  # empty where the server refused the very first question
-            found.late(f"{path}: the answers of {LOG} are not in it yet")
+            findings.late(f"{path}: the answers of {LOG} are not in it yet")
         return
     missing: list[str] = []
     late: list[str] = []
     asked: list[int] = []
-    wrong = list(few(answer_problems(evaluation, path, row.reader, missing, found.moved)))
+    wrong = list(few(answer_problems(evaluation, path, row.reader, missing, findings.moved)))
     if not wrong and not missing:
         wrong = list(few(_log_problems(evaluation, row, late, asked)))
-    found.problems += wrong
+    findings.problems += wrong
     for problem in few(iter(missing or late)):
-        found.late(problem)
+        findings.late(problem)
     if not wrong and not missing:
-        found.answers += len(asked)
+        findings.answers += len(asked)
         if len(asked) < len(evaluation):
             name = row.label or row.policy
-            found.partial.append(f"{name}: {len(asked):,} of {len(evaluation):,} questions were asked")
+            findings.partial.append(f"{name}: {len(asked):,} of {len(evaluation):,} questions were asked")
 
 
 def show(path: Path | SafePath, verification: Verification) -> None:
@@ -179,39 +179,39 @@ def few(problems: Iterator[str]) -> Iterator[str]:
 
 def set_problems(bench: Bench) -> Iterator[str]:
     """Are the instances in the folder those that it names?"""
-    for one, stored in zip(bench.sets, bench.stored, strict=True):
-        path = bench.folder / "instances" / f"{one.name}.jsonl"
+    for record, stored in zip(bench.sets, bench.stored, strict=True):
+        path = bench.folder / "instances" / f"{record.name}.jsonl"
         digest = folders.sha256(path)
-        if digest != one.file_sha256:  # more than asked for may be there, written by a process that was killed then
+        if digest != record.file_sha256:  # more than asked for may be there, written by a process that was killed then
             digest = hashlib.sha256(lines(stored)).hexdigest()
-        if digest != one.file_sha256:
-            yield f"{path}: SHA-256 {digest[:16]}..., recorded {one.file_sha256[:16]}..."
-        yield from named_set_problems(bench.testbed, one, bench.settings.limit, str(path), digest)
+        if digest != record.file_sha256:
+            yield f"{path}: SHA-256 {digest[:16]}..., recorded {record.file_sha256[:16]}..."
+        yield from named_set_problems(bench.testbed, record, bench.settings.limit, str(path), digest)
 
 
-def named_set_problems(testbed: AnyTestbed, one: SetRecord, limit: int | None, where: str, digest: str) -> Iterator[str]:
+def named_set_problems(testbed: AnyTestbed, record: SetRecord, limit: int | None, where: str, digest: str) -> Iterator[str]:
     """Is it the frozen set of that name, or the twin of that seed? A file of somebody's own has nothing to compare with."""
     try:
-        source = named_set(testbed, one)
+        source = named_set(testbed, record)
     except T2TError as error:
         yield f"{where}: the set cannot be loaded: {error.what}"
         return
     if source is None:
         return
-    if source.sha256 != one.sha256:
-        recorded = f"SHA-256 {source.sha256[:16]}..., recorded {one.sha256[:16]}..."
-        yield f"{where}: the {one.kind} set {one.name} has {recorded}"
+    if source.sha256 != record.sha256:
+        recorded = f"SHA-256 {source.sha256[:16]}..., recorded {record.sha256[:16]}..."
+        yield f"{where}: the {record.kind} set {record.name} has {recorded}"
     elif hashlib.sha256(choose(testbed, source, limit).lines()).hexdigest() != digest:
-        yield f"{where}: these are not the first instances of the {one.kind} set {one.name}"
+        yield f"{where}: these are not the first instances of the {record.kind} set {record.name}"
 
 
-def named_set(testbed: AnyTestbed, one: SetRecord) -> InstanceSet | None:
+def named_set(testbed: AnyTestbed, record: SetRecord) -> InstanceSet | None:
     """The set that a record names, from the suite itself; None for a file."""
-    if one.kind == "file":
+    if record.kind == "file":
         return None
-    if one.kind == "twin" and one.twin_seed is not None:
-        return testbed.twin(one.base, one.twin_seed)
-    return testbed.load_set(one.base)
+    if record.kind == "twin" and record.twin_seed is not None:
+        return testbed.twin(record.base, record.twin_seed)
+    return testbed.load_set(record.base)
 
 
 def answer_problems(evaluation: Evaluation, path: SafePath, reader: int, missing: list[str], moved: list[str]) -> Iterator[str]:
@@ -323,8 +323,8 @@ def _board_problems(bench: Bench, made: Board) -> Iterator[str]:
     fresh = jsonlines.loads(jsonlines.dumps(written(made)))
     if head.format == 1:  # of earlier versions, which wrote fewer figures
         fresh = {**as_early(stored, fresh), "format": 1}
-    found = differences(stored, fresh)
-    yield from (f"{path}: {difference}" for difference in few(found))
+    changes = differences(stored, fresh)
+    yield from (f"{path}: {difference}" for difference in few(changes))
 
 
 _LATER = ("repeated", "family", "answer_pages")  # figures that earlier versions did not write

@@ -21,7 +21,7 @@ from t2t_core.store import jsonlines, locks
 from t2t_core.store.instance_files import file_set
 from t2t_core.store.paths import SafePath
 from t2t_leaderboard import answer_pages, board, defaults, pages, rescoring
-from t2t_leaderboard.folder import Bench, Chosen, choose, read_bench
+from t2t_leaderboard.folder import Bench, SelectedSet, choose, read_bench
 from t2t_leaderboard.growth import grow, level, question
 from t2t_leaderboard.planned import Planned, greedy, open_row, prepare, refuse_twice, row_folder
 from t2t_leaderboard.records import Board
@@ -96,8 +96,8 @@ def run(request: Request, listener: Listener) -> Result:
     policies = request.policies or defaults.policies(testbed)
     planned = [prepare(text, request.sampling, request.shared) for text in policies]
     refuse_twice(planned)
-    for one in planned:
-        if warning := greedy(one, request.samples):
+    for entry in planned:
+        if warning := greedy(entry, request.samples):
             listener.note(warning)
     settings, _ = _plan(testbed, request, request.limit, request.samples)
     named = _folder(settings, planned if request.policies else [], request.sampling)
@@ -147,7 +147,7 @@ def _with_answers(bench: Bench, asked: bool | None) -> bool:
     return asked
 
 
-def _choose(testbed: AnyTestbed, request: Request) -> list[Chosen]:
+def _choose(testbed: AnyTestbed, request: Request) -> list[SelectedSet]:
     if request.instances and request.twin is not None:
         raise T2TError("--instances and --twin exclude each other", cause="a twin is drawn from a named set")
     if request.limit is not None and request.limit < 1:
@@ -160,21 +160,21 @@ def _choose(testbed: AnyTestbed, request: Request) -> list[Chosen]:
     return [choose(testbed, testbed.load_set(n), request.limit, n) for n in names]
 
 
-def _plan(testbed: AnyTestbed, request: Request, limit: int | None, samples: int) -> tuple[BenchSettings, Sequence[Chosen]]:
+def _plan(testbed: AnyTestbed, request: Request, limit: int | None, samples: int) -> tuple[BenchSettings, Sequence[SelectedSet]]:
     """The bench's settings and instances for a limit and a number of samples."""
-    chosen = _choose(testbed, replace(request, limit=limit))
-    every = [i for c in chosen for i in c.instances]
+    selected = _choose(testbed, replace(request, limit=limit))
+    every = [i for c in selected for i in c.instances]
     evaluation = _evaluation(testbed, request, every, samples)
     settings = BenchSettings(
         testbed=request.testbed,
-        sets=[c.record() for c in chosen],
+        sets=[c.record() for c in selected],
         limit=limit,
         samples=samples,
         seed=request.seed,
         prompt_format=evaluation.prompt_format,
         system_prompt=request.system_prompt,
     )
-    return settings, chosen
+    return settings, selected
 
 
 def _evaluation(testbed: AnyTestbed, request: Request, instances: Sequence[Any], samples: int) -> Evaluation:
@@ -187,34 +187,34 @@ def _folder(settings: BenchSettings, named: Sequence[Planned], sampling: Samplin
     Without a policy it names no rows, which depend on what is installed."""
     rows = [[p.text, p.sampling.recorded(), *([p.label] if p.label else [])] for p in named]
     digest = hashlib.sha256(jsonlines.canonical([question(settings.written()), rows, sampling.recorded()])).hexdigest()
-    sets = "-".join(one.name for one in settings.sets)[:60]
+    sets = "-".join(record.name for record in settings.sets)[:60]
     return Path("runs") / f"bench-{sets}-{digest[:8]}"
 
 
 def _ask(bench: Bench, planned: Sequence[Planned], request: Request, listener: Listener) -> Ended:
     """Every policy in turn; one that fails does not stop the others. The budget is one for all of them together."""
     ended, spent = Ended(), 0.0
-    for number, one in enumerate(planned, 1):
-        listener.start(one.shown, number, len(planned))
+    for number, entry in enumerate(planned, 1):
+        listener.start(entry.shown, number, len(planned))
         meter = _Meter(listener.progress)
         try:
             left = None if request.max_usd is None else max(0.0, request.max_usd - spent)
-            outcome = _row(bench, one, request, left, meter)
+            outcome = _row(bench, entry, request, left, meter)
         except locks.FolderLost:
             raise
         except T2TError as error:
             spent += meter.cost_usd
-            listener.failed(one.shown, error)
-            ended.failed.append(one.shown)
+            listener.failed(entry.shown, error)
+            ended.failed.append(entry.shown)
             continue
         finally:
-            close(one.policy)  # the next one may want the same GPU
+            close(entry.policy)  # the next one may want the same GPU
         spent += outcome.progress.cost_usd
         if outcome.stopped:
-            ended.stopped.append(one.shown)
+            ended.stopped.append(entry.shown)
         if outcome.unanswered:
-            ended.unanswered.append(one.shown)
-        listener.end(one.shown, outcome)
+            ended.unanswered.append(entry.shown)
+        listener.end(entry.shown, outcome)
     return ended
 
 
@@ -230,17 +230,17 @@ class _Meter:
         self.listener(progress)
 
 
-def _row(bench: Bench, one: Planned, request: Request, max_usd: float | None, progress: Callable[[Progress], None]) -> Outcome:
+def _row(bench: Bench, entry: Planned, request: Request, max_usd: float | None, progress: Callable[[Progress], None]) -> Outcome:
     """Ask one policy what the request is about and the folder has no answer to."""
-    evaluation = bench.evaluation(one.sampling)
-    folder = row_folder(bench, one)
-    open_row(bench, folder, one, request.limit)
+    evaluation = bench.evaluation(entry.sampling)
+    folder = row_folder(bench, entry)
+    open_row(bench, folder, entry, request.limit)
     now = {instance.id for instance in bench.first(request.limit)}
 
     number, shards = request.shard or (1, 1)
 
-    def wanted(index: int) -> bool:
+    def to_ask(index: int) -> bool:
         mine = index // evaluation.samples % shards == number - 1
         return mine and index % evaluation.samples < request.samples and evaluation.instance(index).id in now
 
-    return evaluate(evaluation, one.policy, folder, max_usd=max_usd, progress=progress, wanted=wanted)
+    return evaluate(evaluation, entry.policy, folder, max_usd=max_usd, progress=progress, to_ask=to_ask)

@@ -102,10 +102,10 @@ class Sampler:
         width = max(1, self.rows // group)
         with torch.inference_mode():
             for at in range(0, len(order), width):
-                chosen = order[at : at + width]
-                batch = self._batch([prompts[i] for i in chosen], group, max_tokens, sampling, generator)
-                for i, found in zip(chosen, batch, strict=True):
-                    answers[i] = found
+                indices = order[at : at + width]
+                batch = self._batch([prompts[i] for i in indices], group, max_tokens, sampling, generator)
+                for i, completions in zip(indices, batch, strict=True):
+                    answers[i] = completions
         return answers
 
     def _batch(

@@ -119,9 +119,9 @@ class TestbedSpec:
         return [self.pays(i, verdict) for (i, _), verdict in zip(pairs, verdicts, strict=True)]
 
     def _of_games(self, environments: Sequence[Conversation], **columns: Any) -> list[float]:
-        verdicts = [one._verdict() for one in environments]
+        verdicts = [environment._verdict() for environment in environments]
         self._log(verdicts, columns.get("log_metric"))
-        return [self.pays(one.instance, verdict) for one, verdict in zip(environments, verdicts, strict=True)]
+        return [self.pays(environment.instance, verdict) for environment, verdict in zip(environments, verdicts, strict=True)]
 
     def pays(self, instance: Any, verdict: Verdict) -> float:
         """The reward of a verdict."""

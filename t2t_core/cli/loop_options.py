@@ -80,7 +80,7 @@ def testbed_options(testbed: str, words: Sequence[str]) -> dict[str, str]:
     if not words:
         return {}
     known = {option.name: option for option in installed().testbeds.make(testbed).options()}
-    found, waiting = {}, list(words)
+    options, waiting = {}, list(words)
     while waiting:
         word, separator, value = waiting.pop(0).partition("=")
         name = word.removeprefix("--").replace("-", "_")
@@ -89,9 +89,9 @@ def testbed_options(testbed: str, words: Sequence[str]) -> dict[str, str]:
             raise T2TError(
                 f"there is no option {ascii(word)[:60]}", cause=f"options of {testbed}: {shown}", next="t2t run --help"
             )
-        found[name] = value if separator else waiting.pop(0)
-        known[name].parse(found[name])
-    return found
+        options[name] = value if separator else waiting.pop(0)
+        known[name].parse(options[name])
+    return options
 
 
 def print_dry_run(experiment: Experiment, published: Mapping[str, Any], gpus: Gpus | None) -> None:

@@ -91,9 +91,9 @@ def sweep(
         raise T2TError("--dry-run goes with --plan", where="t2t sweep", next="t2t run --dry-run prints a run's settings")
     if out is None:
         raise T2TError("the sweep needs a folder", where="t2t sweep", next="add --out DIR")
-    for one, many in (("designer", designers), ("context", contexts), ("seed", seeds)):
-        if given[one] is not None and many is not None:
-            raise T2TError(f"--{one} and --{one}s say it twice", where="t2t sweep", next=f"give --{one}s alone")
+    for option, many in (("designer", designers), ("context", contexts), ("seed", seeds)):
+        if given[option] is not None and many is not None:
+            raise T2TError(f"--{option} and --{option}s say it twice", where="t2t sweep", next=f"give --{option}s alone")
     experiment, _ = gather(given)
     seed_numbers = [experiment.seed] if seeds is None else _seeds(seeds)
     if files:
@@ -116,13 +116,13 @@ def _configurations(
             next="give the files, or designers and contexts",
         )
     testbed = installed().testbeds.make(experiment.testbed)
-    found: dict[str, Any] = {}
+    configurations: dict[str, Any] = {}
     for path in files:
         name = arm_name(path.stem)
-        if name in found:
+        if name in configurations:
             raise T2TError(f"two files are called {name}", where=FILES, next="rename one: arms are called by their files")
-        found[name] = read_configuration(testbed, path).to_dict()
-    return found
+        configurations[name] = read_configuration(testbed, path).to_dict()
+    return configurations
 
 
 def _ahead(cluster: str | None, reporter: Reporter) -> Ahead | None:
@@ -155,12 +155,12 @@ def _words(text: str | None) -> list[str]:
 
 
 def _seeds(text: str) -> list[int]:
-    found: list[int] = []
+    seeds: list[int] = []
     for word in text.split():
         low, separator, high = word.partition("-")
         if not (low.isdecimal() and len(low) < 19 and (not separator or (high.isdecimal() and len(high) < 19))):
             raise T2TError(f"--seeds wants numbers or a range, not {ascii(word)[:60]}", next="--seeds '0 1 2' or --seeds 0-4")
-        found += range(int(low), min(int(high or low), int(low) + 10_000) + 1) if separator else [int(low)]
-    if not found:
+        seeds += range(int(low), min(int(high or low), int(low) + 10_000) + 1) if separator else [int(low)]
+    if not seeds:
         raise T2TError("--seeds names no seed", next="--seeds 0-4")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(seeds))

@@ -57,7 +57,7 @@ class AnswerIndex:
         ids: Sequence[str],
         samples: int,
         turns: int = 1,
-        wanted: Callable[[int], bool] | None = None,
+        to_ask: Callable[[int], bool] | None = None,
     ) -> None:
         """`wanted`: which questions are to be asked, by their index; None: all of them."""
         self.path, self._ids, self._samples, self._most = path, ids, samples, turns
@@ -70,8 +70,8 @@ class AnswerIndex:
         self._errors: dict[int, list[int]] = {}  # where the failed attempts at a question lie
         self._turns: dict[int, list[int]] = {}  # where the turns of a conversation lie that came without an error
         self._open = bytearray(total)  # conversations that go on
-        self._wanted = bytearray(b"\1" * total) if wanted is None else bytearray(map(wanted, range(total)))
-        self.progress = Progress(sum(self._wanted))
+        self._to_ask = bytearray(b"\1" * total) if to_ask is None else bytearray(map(to_ask, range(total)))
+        self.progress = Progress(sum(self._to_ask))
         self.torn: list[jsonlines.Torn] = []
         if path.exists():
             for line in jsonlines.read(path, self.torn):
@@ -114,8 +114,7 @@ class AnswerIndex:
     def missing(self) -> array[int]:
         """The questions wanted that have no answer, errors included: in order, but those that failed least often first, so that
         an evaluation that some questions end does not end at the same ones again."""
-        wanted = (i for i, wanted in enumerate(self._wanted) if wanted)
-        missing = [i for i in wanted if not self.answered(i)]
+        missing = [i for i, due in enumerate(self._to_ask) if due and not self.answered(i)]
         return array("q", sorted(missing, key=self._tries.__getitem__))
 
     def answered(self, index: int) -> bool:
@@ -187,9 +186,9 @@ class AnswerLog(AnswerIndex):
         ids: Sequence[str],
         samples: int,
         turns: int = 1,
-        wanted: Callable[[int], bool] | None = None,
+        to_ask: Callable[[int], bool] | None = None,
     ) -> None:
-        super().__init__(path, ids, samples, turns, wanted)
+        super().__init__(path, ids, samples, turns, to_ask)
         self._redactor = Redactor()
         self._appender = jsonlines.Appender(path, self.torn[0] if self.torn else None)
         self._latest: tuple[int, Response] = (-1, NOT_ASKED)

@@ -171,9 +171,9 @@ def collect(
         counts = Counts(len(evaluation), outcome.progress.asked, stopped=outcome.stopped, notes=outcome.notes)
         counts.last_error = outcome.progress.last_error
         with folders.replacing(out) as file:
-            for one in scored(evaluation, folder / ANSWERS):
-                if _counted(one, counts, request.keep):
-                    file.write(jsonlines.dumps(_line(evaluation, one, request.policy)).encode() + b"\n")
+            for answer in scored(evaluation, folder / ANSWERS):
+                if _counted(answer, counts, request.keep):
+                    file.write(jsonlines.dumps(_line(evaluation, answer, request.policy)).encode() + b"\n")
     return counts
 
 
@@ -195,31 +195,31 @@ def _open(folder: SafePath, evaluation: Evaluation, policy: str) -> None:
         folders.write_atomic(folder / INSTANCES, lines)
 
 
-def _counted(one: Scored, counts: Counts, keep: str) -> bool:
+def _counted(answer: Scored, counts: Counts, keep: str) -> bool:
     """Count an answer; whether it is to be kept. One that was cut off or came with an error is not: what is learnt must end."""
-    if one.response.error is not None:
+    if answer.response.error is not None:
         counts.unanswered += 1
         return False
-    optimal = one.verdict.optimal is True
-    counts.valid += one.verdict.valid
+    optimal = answer.verdict.optimal is True
+    counts.valid += answer.verdict.valid
     counts.optimal += optimal
-    kept = one.response.finish_reason == "stop" and (optimal if keep == "optimal" else one.verdict.valid)
+    kept = answer.response.finish_reason == "stop" and (optimal if keep == "optimal" else answer.verdict.valid)
     counts.kept += kept
     return kept
 
 
-def _line(evaluation: Evaluation, one: Scored, policy: str) -> dict[str, Any]:
+def _line(evaluation: Evaluation, answer: Scored, policy: str) -> dict[str, Any]:
     testbed = evaluation.testbed
     form = {"prompt_format": evaluation.prompt_format} if testbed.turns > 1 else {}
     return {
-        "instance": one.instance.to_dict(),
-        "sample": one.sample,
+        "instance": answer.instance.to_dict(),
+        "sample": answer.sample,
         "policy": policy,
         **form,
-        "prompt": [message.to_dict() for message in opening(testbed, one.instance, evaluation.prompt_format)],
-        "completion": [message.to_dict() for message in one.messages],
-        "completion_tokens": one.response.completion_tokens,
-        "verdict": verdict_record(one.verdict),
+        "prompt": [message.to_dict() for message in opening(testbed, answer.instance, evaluation.prompt_format)],
+        "completion": [message.to_dict() for message in answer.messages],
+        "completion_tokens": answer.response.completion_tokens,
+        "verdict": verdict_record(answer.verdict),
     }
 
 

@@ -86,7 +86,7 @@ def evaluate(
     *,
     max_usd: float | None = None,
     progress: Callable[[Progress], None] | None = None,
-    wanted: Callable[[int], bool] | None = None,
+    to_ask: Callable[[int], bool] | None = None,
 ) -> Outcome:
     """Ask what `folder` has no answer to yet, then write the export.
 
@@ -105,7 +105,7 @@ def evaluate(
     """
     folder = SafePath.of(folder)
     ids = [instance.id for instance in evaluation.instances]
-    log = AnswerLog(folder / LOG, ids, evaluation.samples, evaluation.testbed.turns, wanted)
+    log = AnswerLog(folder / LOG, ids, evaluation.samples, evaluation.testbed.turns, to_ask)
     with closing(log), closing(Drafts(evaluation, log)) as drafts, folders.Interrupts() as interrupts:
         try:
             stopped = _ask_all(evaluation, policy, log, drafts, interrupts, max_usd, progress)

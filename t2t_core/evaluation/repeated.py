@@ -81,15 +81,15 @@ class Repeated:
     def add(self, group: Sequence[Scored]) -> None:
         """The answers to one instance that was asked."""
         n = len(group)
-        plans = [None if one.response.error is not None else self._plan(one) for one in group]
+        plans = [None if answer.response.error is not None else self._plan(answer) for answer in group]
         self.instances += 1
         self.plans += len(set(plans) - {None})
         low, high = self.testbed.reward_range
-        rewards = [(reward(self.testbed, one.instance, one.verdict) - low) / ((high - low) or 1.0) for one in group]
+        rewards = [(reward(self.testbed, answer.instance, answer.verdict) - low) / ((high - low) or 1.0) for answer in group]
         for k in (k for k in self.bests if k <= n):
             self.bests[k].add(min(1.0, max(0.0, best_of_k(rewards, k))))
         for metric in self._rates():
-            values = [0.0 if one.response.error is not None else metric.value(one.verdict, one.response) for one in group]
+            values = [0.0 if a.response.error is not None else metric.value(a.verdict, a.response) for a in group]
             known = [value or 0.0 for value in values]
             if None in values:
                 self.unknown.add(metric.name)
@@ -98,8 +98,8 @@ class Repeated:
             if n == self.samples:
                 self.majorities[metric.name].add(majority(plans, known))
 
-    def _plan(self, one: Scored) -> Hashable | None:
-        return plan_of(self.testbed, one.instance, one.messages, one.response.text)
+    def _plan(self, answer: Scored) -> Hashable | None:
+        return plan_of(self.testbed, answer.instance, answer.messages, answer.response.text)
 
 
 def worth(columns: Sequence[Repeated]) -> Worth:

@@ -45,7 +45,7 @@ def modules(text: str, registry: Registry) -> list[NamedModule]:
     Raises:
         T2TError: an unknown module, or one named twice.
     """
-    found: list[NamedModule] = []
+    loaded: list[NamedModule] = []
     waiting = _split(text)
     while waiting:
         spec = waiting.pop(0)
@@ -53,14 +53,14 @@ def modules(text: str, registry: Registry) -> list[NamedModule]:
         if isinstance(made, str):
             waiting = _split(made) + waiting
         else:
-            found.append(NamedModule(spec, made))
-        if len(found) + len(waiting) > _MAX_MODULES:
+            loaded.append(NamedModule(spec, made))
+        if len(loaded) + len(waiting) > _MAX_MODULES:
             raise T2TError(f"the context {text[:80]!r} names more than {_MAX_MODULES} modules", where="--context")
-    names = [Spec.parse(named.spec).name for named in found]
+    names = [Spec.parse(named.spec).name for named in loaded]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise T2TError(f"the context names the module {twice} twice", where=f"--context {text}")
-    return found
+    return loaded
 
 
 def _split(text: str) -> list[str]:

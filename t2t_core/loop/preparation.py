@@ -75,7 +75,7 @@ def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
         check(order)
     check_weights(testbed, experiment.reward, "[reward]")
     tracking.check(experiment.report_to)
-    wanted = questions.request(experiment, testbed)
+    request = questions.request(experiment, testbed)
     designer = validation = None
     try:
         designer = plugins.designers.make(experiment.designer)
@@ -85,8 +85,8 @@ def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
         if not dry:
             raise
     check_apart(validation, evaluation_sets(experiment, testbed), experiment, testbed)
-    first = prepared_configuration(experiment.configuration, testbed, wanted) if experiment.configuration else None
-    return Preparation(experiment, testbed, trainer, order, designer, named, wanted, first, validation)
+    first = prepared_configuration(experiment.configuration, testbed, request) if experiment.configuration else None
+    return Preparation(experiment, testbed, trainer, order, designer, named, request, first, validation)
 
 
 def check_plays(experiment: Experiment, trainer: Trainer) -> None:
@@ -106,8 +106,8 @@ def check_apart(
 ) -> None:
     """T2TError where what steers the design is also to measure it: a set by its name, or instances in a file of one's own."""
     steering = experiment.validation.get("set")
-    same = any(chosen.name == steering for chosen in sets)
-    own = [instance for chosen in sets if chosen.kind == "file" for instance in chosen.instances]
+    same = any(evaluation_set.name == steering for evaluation_set in sets)
+    own = [instance for evaluation_set in sets if evaluation_set.kind == "file" for instance in evaluation_set.instances]
     steered = {testbed.identity(instance) for instance in validation.instances} if validation and own else set()
     shared = sum(testbed.identity(instance) in steered for instance in own)
     if same or shared:

@@ -101,9 +101,9 @@ def sweep(
         arms: dict[str, list[Summary]] = {}
         answers: dict[str, list[dict[str, Values]]] = {}
         for of_seed in planned:
-            for name, summary, found in _results(of_seed, reporter):
+            for name, summary, answered in _results(of_seed, reporter):
                 arms.setdefault(name, []).append(summary)
-                answers.setdefault(name, []).append(found)
+                answers.setdefault(name, []).append(answered)
         result = SweepResult(
             arms=[_arm(name, grid.seeds, summaries) for name, summaries in arms.items()],
             differences=list(_differences(answers, grid.control)),
@@ -190,14 +190,15 @@ def _differences(answers: Mapping[str, Sequence[dict[str, Values]]], control: st
         for arm in answers:
             if arm in (BASE, against):
                 continue
-            for chosen, metrics in answers[arm][0].items():
+            for set_name, metrics in answers[arm][0].items():
                 for metric in metrics:
-                    pairs = [(one[chosen], other[chosen]) for one, other in zip(answers[arm], answers[against], strict=True)]
-                    if all(metric in one and metric in other for one, other in pairs):  # a rate that is known of both
-                        both = [(one[metric], other[metric]) for one, other in pairs]
+                    seeds = zip(answers[arm], answers[against], strict=True)
+                    pairs = [(ours[set_name], theirs[set_name]) for ours, theirs in seeds]
+                    if all(metric in ours and metric in theirs for ours, theirs in pairs):  # a rate that is known of both
+                        both = [(ours[metric], theirs[metric]) for ours, theirs in pairs]
                         deltas = [[[v - b[c][i] for i, v in a[c].items()] for c in a] for a, b in both]
                         figures = _plain(asdict(seeded_difference(deltas)))
-                        yield SweepDifference(arm, against, chosen, metric, **figures)
+                        yield SweepDifference(arm, against, set_name, metric, **figures)
 
 
 def _unequal(seeds: Sequence[int], arms: Mapping[str, Sequence[Summary]]) -> list[str]:
@@ -246,15 +247,15 @@ def _quoted(experiment: Experiment, grid: Grid) -> Iterator[QuotedArm]:
 def _printed(
     testbed: AnyTestbed, experiment: Experiment, grid: Grid, designer: str, seen: str
 ) -> Iterator[tuple[str, str, dict[str, float]]]:
-    found: dict[tuple[str, str], dict[str, float]] = {}
-    for chosen in evaluation_sets(experiment, testbed):
-        for row in testbed.reported_arms(chosen.name):
+    printed: dict[tuple[str, str], dict[str, float]] = {}
+    for evaluation_set in evaluation_sets(experiment, testbed):
+        for row in testbed.reported_arms(evaluation_set.name):
             same_designer = len(grid.designers) > 1 and row.get("designer") == designer
             same_context = len(grid.contexts) > 1 and "context" in row and _modules(row["context"]) == _modules(seen)
             if same_designer or same_context:
-                totals = {f"{chosen.name} {metric}": value for metric, value in row["total"].items()}
-                found.setdefault((row["arm"], row["source"]), {}).update(totals)
-    return ((words, source, figures) for (words, source), figures in found.items())
+                totals = {f"{evaluation_set.name} {metric}": value for metric, value in row["total"].items()}
+                printed.setdefault((row["arm"], row["source"]), {}).update(totals)
+    return ((words, source, figures) for (words, source), figures in printed.items())
 
 
 def _modules(text: str) -> list[str]:

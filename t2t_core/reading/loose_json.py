@@ -278,10 +278,11 @@ class _Scanner:
         match = pattern.match(self.text, self.position + skip)
         return match.end() if match else self.position
 
-    def _fault(self, wanted: str) -> Unreadable:
+    def _fault(self, expected: str) -> Unreadable:
         there = self.text[self.position : self.position + 12]
-        self.sketch = not self.numbers and (there.startswith(_PLACEHOLDERS) or (wanted == "a value" and bool(_WORD.match(there))))
-        return Unreadable(f"{wanted} is expected, not {_short(there)}" if there else f"it ends where {wanted} is expected")
+        placeholder = there.startswith(_PLACEHOLDERS) or (expected == "a value" and bool(_WORD.match(there)))
+        self.sketch = not self.numbers and placeholder
+        return Unreadable(f"{expected} is expected, not {_short(there)}" if there else f"it ends where {expected} is expected")
 
     def _note(self, note: str) -> None:
         if note not in self.notes and len(self.notes) < _MAX_NOTES:

@@ -22,8 +22,8 @@ _MOST = 60  # points on a curve; of more updates, every so-many-th
 def seed_runs(folder: SafePath) -> dict[str, list[SafePath]]:
     """The run folders of a sweep or a study by arm, in the order of the seeds; the shared round 0 is none of them."""
     arms: dict[str, list[SafePath]] = {}
-    for seed in sorted((one for one in folder.entries() if one.name.startswith("seed_") and one.is_dir()), key=_number):
-        for run in (one for one in seed.entries() if one.name != _SHARED and (one / "run.json").exists()):
+    for seed in sorted((entry for entry in folder.entries() if entry.name.startswith("seed_") and entry.is_dir()), key=_number):
+        for run in (entry for entry in seed.entries() if entry.name != _SHARED and (entry / "run.json").exists()):
             arms.setdefault(run.name, []).append(run)
     return arms
 

@@ -86,10 +86,10 @@ def _share(part: Any, whole: Any) -> Number:
     return float(np.sum(part & whole) / count) if count else None
 
 
-def _overlap(one: Any, other: Any) -> Number:
+def _overlap(first: Any, second: Any) -> Number:
     """Jaccard index of two sets of groups."""
-    union = int(np.sum(one | other))
-    return float(np.sum(one & other) / union) if union else None
+    union = int(np.sum(first | second))
+    return float(np.sum(first & second) / union) if union else None
 
 
 def _spearman(values: Any) -> Number:
@@ -129,8 +129,8 @@ def _rewritten(edit: Edit) -> Any:
     return edit.moved.any(axis=1)
 
 
-def _distance(one: Any, other: Any) -> float:
-    return float(np.abs(one - other).mean())
+def _distance(first: Any, second: Any) -> float:
+    return float(np.abs(first - second).mean())
 
 
 def _centre_shift(edit: Edit) -> Number:
@@ -275,12 +275,12 @@ def arms(results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for result in results:
         given = f", {result['start']}" if result.get("start") else ""
         together.setdefault(f"{result['designer']}, {result['context']}{given}", []).append(result)
-    found = []
+    rows = []
     for name, runs in together.items():
         values = {m.name: [s[m.name] for r in runs for s in r["steps"] if s[m.name] is not None] for m in MEASURES}
         means = {m.name: _over_runs([r["mean"][m.name] for r in runs]) for m in MEASURES}
-        found.append({"arm": name, "runs": len(runs), "values": values, "mean": means})
-    return found
+        rows.append({"arm": name, "runs": len(runs), "values": values, "mean": means})
+    return rows
 
 
 def _over_runs(means: Sequence[Number]) -> dict[str, Number] | None:
@@ -341,7 +341,7 @@ def kept_edits(run: SafePath, declared: Declaration) -> Iterator[tuple[int, str,
     if not path.exists():
         return
     kept = folders.read_record(path, _Kept)
-    rounds = {one.round: one for one in kept.rounds}
+    rounds = {record.round: record for record in kept.rounds}
     said = {design.after_round: design.summary for design in kept.designs}
     for design in kept.designs:
         before, after = rounds.get(design.after_round), rounds.get(design.after_round + 1)
@@ -350,7 +350,7 @@ def kept_edits(run: SafePath, declared: Declaration) -> Iterator[tuple[int, str,
         groups = list(before.configuration)
         rates = [before.groups.get(group, {}).get("valid") for group in groups]
         valid = np.array([np.nan if rate is None else rate for rate in rates])
-        tables = [_table(one.configuration, groups, declared) for one in (before, after, kept.rounds[0])]
+        tables = [_table(record.configuration, groups, declared) for record in (before, after, kept.rounds[0])]
         named = named_groups(said.get(design.after_round - 1), groups, _meaning(declared))
         rise = declared.groups_rise or not declared.groups
         yield design.after_round, design.outcome, Edit(groups, tables[0], tables[1], valid, 1 - valid, named, tables[2], rise)
@@ -374,8 +374,8 @@ def _meaning(declared: Declaration) -> Callable[[str], str | None]:
     """Which group a word means, in the testbed's own reading where it is installed."""
     if declared.name not in installed().testbeds:
         return lambda word: None
-    found: Callable[[str], str | None] = installed().testbeds.make(declared.name).group_of
-    return found
+    group_of: Callable[[str], str | None] = installed().testbeds.make(declared.name).group_of
+    return group_of
 
 
 def named_groups(summary: str | None, groups: Sequence[str], meaning: Callable[[str], str | None] = lambda word: None) -> Any:

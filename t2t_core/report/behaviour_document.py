@@ -46,19 +46,19 @@ def formula_table() -> Table:
     return Table(head, [Row([spaced(m.name), m.behaviour, m.formula, m.inputs]) for m in MEASURES])
 
 
-def behaviour_charts(found: Sequence[Mapping[str, Any]]) -> dict[str, Chart]:
+def behaviour_charts(arms: Sequence[Mapping[str, Any]]) -> dict[str, Chart]:
     """By file name, a chart per behaviour: lanes per number and arm, a dot per design step and a bar at the arm's mean."""
     behaviours = dict.fromkeys(measure.behaviour for measure in MEASURES)
-    return {f"behaviour_{name.replace(' ', '_').replace('-', '_')}": _chart(name, found) for name in behaviours}
+    return {f"behaviour_{name.replace(' ', '_').replace('-', '_')}": _chart(name, arms) for name in behaviours}
 
 
-def _chart(behaviour: str, found: Sequence[Mapping[str, Any]]) -> Chart:
+def _chart(behaviour: str, arms: Sequence[Mapping[str, Any]]) -> Chart:
     lanes = []
     for measure in (m for m in MEASURES if m.behaviour == behaviour):
-        for number, arm in enumerate(found):
+        for number, arm in enumerate(arms):
             values = arm["values"][measure.name]
             steps = [Point(Figure(value, digits=3), says=arm["arm"]) for value in values]
             mean = sum(values) / len(values) if values else None
             lanes.append(Lane("" if number else spaced(measure.name), steps, number, mean))
-    legend = [(arm["arm"], number) for number, arm in enumerate(found)]
+    legend = [(arm["arm"], number) for number, arm in enumerate(arms)]
     return Dots(f"{behaviour}: a dot per design step, a bar at the mean", {"": lanes}, Axis(None, None), legend)

@@ -12,18 +12,18 @@ _WORDS = 4000  # characters of a text that are shown; of a longer one, its begin
 _SPEAKERS = {"assistant": "the policy", "user": "the environment", "system": "the system", "tool": "a tool"}
 
 
-def example(testbed: AnyTestbed, one: Scored, form: str, samples: int, where: str) -> Example:
+def example(testbed: AnyTestbed, answer: Scored, form: str, samples: int, where: str) -> Example:
     """One answer with its verdict, a conversation turn by turn; `where` it can be read whole."""
-    judged, tone, facets = _judged(one)
+    judged, tone, facets = _judged(answer)
     talked = testbed.turns > 1
-    spoken = list(_turns(one.messages)) if talked else [("answer", one.response.text)]
-    notes = [("reasoning", one.response.reasoning), ("what came instead of an answer", one.response.error)]
+    spoken = list(_turns(answer.messages)) if talked else [("answer", answer.response.text)]
+    notes = [("reasoning", answer.response.reasoning), ("what came instead of an answer", answer.response.error)]
     said = [(who, _cut(text, where)) for who, text in (*spoken, *((who, text) for who, text in notes if text))]
-    if why := _why(one.verdict):
+    if why := _why(answer.verdict):
         said.insert(0, ("verdict", why))
-    which = f", answer {one.sample + 1}" if samples > 1 else ""
-    picture = testbed.picture(one.instance, one.messages if talked else one.response.text, form)
-    return Example(f"{one.instance.id}{which}{_took(one)}", judged, tone, said, picture, facets)
+    which = f", answer {answer.sample + 1}" if samples > 1 else ""
+    picture = testbed.picture(answer.instance, answer.messages if talked else answer.response.text, form)
+    return Example(f"{answer.instance.id}{which}{_took(answer)}", judged, tone, said, picture, facets)
 
 
 def _turns(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
@@ -35,9 +35,9 @@ def _turns(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
         yield f"turn {turn}: {_SPEAKERS.get(message.role, message.role)}", "\n".join(filter(None, [message.content, *calls]))
 
 
-def _judged(one: Scored) -> tuple[str, Tone, dict[str, str]]:
-    verdict = one.verdict
-    if one.response.error is not None:
+def _judged(answer: Scored) -> tuple[str, Tone, dict[str, str]]:
+    verdict = answer.verdict
+    if answer.response.error is not None:
         return "error", "bad", {"verdict": "error"}
     if not verdict.valid:
         failure = verdict.failure or "not valid"
@@ -54,8 +54,8 @@ def _why(verdict: Verdict) -> str:
     return "\n".join(lines)
 
 
-def _took(one: Scored) -> str:
-    response = one.response
+def _took(answer: Scored) -> str:
+    response = answer.response
     parts = [f"{response.completion_tokens:,} tokens"] if response.completion_tokens else []
     parts += [f"${response.cost_usd:.6f}"] if response.cost_usd else []
     parts += [response.finish_reason] if response.finish_reason not in ("stop", "error") else []

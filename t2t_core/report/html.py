@@ -27,8 +27,8 @@ _MAX_WORDS = 1000  # of any other
 def render(document: model.Document) -> str:
     """The page of a document."""
     blocks = list(document.blocks)
-    interactive = bool(document.filters) or any(isinstance(one, model.Table) and one.sortable for one in blocks)
-    pictures = any(isinstance(one, model.Example) and one.picture for one in blocks)
+    interactive = bool(document.filters) or any(isinstance(block, model.Table) and block.sortable for block in blocks)
+    pictures = any(isinstance(block, model.Example) and block.picture for block in blocks)
     style, script = svg.sheet("page.css") + svg.sheet("chart.css"), svg.sheet("page.js") if interactive else ""
     page = _environment().get_template("page.html")
     return page.render(document=document, style=style, script=script, policy=_policy(style, script, pictures))

@@ -54,7 +54,7 @@ def _chart(name: str, told: Mapping[str, Sequence[Mapping[str, Any]]], most: int
         for number, (arm, lines) in enumerate(told.items())
     ]
     per = "update" if width == 1 else f"{width} updates"
-    figures = [figure for one in series for figure in one.points if figure and figure.value is not None]
+    figures = [figure for block in series for figure in block.points if figure and figure.value is not None]
     below = any((figure.value or 0.0) < 0 for figure in figures)
     axis = Axis(None if below else 0.0, None)
     return Lines(f"{spaced(name)}, mean per {per}", [str(at + 1) for at in range(0, most, width)], series, axis, events)

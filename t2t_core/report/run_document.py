@@ -45,7 +45,7 @@ def run_document(path: Path | SafePath, summary: Summary | None = None) -> Docum
     sections = [
         Section("Validation per round", list(validation_blocks(summary.rounds, group))),
         Section("Configurations", list(_configurations(summary.rounds, knobs, group))),
-        *(bench_section(one) for one in (summary.bench.sets if summary.bench else ())),
+        *(bench_section(bench_set) for bench_set in (summary.bench.sets if summary.bench else ())),
         Section("What each arm was given", [budget_table(summary.budgets)]),
         *(_design(design) for design in summary.designs),
         *training_section(summary.training),
@@ -177,16 +177,16 @@ def _design(design: DesignSummary) -> Section:
 def training_section(arms: Mapping[str, Sequence[TrainingSummary]]) -> Iterator[Section]:
     """A row per figure, a column per arm and round (round 0 is shared: once)."""
     shown = {
-        f"{arm} round {one.round}": one
+        f"{arm} round {record.round}": record
         for number, (arm, rounds) in enumerate(arms.items())
-        for one in rounds
-        if not number or one.round
+        for record in rounds
+        if not number or record.round
     }
-    columns = {name: one.figures for name, one in shown.items()}
+    columns = {name: record.figures for name, record in shown.items()}
     wrong = [
-        f"{name}, {count} of {one.updates} updates: {text}"
-        for name, one in shown.items()
-        for text, count in one.warnings.items()
+        f"{name}, {count} of {record.updates} updates: {text}"
+        for name, record in shown.items()
+        for text, count in record.warnings.items()
     ]
     names = dict.fromkeys(name for figures in columns.values() for name in figures)
     if names:

@@ -28,24 +28,25 @@ def examples(rounds: Sequence[RoundFiles], experiment: Experiment) -> Iterator[S
         return
     testbed, files, name = installed().testbeds.make(experiment.testbed), rounds[-1], experiment.validation.get("set")
     try:
-        instances = {one.id: one for one in testbed.load_set(str(name)).instances}
+        instances = {i.id: i for i in testbed.load_set(str(name)).instances}
     except T2TError:
         return
     form = str(experiment.validation.get("prompt_format") or "")
-    chosen: dict[tuple[str, str | None], tuple[Scored, int]] = {}
+    by_failure: dict[tuple[str, str | None], tuple[Scored, int]] = {}
     for line in jsonlines.read(files.validation, []):
         instance = instances.get(str(line.value.get("instance")))
         if instance is None or line.value.get("error") is not None:
             continue
-        one = _scored(testbed, instance, line.value, f"{files.validation}, line {line.number}")
+        answer = _scored(testbed, instance, line.value, f"{files.validation}, line {line.number}")
         group = testbed.place(instance).group
-        failures = [failure for of, failure in chosen if of == group and failure is not None]
-        if one.verdict.failure is None or len(failures) < _FAILURES:
-            chosen.setdefault((group, one.verdict.failure), (one, line.number))
+        failures = [failure for of, failure in by_failure if of == group and failure is not None]
+        if answer.verdict.failure is None or len(failures) < _FAILURES:
+            by_failure.setdefault((group, answer.verdict.failure), (answer, line.number))
     blocks: list[Block] = []
     for group in testbed.groups:
-        for (_, _), (one, number) in sorted(((k, v) for k, v in chosen.items() if k[0] == group), key=lambda kv: kv[1][1]):
-            blocks.append(example(testbed, one, form or _form(testbed, one), 1, f"line {number} of {files.validation.name}"))
+        for (_, _), (answer, number) in sorted(((k, v) for k, v in by_failure.items() if k[0] == group), key=lambda kv: kv[1][1]):
+            where = f"line {number} of {files.validation.name}"
+            blocks.append(example(testbed, answer, form or _form(testbed, answer), 1, where))
     if blocks:
         told = "Of every group the first valid answer, and the first of each way of failing; open one to see it move."
         yield Section(f"Examples from round {files.index}", [Paragraph(told, "soft"), *blocks])
@@ -57,13 +58,13 @@ def _scored(testbed: AnyTestbed, instance: Any, record: Mapping[str, Any], where
     messages: list[Message] = []
     for turn, replies in read_turns(record, where) if testbed.turns > 1 else ():
         messages += [said(turn), *replies]
-    one = Scored(instance, 0, response, verdict, tuple(messages) if testbed.turns > 1 else (said(response),))
-    fresh = judge(testbed, instance, one.messages, _form(testbed, one))
-    return Scored(instance, 0, response, fresh, one.messages) if fresh.checks == verdict.checks else one
+    answer = Scored(instance, 0, response, verdict, tuple(messages) if testbed.turns > 1 else (said(response),))
+    fresh = judge(testbed, instance, answer.messages, _form(testbed, answer))
+    return Scored(instance, 0, response, fresh, answer.messages) if fresh.checks == verdict.checks else answer
 
 
-def _form(testbed: AnyTestbed, one: Scored) -> str:
+def _form(testbed: AnyTestbed, answer: Scored) -> str:
     """The prompt format in which the answer has the verdict that is recorded: a run does not say which its policy was taught."""
     formats = testbed.prompt_formats if testbed.turns > 1 else ()
-    forms = (form for form in formats if judge(testbed, one.instance, one.messages, form).checks == one.verdict.checks)
+    forms = (form for form in formats if judge(testbed, answer.instance, answer.messages, form).checks == answer.verdict.checks)
     return next(forms, testbed.prompt_formats[0])

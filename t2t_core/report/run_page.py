@@ -68,7 +68,7 @@ def page_document(path: Path | SafePath) -> Document:
         *(_design(folder, design, knobs) for design in summary.designs),
         *_failures(rounds["designed"], declared),
         *examples(rounds["designed"], experiment),
-        *(bench_section(one) for one in (summary.bench.sets if summary.bench else ())),
+        *(bench_section(bench_set) for bench_set in (summary.bench.sets if summary.bench else ())),
         Section("Costs", list(_costs(summary, rounds["designed"], folder))),
         *training_section(summary.training),
         *shared_section(summary.shared),
@@ -84,12 +84,12 @@ def _manifest(folder: SafePath) -> str:
 
 def _validation(summary: Summary, rounds: Mapping[str, Sequence[RoundFiles]], group: str) -> Iterator[Block]:
     """The totals of both arms over the rounds, then the table and the groups."""
-    arms = {arm: [round_summary(files) for files in found] for arm, found in rounds.items()}
+    arms = {arm: [round_summary(files) for files in records] for arm, records in rounds.items()}
     most = max(map(len, arms.values()))
     if most > 1:
         series = [
-            Series(f"{arm}: {metric}", [_total(getattr(one, metric)) for one in found], 2 * number + at)
-            for number, (arm, found) in enumerate(arms.items())
+            Series(f"{arm}: {metric}", [_total(getattr(record, metric)) for record in records], 2 * number + at)
+            for number, (arm, records) in enumerate(arms.items())
             for at, metric in enumerate(("valid", "optimal"))
         ]
         yield Charts([Lines("totals by round, 95 % intervals", [str(n) for n in range(most)], series)])
@@ -102,7 +102,7 @@ def _total(rate: Share) -> Figure | None:
 
 def _learning(rounds: Mapping[str, Sequence[RoundFiles]], summary: Summary) -> Iterator[Section]:
     designs = [design.after_round for design in summary.designs]
-    first, others = learning_charts({arm: lived(found) for arm, found in rounds.items()}, designs)
+    first, others = learning_charts({arm: lived(records) for arm, records in rounds.items()}, designs)
     if first or others:
         note = Paragraph("A dotted line is a design: the updates to its right are on instances of the new configuration.", "soft")
         yield Section("Learning curves", [*([note] if designs else []), Charts(first or others)])
@@ -127,7 +127,7 @@ def _configurations(rounds: Sequence[RoundSummary], knobs: Mapping[str, Knob], g
 
 
 def _heat_map(name: str, knob: Knob | None, rounds: Sequence[RoundSummary], group: str) -> Table:
-    values = [[one.knobs.get(g, {}).get(name) for one in rounds] for g in rounds[0].knobs]
+    values = [[record.knobs.get(g, {}).get(name) for record in rounds] for g in rounds[0].knobs]
     known = [value for row in values for value in row if value is not None]
     low, high = (knob.low, knob.high) if knob else (min(known, default=0.0), max(known, default=1.0))
     rows = []
@@ -249,12 +249,12 @@ def _costs(summary: Summary, rounds: Sequence[RoundFiles], folder: SafePath) -> 
 def _seconds(folder: SafePath) -> dict[tuple[int, str], float]:
     """How long each stage of each round took, over all sessions."""
     path, torn = folder / "log.jsonl", list[jsonlines.Torn]()
-    found: dict[tuple[int, str], float] = {}
+    seconds: dict[tuple[int, str], float] = {}
     for line in jsonlines.read(path, torn) if path.exists() else ():
         index, stage, took = (line.value.get(name) for name in ("round", "stage", "seconds"))
         if type(index) is int and isinstance(stage, str) and isinstance(took, (int, float)):
-            found[index, stage] = found.get((index, stage), 0.0) + took
-    return found
+            seconds[index, stage] = seconds.get((index, stage), 0.0) + took
+    return seconds
 
 
 def _behaviour(folder: SafePath) -> Iterator[Section]:

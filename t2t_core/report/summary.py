@@ -173,9 +173,9 @@ def budget(folder: SafePath) -> Budget:
     return Budget(
         rounds=len(rounds),
         instances=sum(files.read_generation().instances for files in rounds),
-        samples=sum(one.samples for one in trained),
-        updates=sum(one.updates for one in trained),
-        tokens=sum(one.tokens for one in trained),
+        samples=sum(record.samples for record in trained),
+        updates=sum(record.updates for record in trained),
+        tokens=sum(record.tokens for record in trained),
         design_calls=sum(cost.calls for cost in costs),
         design_tokens=sum(files.design_tokens() for files in rounds),
         design_usd=sum(cost.usd for cost in costs),

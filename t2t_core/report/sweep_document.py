@@ -91,7 +91,7 @@ def _arms(arms: Sequence[ArmResult], quoted: Sequence[QuotedArm]) -> list[Block]
     for arm in arms:
         measured = (share(arm.figures[n]) if n in arm.figures else Figure(None) for n in names)
         rates.append(Row([arm.arm, str(len(arm.seeds)), *measured]))
-        for printed in (one for one in quoted if one.arm == arm.arm):
+        for printed in (quote for quote in quoted if quote.arm == arm.arm):
             figures = (Figure(printed.figures.get(n)) for n in names)
             rates.append(Row([f"printed: {printed.words}", Figure(None), *figures], "quoted"))
     given = [
@@ -108,7 +108,7 @@ def _differences(differences: Sequence[SweepDifference]) -> Table:
     for d in differences:
         cells.setdefault((d.arm, d.against), {})[f"{d.set} {d.metric}"] = points(d.value, d.low, d.high)
     names = list(dict.fromkeys(name for row in cells.values() for name in row))
-    rows = [Row([f"{arm} - {against}", *(found.get(n, Figure(None)) for n in names)]) for (arm, against), found in cells.items()]
+    rows = [Row([f"{arm} - {against}", *(row.get(n, Figure(None)) for n in names)]) for (arm, against), row in cells.items()]
     return Table([Column("difference", words=True), *(Column(name, total=True) for name in names)], rows)
 
 
@@ -129,4 +129,4 @@ def difference_charts(differences: Sequence[SweepDifference]) -> dict[str, Dots]
         lanes = panels.setdefault(d.against, {}).setdefault(f"{d.set} {d.metric}", [])
         lanes.append(Lane(d.arm, [Point(points(d.value, d.low, d.high))], len(lanes)))
     title = "minus {}: percentage points, 95 % intervals over seeds and instances"
-    return {against: Dots(title.format(against), found, POINTS) for against, found in panels.items()}
+    return {against: Dots(title.format(against), rows, POINTS) for against, rows in panels.items()}

@@ -65,8 +65,8 @@ class ClosingBench:
         policy is at hand."""
         with folders.Interrupts():
             for arm in sorted(_asked(arms), key=lambda arm: not self._engines.has(arm.checkpoint)):
-                for chosen, evaluation in self._sets:
-                    self._ask(arm, evaluation, chosen.name)
+                for evaluation_set, evaluation in self._sets:
+                    self._ask(arm, evaluation, evaluation_set.name)
 
     def _ask(self, arm: Arm, evaluation: Evaluation, name: str) -> None:
         place = self._folder / arm.name / name
@@ -90,19 +90,19 @@ class ClosingBench:
         if not self._sets:
             return None
         sets = []
-        for chosen, evaluation in self._sets:
+        for evaluation_set, evaluation in self._sets:
             by_checkpoint = {
-                arm.checkpoint: measure(evaluation, scored(evaluation, self._folder / arm.name / chosen.name / ANSWERS))
+                arm.checkpoint: measure(evaluation, scored(evaluation, self._folder / arm.name / evaluation_set.name / ANSWERS))
                 for arm in _asked(arms)
             }
-            found = {arm.name: by_checkpoint[arm.checkpoint] for arm in arms}
+            measured = {arm.name: by_checkpoint[arm.checkpoint] for arm in arms}
             sets.append(
                 BenchSet(
-                    name=chosen.name,
-                    sha256=chosen.sha256,
+                    name=evaluation_set.name,
+                    sha256=evaluation_set.sha256,
                     instances=len(evaluation),
-                    rows=_rows(found),
-                    differences=list(_differences(found)),
+                    rows=_rows(measured),
+                    differences=list(_differences(measured)),
                     reader=self._testbed.reader,
                 )
             )
@@ -120,9 +120,9 @@ def evaluations(experiment: Experiment, testbed: AnyTestbed) -> Iterator[tuple[I
     """Every set that `[evaluation]` selects, with the questions put to each arm."""
     limit = experiment.evaluation.get("limit", 0)
     form = prompt_format(experiment)
-    for chosen in evaluation_sets(experiment, testbed):
-        instances = limited(testbed, chosen.instances, limit)
-        yield chosen, Evaluation(testbed, instances, 1, experiment.sampling, form, key(experiment.seed, "bench") >> 1)
+    for evaluation_set in evaluation_sets(experiment, testbed):
+        instances = limited(testbed, evaluation_set.instances, limit)
+        yield evaluation_set, Evaluation(testbed, instances, 1, experiment.sampling, form, key(experiment.seed, "bench") >> 1)
 
 
 def evaluation_sets(experiment: Experiment, testbed: AnyTestbed) -> list[InstanceSet]:
@@ -144,8 +144,8 @@ def evaluation_sets(experiment: Experiment, testbed: AnyTestbed) -> list[Instanc
 def measured(experiment: Experiment, testbed: AnyTestbed, folder: SafePath, arm: str) -> dict[str, Values]:
     """Set by set, the rates per instance that an arm's finished answers in a bench folder give."""
     return {
-        chosen.name: measure(evaluation, scored(evaluation, folder / arm / chosen.name / ANSWERS)).rates
-        for chosen, evaluation in evaluations(experiment, testbed)
+        evaluation_set.name: measure(evaluation, scored(evaluation, folder / arm / evaluation_set.name / ANSWERS)).rates
+        for evaluation_set, evaluation in evaluations(experiment, testbed)
     }
 
 
@@ -172,10 +172,10 @@ def measure(evaluation: Evaluation, answers: Iterable[Scored]) -> Measured:
     return Measured(tallies, rates)
 
 
-def _rows(found: Mapping[str, Measured]) -> list[ArmRow]:
+def _rows(measured: Mapping[str, Measured]) -> list[ArmRow]:
     return [
         ArmRow(arm=arm, rates={name: _rate(name, m) for name in _rate_names(m)}, means=dict(together(m.tallies.values())))
-        for arm, m in found.items()
+        for arm, m in measured.items()
     ]
 
 
@@ -192,20 +192,20 @@ def _rate(name: str, measured: Measured) -> RateRow:
     return RateRow(value=total.value, low=total.low, high=total.high, columns=shares)
 
 
-def _differences(found: Mapping[str, Measured]) -> Iterator[DifferenceRow]:
-    for one, other in (("designed", "base"), ("designed", "control"), ("control", "base")):
-        if {one, other} <= set(found):
-            for metric, columns in found[one].rates.items():
-                theirs = found[other].rates.get(metric)
+def _differences(measured: Mapping[str, Measured]) -> Iterator[DifferenceRow]:
+    for arm, against in (("designed", "base"), ("designed", "control"), ("control", "base")):
+        if {arm, against} <= set(measured):
+            for metric, columns in measured[arm].rates.items():
+                theirs = measured[against].rates.get(metric)
                 if theirs is not None:
                     strata = [[v - theirs[c][i] for i, v in by_id.items()] for c, by_id in columns.items()]
-                    yield DifferenceRow(arms=[one, other], metric=metric, **asdict(paired_difference(strata)))
+                    yield DifferenceRow(arms=[arm, against], metric=metric, **asdict(paired_difference(strata)))
 
 
 def read_table(path: SafePath) -> BenchTable:
     """`bench/table.json`, checked: a run folder may come from a stranger."""
     table = folders.read_record(path, BenchTable)
-    for one in table.sets:
-        if len({(*row.rates, *row.means) for row in one.rows}) > 1:
+    for bench_set in table.sets:
+        if len({(*row.rates, *row.means) for row in bench_set.rows}) > 1:
             raise T2TError("the rows have different metrics", where=str(path), cause=schema.EDITED)
     return table

@@ -39,8 +39,8 @@ class Fork:
         """T2TError where the fork would differ from its source in more than what comes after the shared round."""
         _, theirs = open_run(self.source)
         kept = {k: v for k, v in transport.asked(theirs.to_dict()).items() if k not in MAY_DIFFER}
-        wanted = {k: v for k, v in transport.asked(experiment.to_dict()).items() if k not in MAY_DIFFER}
-        folders.same_settings(kept, wanted, self.source / folders.MANIFEST, "experiment to fork from")
+        settings = {k: v for k, v in transport.asked(experiment.to_dict()).items() if k not in MAY_DIFFER}
+        folders.same_settings(kept, settings, self.source / folders.MANIFEST, "experiment to fork from")
         if not RoundFiles(self.source, self.index).breakdown.exists():
             raise T2TError(
                 f"round {self.index} is not finished there",

@@ -53,7 +53,7 @@ class Tracking:
             T2TError: there is no such tracker.
             NotReady: a library that it needs is not installed.
         """
-        return cls([(Spec.parse(text).name, _make(text)) for text in chosen(experiment.report_to)], note)
+        return cls([(Spec.parse(text).name, _make(text)) for text in tracker_specs(experiment.report_to)], note)
 
     def follow(self, folder: SafePath, settings: Mapping[str, Any]) -> None:
         """Say whose figures come next; a tracker begins when the first of them comes, so that a finished run bothers none."""
@@ -108,10 +108,10 @@ class Tracking:
 
     def bench(self, index: int, table: BenchTable | None) -> None:
         """The closing bench, at the last round."""
-        for one in table.sets if table else ():
-            for row in one.rows:
+        for bench_set in table.sets if table else ():
+            for row in bench_set.rows:
                 rates = {name: rate.value for name, rate in row.rates.items()}
-                self._figures(ROUND, index, {f"bench/{one.name}/{name}/{row.arm}": value for name, value in rates.items()})
+                self._figures(ROUND, index, {f"bench/{bench_set.name}/{name}/{row.arm}": value for name, value in rates.items()})
 
     def close(self) -> None:
         """Nothing more comes."""
@@ -157,7 +157,7 @@ class Tracking:
                 self._note(f"{name}: {where}")
 
 
-def chosen(report_to: str) -> list[str]:
+def tracker_specs(report_to: str) -> list[str]:
     """The trackers that a setting names: "auto" is TensorBoard where it is installed, "none" none."""
     named: list[str] = []
     for text in report_to.split():
@@ -170,7 +170,7 @@ def chosen(report_to: str) -> list[str]:
 
 def check(report_to: str) -> None:
     """T2TError where a setting names a tracker that nobody brought."""
-    for text in chosen(report_to):
+    for text in tracker_specs(report_to):
         installed().trackers.find(Spec.parse(text).name)
 
 

@@ -14,7 +14,7 @@ from t2t_core.store.paths import SafePath
 MOST_MEMBERS = 1_000_000  # our choice
 
 
-def members(file: BinaryIO, path: Path | SafePath, wanted: Callable[[str], bool], most: int) -> Iterator[tuple[str, bytes]]:
+def members(file: BinaryIO, path: Path | SafePath, belongs: Callable[[str], bool], most: int) -> Iterator[tuple[str, bytes]]:
     """The names and contents of the members that are wanted, in the order of their names.
 
     Args:
@@ -30,11 +30,11 @@ def members(file: BinaryIO, path: Path | SafePath, wanted: Callable[[str], bool]
             names = archive.namelist()
             if len(names) > MOST_MEMBERS:
                 raise T2TError(f"the archive has more than {MOST_MEMBERS} members", where=str(path))
-            chosen = sorted(filter(wanted, names))
-            said = sum(archive.getinfo(name).file_size for name in set(chosen))
+            selected = sorted(filter(belongs, names))
+            said = sum(archive.getinfo(name).file_size for name in set(selected))
             if said > most:  # what it says may be less than what comes, so that is counted too
                 raise T2TError(f"the archive unpacks to more than {most} bytes", where=str(path))
-            for name in chosen:
+            for name in selected:
                 with archive.open(name) as member:
                     data = member.read(left + 1)
                 left -= len(data)

@@ -109,13 +109,13 @@ def take_over(source: SafePath, target: SafePath, left_out: Collection[str] = ()
     """Fill a new folder with the files of another one, but those `left_out` at its top. They are hard links where the file system
     allows it, so neither side may write to them again."""
     try:
-        for entry, found in paths.walk(source):
+        for entry, status in paths.walk(source):
             inside = SafePath(target.root, (*target.parts, *entry.parts[len(source.parts) :]))
             if inside.parent == target and inside.name in left_out:
                 continue
-            if stat.S_ISDIR(found.st_mode):
+            if stat.S_ISDIR(status.st_mode):
                 paths.make_folder(inside)
-            elif source.holds_link(entry, found):
+            elif source.holds_link(entry, status):
                 os.symlink(os.readlink(entry.path), inside.path)
             else:
                 paths.link_or_copy(entry, inside)
@@ -168,8 +168,8 @@ def sync_folder(folder: SafePath) -> None:
     if not folder.exists():
         return
     try:
-        for entry, found in paths.walk(folder):
-            if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
+        for entry, status in paths.walk(folder):
+            if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
                 paths.sync(entry)
         paths.sync(folder)
     except OSError as error:
@@ -318,12 +318,12 @@ def read_manifest(folder: Path | SafePath, kind: str) -> dict[str, Any]:
     return manifest
 
 
-def same_settings(stored: Mapping[str, Any], wanted: Mapping[str, Any], path: SafePath, what: str = "run") -> None:
+def same_settings(stored: Mapping[str, Any], settings: Mapping[str, Any], path: SafePath, what: str = "run") -> None:
     """T2TError naming each setting that differs; otherwise nothing."""
-    names = [*stored, *(name for name in wanted if name not in stored)]
-    differing = [n for n in names if n not in stored or n not in wanted or _text(stored[n]) != _text(wanted[n])]
+    names = [*stored, *(name for name in settings if name not in stored)]
+    differing = [n for n in names if n not in stored or n not in settings or _text(stored[n]) != _text(settings[n])]
     if differing:
-        shown = "; ".join(f"{n}: {_short(stored.get(n))} there, {_short(wanted.get(n))} here" for n in differing[:4])
+        shown = "; ".join(f"{n}: {_short(stored.get(n))} there, {_short(settings.get(n))} here" for n in differing[:4])
         raise T2TError(
             f"the folder holds another {what}: {', '.join(differing)} differ{'s' * (len(differing) == 1)}",
             where=str(path),

@@ -83,10 +83,10 @@ def _lock(descriptor: int) -> bool:
 
 def remove_leftovers(folder: SafePath) -> None:
     """Remove what killed processes left under temporary names anywhere below the folder; what somebody is writing stays."""
-    for entry, found in paths.walk(folder):
+    for entry, status in paths.walk(folder):
         if _LEFTOVER.fullmatch(entry.name):
             with paths.located(entry) as (above, name):
-                _remove(above, name, found.st_mode)
+                _remove(above, name, status.st_mode)
 
 
 def remove_leftovers_of(path: Path) -> None:

@@ -78,13 +78,13 @@ class SafePath:
 
     def is_empty(self) -> bool:
         """Is it nothing, or a file without a byte?"""
-        found = self._look()
-        return found is None or (stat.S_ISREG(found.st_mode) and found.st_size == 0)
+        status = self._look()
+        return status is None or (stat.S_ISREG(status.st_mode) and status.st_size == 0)
 
     def is_dir(self) -> bool:
         """Is it a folder? A link to one is none."""
-        found = self._look()
-        return found is not None and stat.S_ISDIR(found.st_mode)
+        status = self._look()
+        return status is not None and stat.S_ISDIR(status.st_mode)
 
     def _look(self) -> os.stat_result | None:
         try:
@@ -125,19 +125,19 @@ class SafePath:
         """The path for a library that opens what lies there by itself: T2TError where the way to it, or anything below it, is
         neither a folder nor a regular file nor a link to such a one below it. What is not there yet has nothing wrong with it."""
         try:
-            found = self._look()
-            if found and not stat.S_ISDIR(found.st_mode):
-                _regular(self.name, found)
-            for entry, status in walk(self) if found and stat.S_ISDIR(found.st_mode) else ():
+            own = self._look()
+            if own and not stat.S_ISDIR(own.st_mode):
+                _regular(self.name, own)
+            for entry, status in walk(self) if own and stat.S_ISDIR(own.st_mode) else ():
                 if not stat.S_ISDIR(status.st_mode) and not self.holds_link(entry, status):
                     _regular(str(entry), status)
         except OSError as error:
             raise unreadable(self, error) from None
         return self.path
 
-    def holds_link(self, entry: SafePath, found: os.stat_result) -> bool:
+    def holds_link(self, entry: SafePath, status: os.stat_result) -> bool:
         """Is that entry below this folder a relative link that stays below it?"""
-        if not stat.S_ISLNK(found.st_mode) or os.path.isabs(os.readlink(entry.path)):
+        if not stat.S_ISLNK(status.st_mode) or os.path.isabs(os.readlink(entry.path)):
             return False
         return Path(os.path.realpath(entry.path)).is_relative_to(os.path.realpath(self.path))
 
@@ -161,10 +161,10 @@ def _enter(above: int, name: str, flags: int) -> int:
     except (FileNotFoundError, PermissionError):
         raise
     except OSError as error:
-        found = os.stat(name, dir_fd=above, follow_symlinks=False)
-        if stat.S_ISDIR(found.st_mode):
+        status = os.stat(name, dir_fd=above, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
             raise error
-        raise refused(name, found.st_mode, "no folder") from None
+        raise refused(name, status.st_mode, "no folder") from None
 
 
 def kind(mode: int) -> str:
@@ -175,8 +175,8 @@ def kind(mode: int) -> str:
     return names.get(stat.S_IFMT(mode), "a device")
 
 
-def refused(name: str, mode: int, wanted: str) -> OSError:
-    return OSError(errno.EINVAL, f"not {wanted}: {ascii(name)[1:-1][-80:] or 'it'} is {kind(mode)}")
+def refused(name: str, mode: int, expected: str) -> OSError:
+    return OSError(errno.EINVAL, f"not {expected}: {ascii(name)[1:-1][-80:] or 'it'} is {kind(mode)}")
 
 
 @contextlib.contextmanager
@@ -208,9 +208,9 @@ def walk(top: SafePath) -> Iterator[tuple[SafePath, os.stat_result]]:
             for name in sorted(os.listdir(descriptor)):
                 entry = SafePath(folder.root, (*folder.parts, name))
                 with contextlib.suppress(FileNotFoundError):  # gone since
-                    found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                    yield entry, found
-                    if stat.S_ISDIR(found.st_mode):
+                    status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                    yield entry, status
+                    if stat.S_ISDIR(status.st_mode):
                         waiting.append(entry)
         finally:
             os.close(descriptor)
@@ -230,9 +230,9 @@ def open_plain(path: Path | SafePath, most: int = MAX_STREAM) -> BinaryIO:
         _regular(path.name, os.stat(path))
         descriptor = os.open(path, flags)
     try:
-        found = os.fstat(descriptor)
-        _regular(path.name, found)
-        if found.st_size > most:
+        status = os.fstat(descriptor)
+        _regular(path.name, status)
+        if status.st_size > most:
             raise OSError(errno.EFBIG, f"longer than {most} bytes")
     except BaseException:
         os.close(descriptor)
@@ -240,9 +240,9 @@ def open_plain(path: Path | SafePath, most: int = MAX_STREAM) -> BinaryIO:
     return os.fdopen(descriptor, "rb")  # it owns the descriptor: an interrupt that comes here must not close it twice
 
 
-def _regular(name: str, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        raise refused(name, found.st_mode, "a regular file")
+def _regular(name: str, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise refused(name, status.st_mode, "a regular file")
 
 
 def open_own(path: Path | SafePath, flags: int) -> FileIO:
@@ -253,12 +253,12 @@ def open_own(path: Path | SafePath, flags: int) -> FileIO:
     with located(path) as (folder, name):
         with contextlib.suppress(FileNotFoundError):
             _regular(name, os.stat(name, dir_fd=folder, follow_symlinks=False))
-        wanted = flags | os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        file = FileIO(os.open(name, wanted, 0o644, dir_fd=folder), "r+")
-    found = os.fstat(file.fileno())
+        all_flags = flags | os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        file = FileIO(os.open(name, all_flags, 0o644, dir_fd=folder), "r+")
+    status = os.fstat(file.fileno())
     try:
-        _regular(path.name, found)
-        if found.st_nlink > 1:
+        _regular(path.name, status)
+        if status.st_nlink > 1:
             raise OSError(errno.EMLINK, "the file has a second name (a hard link), where it would change too; copy it first")
     except OSError:
         file.close()

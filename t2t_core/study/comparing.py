@@ -110,14 +110,15 @@ class GateResult:
 def compare_gate(file: PlanFile, trials: Trials) -> GateResult:
     """The comparisons of the plan's gate, from its arms alone."""
     plan = file.plan
-    differences = [_difference(plan, trials, role, one) for role, one in plan.compared() if role in ("gate", "same")]
+    compared = [(role, comparison) for role, comparison in plan.compared() if role in ("gate", "same")]
+    differences = [_difference(plan, trials, role, comparison) for role, comparison in compared]
     return GateResult(file.sha256, plan.seeds, bool(_leverage(plan, differences)), differences)
 
 
 def compare(file: PlanFile, trials: Trials) -> StudyResult:
     """Everything that the plan asks for, and nothing else is compared."""
     plan = file.plan
-    differences = _corrected([_difference(plan, trials, role, one) for role, one in plan.compared()])
+    differences = _corrected([_difference(plan, trials, role, comparison) for role, comparison in plan.compared()])
     return StudyResult(
         title=plan.title,
         world=plan.world or file.experiment.testbed,
@@ -145,7 +146,7 @@ def _strata(plan: Plan, answers: Any) -> Strata:
 
 def _of(plan: Plan, trials: Trials, arm: str) -> list[Strata]:
     answers = trials.base if arm == BASE else [trial.answers for trial in trials.arms[arm]]
-    return [_strata(plan, one) for one in answers]
+    return [_strata(plan, answer) for answer in answers]
 
 
 def _minus(ours: Strata, theirs: Strata) -> Strata:
@@ -161,14 +162,14 @@ def _pooled(ours: Sequence[Strata], theirs: Sequence[Strata]) -> SeededDifferenc
     return seeded_difference([_minus(u, v) for u, v in zip(ours, theirs, strict=True)])
 
 
-def _difference(plan: Plan, trials: Trials, role: str, one: Compared) -> Difference:
-    ours, theirs = _of(plan, trials, one.arm), _of(plan, trials, one.against)
+def _difference(plan: Plan, trials: Trials, role: str, comparison: Compared) -> Difference:
+    ours, theirs = _of(plan, trials, comparison.arm), _of(plan, trials, comparison.against)
     difference = _pooled(ours, theirs)
     tests = inference(difference, plan.margin)
     return Difference(
         role=role,
-        arm=one.arm,
-        against=one.against,
+        arm=comparison.arm,
+        against=comparison.against,
         value=difference.value,
         low=_known(difference.low),
         high=_known(difference.high),
@@ -178,25 +179,25 @@ def _difference(plan: Plan, trials: Trials, role: str, one: Compared) -> Differe
         detectable=_known(tests.detectable),
         p_equivalence=_known(tests.p_equivalence),
         improvement=probability_of_improvement([score(s) for s in ours], [score(s) for s in theirs]),
-        identical=_identical(trials, one),
-        verdict=_verdict(difference, tests.p, tests.p_equivalence, _identical(trials, one)),
+        identical=_identical(trials, comparison),
+        verdict=_verdict(difference, tests.p, tests.p_equivalence, _identical(trials, comparison)),
     )
 
 
-def _identical(trials: Trials, one: Compared) -> int:
-    if BASE in (one.arm, one.against):
+def _identical(trials: Trials, comparison: Compared) -> int:
+    if BASE in (comparison.arm, comparison.against):
         return 0
-    pairs = zip(trials.arms[one.arm], trials.arms[one.against], strict=True)
+    pairs = zip(trials.arms[comparison.arm], trials.arms[comparison.against], strict=True)
     return sum(a.digest == b.digest for a, b in pairs)
 
 
-def _verdict(found: SeededDifference, p: float, p_equivalence: float, identical: int) -> str:
-    if identical == len(found.seeds):
+def _verdict(difference: SeededDifference, p: float, p_equivalence: float, identical: int) -> str:
+    if identical == len(difference.seeds):
         return "one designer"
-    if math.isnan(found.high):
+    if math.isnan(difference.high):
         return "one seed"
     if p < 0.05:
-        return "better" if found.value > 0 else "worse"
+        return "better" if difference.value > 0 else "worse"
     return "equivalent" if p_equivalence < 0.05 else "undecided"
 
 
@@ -281,7 +282,7 @@ def _by_cell(plan: Plan, trials: Trials, own: Sequence[Trial]) -> dict[str, floa
 
 
 def _validations(trial: Trial) -> list[dict[str, float]]:
-    return [{group: valid for group, valid in one.groups.items() if valid is not None} for one in trial.rounds]
+    return [{group: valid for group, valid in record.groups.items() if valid is not None} for record in trial.rounds]
 
 
 def _area(trials: Trials, name: str, spent: str) -> float | None:
@@ -297,10 +298,10 @@ def _area(trials: Trials, name: str, spent: str) -> float | None:
 
 def _curve(trial: Trial, spent: str) -> list[tuple[float, float]]:
     total, curve = 0.0, []
-    for one in trial.rounds:
-        total += getattr(one, spent)
-        if one.valid is not None:
-            curve.append((total, 100 * one.valid))
+    for record in trial.rounds:
+        total += getattr(record, spent)
+        if record.valid is not None:
+            curve.append((total, 100 * record.valid))
     return curve
 
 

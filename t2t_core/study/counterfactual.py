@@ -95,10 +95,11 @@ def _design(designer: Designer, brief: Brief) -> Mapping[str, Mapping[str, Any]]
     return made
 
 
-def _apart(one: Mapping[str, Mapping[str, Any]] | None, other: Mapping[str, Mapping[str, Any]] | None) -> float | None:
-    if one is None or other is None:
+def _apart(ours: Mapping[str, Mapping[str, Any]] | None, theirs: Mapping[str, Mapping[str, Any]] | None) -> float | None:
+    if ours is None or theirs is None:
         return None
-    gaps = [abs(value - numbers(other[group])[knob]) for group, values in one.items() for knob, value in numbers(values).items()]
+    knobs = ((group, knob, value) for group, values in ours.items() for knob, value in numbers(values).items())
+    gaps = [abs(value - numbers(theirs[group])[knob]) for group, knob, value in knobs]
     return sum(gaps) / len(gaps)
 
 

@@ -112,8 +112,8 @@ class MeasuredSets:
         testbed = installed().testbeds.make(experiment.testbed)
         columns: dict[str, dict[str, list[str]]] = {}
         cells: dict[str, dict[str, str]] = {}
-        for chosen, evaluation in evaluations(experiment, testbed):
-            by_column, by_id = columns.setdefault(chosen.name, {}), cells.setdefault(chosen.name, {})
+        for evaluation_set, evaluation in evaluations(experiment, testbed):
+            by_column, by_id = columns.setdefault(evaluation_set.name, {}), cells.setdefault(evaluation_set.name, {})
             named = columns_of(testbed, evaluation.instances)
             for instance in evaluation.instances:
                 place = testbed.place(instance)
@@ -166,9 +166,9 @@ def read_seed(folder: SafePath, file: PlanFile, seed: int, sets: MeasuredSets, n
         raise T2TError(f"there is no arm {missing[0]}", where=str(place), cause=schema.EDITED)
     arms = {}
     for name in names:
-        one = kept.arms[name]
-        answers = _decoded(one.answers, sets, place)
-        arms[name] = Trial(one.budget, one.rounds, one.designs, one.digest, one.behaviour, answers)
+        trial = kept.arms[name]
+        answers = _decoded(trial.answers, sets, place)
+        arms[name] = Trial(trial.budget, trial.rounds, trial.designs, trial.digest, trial.behaviour, answers)
     return SeedOutcome(_decoded(kept.base, sets, place), arms)
 
 

@@ -113,7 +113,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             if self.gate.same:
                 yield "same", Compared(self.gate.same[1], self.gate.same[0])
         yield "primary", self.primary
-        yield from (("secondary", one) for one in self.secondary)
+        yield from (("secondary", comparison) for comparison in self.secondary)
 
 
 @dataclass(frozen=True)
@@ -191,14 +191,14 @@ def _check(plan: Plan, where: str) -> None:
         if name == BASE or not name.replace("-", "").replace("_", "").isalnum():
             raise T2TError(f"an arm cannot be called {ascii(name)[:60]}", where=where, cause="letters, digits, - and _; not base")
     seen = set()
-    for role, one in plan.compared():
-        for arm in (one.arm, one.against):
+    for role, comparison in plan.compared():
+        for arm in (comparison.arm, comparison.against):
             if arm not in plan.arms and arm != BASE:
                 known = "arms: " + ", ".join(plan.arms)
                 raise T2TError(f"there is no arm {ascii(arm)[:60]}", where=f"{where}, {role}", cause=known)
-        if one.arm == one.against or (role, one) in seen:
-            raise T2TError(f"{one.arm} against {one.against} compares nothing new", where=f"{where}, {role}")
-        seen.add((role, one))
+        if comparison.arm == comparison.against or (role, comparison) in seen:
+            raise T2TError(f"{comparison.arm} against {comparison.against} compares nothing new", where=f"{where}, {role}")
+        seen.add((role, comparison))
 
 
 def code_hash() -> str:

@@ -48,27 +48,28 @@ def gate_words(gate: GateResult, plan: Plan) -> str:
     return "\n".join([*lines, f"  {end}"])
 
 
-def _points(one: Difference) -> str:
-    interval = f" [{one.low:+.1f}, {one.high:+.1f}]" if one.low is not None and one.high is not None else ""
-    return f"{one.value:+.1f}{interval}"
+def _points(difference: Difference) -> str:
+    low, high = difference.low, difference.high
+    interval = "" if low is None or high is None else f" [{low:+.1f}, {high:+.1f}]"
+    return f"{difference.value:+.1f}{interval}"
 
 
 def _primary(result: StudyResult) -> str:
-    one = next(d for d in result.differences if d.role == "primary")
-    estimate = f"{_points(one)} points over {len(one.seeds)} seeds"
-    return f"Primary: {one.arm} minus {one.against}, {estimate}. {_said(one, result.margin)}"
+    difference = next(d for d in result.differences if d.role == "primary")
+    estimate = f"{_points(difference)} points over {len(difference.seeds)} seeds"
+    return f"Primary: {difference.arm} minus {difference.against}, {estimate}. {_said(difference, result.margin)}"
 
 
-def _said(one: Difference, margin: float) -> str:
-    if one.verdict in ("better", "worse"):
-        return f"It is {one.verdict}."
-    if one.verdict == "equivalent":
+def _said(difference: Difference, margin: float) -> str:
+    if difference.verdict in ("better", "worse"):
+        return f"It is {difference.verdict}."
+    if difference.verdict == "equivalent":
         return f"No difference: they are equivalent within {margin:g} points."
-    if one.verdict == "one designer":
+    if difference.verdict == "one designer":
         return "Both ended in the same bytes in every seed: they are one designer."
-    if one.verdict == "one seed":
+    if difference.verdict == "one seed":
         return "One seed has no interval."
-    return f"Undecided: a true difference below {one.detectable:.1f} points may well have been missed."
+    return f"Undecided: a true difference below {difference.detectable:.1f} points may well have been missed."
 
 
 def _comparisons(result: StudyResult) -> Table:

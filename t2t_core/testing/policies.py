@@ -79,7 +79,7 @@ def _describe(policy: Any) -> Any:
 
 def _ask(policy: Any, tasks: Sequence[Task], sampling: Sampling) -> list[Response]:
     """The answers in the order of the tasks."""
-    found: dict[int, Response] = {}
+    responses: dict[int, Response] = {}
     with calling("respond()"):
         for pair in policy.respond(tasks, sampling):
             require(
@@ -93,7 +93,7 @@ def _ask(policy: Any, tasks: Sequence[Task], sampling: Sampling) -> list[Respons
                 f"respond() yielded the position {short(position)} of {len(tasks)} tasks",
                 cause="a position is the index into `tasks`, not an instance's id",
             )
-            require(position not in found, f"respond() answered position {position} twice")
+            require(position not in responses, f"respond() answered position {position} twice")
             require(isinstance(response, Response), f"respond() yielded a {type(response).__name__}, not a Response")
             fault = response_fault(response)
             require(fault is None, f"the response's {fault}")
@@ -102,15 +102,15 @@ def _ask(policy: Any, tasks: Sequence[Task], sampling: Sampling) -> list[Respons
                 f'a response with an error has the finish reason "{response.finish_reason}"',
                 next='give it finish_reason="error", or "aborted" where the server broke it off',
             )
-            found[position] = response
-    missing = [p for p in range(len(tasks)) if p not in found]
+            responses[position] = response
+    missing = [p for p in range(len(tasks)) if p not in responses]
     require(
         not missing,
         f"respond() left {len(missing)} of {len(tasks)} tasks unanswered, the first at position {missing[:1]}",
         cause="it ended early, or dropped a task it could not answer",
         next="yield a Response with `error` for it",
     )
-    return [found[p] for p in range(len(tasks))]
+    return [responses[p] for p in range(len(tasks))]
 
 
 def _abandon(policy: Any, tasks: Sequence[Task], sampling: Sampling) -> None:

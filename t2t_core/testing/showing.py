@@ -10,19 +10,19 @@ from t2t_core.records import Scored
 from t2t_core.testing.base import calling, require, short
 
 
-def check_shown(testbed: AnyTestbed, one: Scored) -> None:
+def check_shown(testbed: AnyTestbed, judged: Scored) -> None:
     """The plan of an answer can be counted, and its picture, if any, is one <svg> element; the same each time."""
-    text = short(one.response.text)
+    text = short(judged.response.text)
     with calling(f"plan({text})"):
-        plans = [plan_of(testbed, one.instance, one.messages, one.response.text) for _ in range(2)]
+        plans = [plan_of(testbed, judged.instance, judged.messages, judged.response.text) for _ in range(2)]
     try:
         hash(plans[0])
     except TypeError:
         require(False, f"plan({text}) cannot be counted: it is a {type(plans[0]).__name__}", next="return a tuple or a frozenset")
     require(plans[0] == plans[1], f"plan({text}) is another one the second time")
     with calling(f"picture({text})"):
-        answer = one.messages if testbed.turns > 1 else one.response.text
-        pictures = [testbed.picture(one.instance, answer) for _ in range(2)]
+        answer = judged.messages if testbed.turns > 1 else judged.response.text
+        pictures = [testbed.picture(judged.instance, answer) for _ in range(2)]
     require(isinstance(pictures[0], str), f"picture({text}) is {type(pictures[0]).__name__}, not text")
     require(pictures[0] == pictures[1], f"picture({text}) is another one the second time")
     if pictures[0]:

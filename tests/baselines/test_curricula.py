@@ -127,18 +127,18 @@ SECOND = {(3, 1, False): (20, 19), (3, 1, True): (10, 8), (5, 0, False): (16, 15
 HOLES = {(3, 1): 1, (5, 0): 2, (5, 4): 10}
 
 
-def named(found: dict[Any, tuple[int, int]]) -> dict[str, Any]:
-    return breakdown(**{f"s{s}_h{HOLES[s, level]}" + ("_wait" if wait else ""): n for (s, level, wait), n in found.items()})
+def named(counts: dict[Any, tuple[int, int]]) -> dict[str, Any]:
+    return breakdown(**{f"s{s}_h{HOLES[s, level]}" + ("_wait" if wait else ""): n for (s, level, wait), n in counts.items()})
 
 
-def rates(found: dict[Any, tuple[int, int]]) -> dict[Any, float]:
+def rates(counts: dict[Any, tuple[int, int]]) -> dict[Any, float]:
     """Shrunk with K = 8: the whole, then the size, then the cell."""
-    total = [sum(n[i] for n in found.values()) for i in (0, 1)]
+    total = [sum(n[i] for n in counts.values()) for i in (0, 1)]
     shrunk = {}
     for cell in CELLS:
-        own = [sum(n[i] for c, n in found.items() if c[0] == cell[0]) for i in (0, 1)]
+        own = [sum(n[i] for c, n in counts.items() if c[0] == cell[0]) for i in (0, 1)]
         of_size = (own[1] + 8 * total[1] / total[0]) / (own[0] + 8)
-        answers, valid = found.get(cell, (0, 0))
+        answers, valid = counts.get(cell, (0, 0))
         shrunk[cell] = (valid + 8 * of_size) / (answers + 8)
     return shrunk
 
@@ -207,8 +207,8 @@ def level_replay() -> dict[Any, float]:
 )
 def test_each_formula_by_plain_arithmetic(name: str, weights: Any) -> None:
     proposed = propose(name, named(FIRST), named(SECOND))
-    for size, wanted in knobs(weights()).items():
-        assert flat(proposed[size]) == pytest.approx(flat(wanted)), size
+    for size, expected in knobs(weights()).items():
+        assert flat(proposed[size]) == pytest.approx(flat(expected)), size
 
 
 @pytest.mark.parametrize("name", ["learnability", "level-replay:staleness=0", "learning-progress"])

@@ -20,7 +20,7 @@ SCORES = {"cbs": (126, 126), "prioritized": (124, 121), "pibt": (124, 83), "inde
 
 @pytest.mark.parametrize("name", SCORES)
 def test_the_scores_of_the_baselines_do_not_move(name: str) -> None:
-    instances = [instance for one in SETS for instance in LAKE.load_set(one).instances[::25]]
+    instances = [instance for set_name in SETS for instance in LAKE.load_set(set_name).instances[::25]]
     tasks = [Task(instance.id, 0, "unread", instance.unlabelled(), number) for number, instance in enumerate(instances)]
     texts = [response.text for _, response in installed().policies.make(name).respond(tasks, Sampling())]
     verdicts = [verify(instance, text) for instance, text in zip(instances, texts, strict=True)]

@@ -43,8 +43,8 @@ def tasks(instances: Any = TEAMS) -> list[Task]:
 
 
 def answers(policy: Any, instances: Any = TEAMS) -> list[str]:
-    found = dict(policy.respond(tasks(instances), Sampling()))
-    return [found[i].text for i in range(len(found))]
+    responses = dict(policy.respond(tasks(instances), Sampling()))
+    return [responses[i].text for i in range(len(responses))]
 
 
 # --- what the network sees
@@ -56,13 +56,13 @@ def test_the_features_are_what_they_say() -> None:
 
     env = MAPFFrozenLakeEnv(desc=["a.#", ".B.", "A.b"], observation="padded", max_size=4)
     seen = env.reset(seed=0)[0][None]
-    found = ppo.features(seen, 1, ppo.Ways())
-    assert found.shape == (1, 2, 5 * 9 + 1)
-    closed, nearer, others, goals, wanted = found[0, 0, :-1].reshape(5, 3, 3)
+    features = ppo.features(seen, 1, ppo.Ways())
+    assert features.shape == (1, 2, 5 * 9 + 1)
+    closed, nearer, others, goals, downhill = features[0, 0, :-1].reshape(5, 3, 3)
     assert closed.tolist() == [[1, 1, 1], [1, 0, 0], [1, 0, 0]]  # agent a stands in the upper left corner
-    assert nearer[1:, 1:].tolist() == [[0, 0.25], [-0.25, 0]] and found[0, 0, -1] == 2 / 16
+    assert nearer[1:, 1:].tolist() == [[0, 0.25], [-0.25, 0]] and features[0, 0, -1] == 2 / 16
     assert not others.any() and goals.tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 1]]
-    assert not wanted.any()  # b goes to (1, 2) or (2, 1), which are out of sight
+    assert not downhill.any()  # b goes to (1, 2) or (2, 1), which are out of sight
     wide = ppo.features(seen, 2, ppo.Ways())[0, 0, :-1].reshape(5, 5, 5)
     assert np.argwhere(wide[2]).tolist() == [[4, 4]] and np.argwhere(wide[4]).tolist() == [[3, 4], [4, 3]]
 
@@ -73,11 +73,11 @@ def test_distances_are_shortest_ways() -> None:
         free[0][tuple(zip(*instance.holes, strict=True)) if instance.holes else ([], [])] = False
         goal = np.zeros_like(free)
         goal[0][instance.goals[0]] = True
-        found = ppo.distances(free, goal)[0]
+        distances = ppo.distances(free, goal)[0]
         from t2t_baselines.board import UNREACHABLE, Board
 
-        expected = np.array(Board(instance).distances(Board(instance).number(instance.goals[0]))).reshape(found.shape)
-        assert np.where(found == ppo.UNREACHED, UNREACHABLE, found).tolist() == expected.tolist()
+        expected = np.array(Board(instance).distances(Board(instance).number(instance.goals[0]))).reshape(distances.shape)
+        assert np.where(distances == ppo.UNREACHED, UNREACHABLE, distances).tolist() == expected.tolist()
 
 
 def test_draws_follow_the_shares_and_never_what_is_ruled_out() -> None:

@@ -62,13 +62,13 @@ def weights(name: str, asked: Brief) -> dict[str, float]:
     """The proposal as a share of every cell."""
     proposed = installed().designers.make(name).propose(asked).parsed
     cells = Cells.of(asked)
-    found = dict.fromkeys(cells.names(), 0.0)
+    mass = dict.fromkeys(cells.names(), 0.0)
     for group, values in proposed.items():
         for part in values.get("cells", ()):
             levels = {"hole_ratio": part["hole_ratio"], "wait_ratio": part["wait_ratio"]}
             cell = next(c.name for c in cells.cells if c.group == group and c.levels == levels)
-            found[cell] += values["data_ratio"] * part["share"]
-    return found
+            mass[cell] += values["data_ratio"] * part["share"]
+    return mass
 
 
 NOTHING = validated({})

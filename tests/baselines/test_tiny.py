@@ -120,8 +120,8 @@ def test_most_examples_need_coordination_and_all_agent_counts_and_sizes_occur(ex
 
 
 def test_independent_answers_prefer_down_up_left_right():
-    found = [e for e in data.chunk(1, 0, (2,), 400, {}, 0.04) if e.kind == "independent"]
-    open_lake = [e for e in found if instance_of(e).holes == ()]
+    examples = [e for e in data.chunk(1, 0, (2,), 400, {}, 0.04) if e.kind == "independent"]
+    open_lake = [e for e in examples if instance_of(e).holes == ()]
     assert open_lake
     for example in open_lake:
         for path in parse_answer(example.answer).values():
@@ -141,13 +141,13 @@ def test_a_chunk_depends_on_seed_and_index_alone_and_keeps_out_of_the_excluded_f
 
 
 def test_the_skewed_diet_is_thick_where_maps_are_small():
-    found = data.skewed_chunk(0, 0, 2000, {})
-    sizes = Counter(int(e.prompt.split("\n")[0].split()[1]) for e in found)
+    examples = data.skewed_chunk(0, 0, 2000, {})
+    sizes = Counter(int(e.prompt.split("\n")[0].split()[1]) for e in examples)
     small, large = (sum(sizes[n] for n in names) for names in (range(3, 7), range(7, 11)))
-    assert 0.6 < small / len(found) < 0.95 and large > 0
-    agents = Counter(e.agents for e in found)
+    assert 0.6 < small / len(examples) < 0.95 and large > 0
+    agents = Counter(e.agents for e in examples)
     assert set(agents) == {2, 3} and agents[2] > agents[3]
-    assert data.skewed_chunk(0, 0, 2000, {}) == found != data.skewed_chunk(1, 0, 2000, {})
+    assert data.skewed_chunk(0, 0, 2000, {}) == examples != data.skewed_chunk(1, 0, 2000, {})
 
 
 def test_the_weak_policy_kept_out_of_every_set_that_it_is_measured_on():
@@ -167,7 +167,7 @@ def test_the_fresh_sets_hold_every_hole_level_and_share_nothing(name, per_cell):
     sets = {file.stem.removesuffix("_2agents"): file_set(LAKE, file).instances for file in files}
     sets["validation"] = load_set("validation_2agents").instances
     forms = {key: [LAKE.identity(instance) for instance in instances] for key, instances in sets.items()}
-    others = {form for key, found in forms.items() if key != name for form in found}
+    others = {form for key, of_set in forms.items() if key != name for form in of_set}
     assert len(set(forms[name])) == len(forms[name]) == 80 * per_cell and not set(forms[name]) & others
     cells = Counter(LAKE.cell_of(LAKE.place(instance).cell) for instance in sets[name])
     rare = {"3x3 holes 5% wait", "3x3 holes 15% wait"}  # which have too few forms; other waits on 3x3 stand in for them

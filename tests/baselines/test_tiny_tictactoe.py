@@ -29,10 +29,10 @@ def test_the_teacher_is_mediocre_and_its_moves_are_legal(moves):
 
 
 def test_a_move_is_learnt_in_all_eight_views_of_its_board():
-    found = set(warmup.views([("X........", 1)]))
-    corners = {board.index("X") for board, _ in found}
-    assert len(found) == 8 and corners == {0, 2, 6, 8}
-    for board, cell in found:
+    views = set(warmup.views([("X........", 1)]))
+    corners = {board.index("X") for board, _ in views}
+    assert len(views) == 8 and corners == {0, 2, 6, 8}
+    for board, cell in views:
         assert abs(board.index("X") - cell) in (1, 3), "the move stays beside the stone"
 
 
@@ -92,7 +92,7 @@ def test_trl_sft_learns_games_turn_by_turn(tmp_path):
         own, other = (stones(board["content"], mark) for mark in "XO")
         assert int(example.answer["content"]) in free_cells(own | other)
     held = list(demonstrations.read(TESTBED, tmp_path / "games.jsonl"))
-    assert len(examples) == sum(message.role == "assistant" for one in held for message in one.messages)
+    assert len(examples) == sum(message.role == "assistant" for conversation in held for message in conversation.messages)
     result = Sft().train(order)
     assert result.samples == len(examples) and (result.checkpoint / "model.safetensors").exists()
 

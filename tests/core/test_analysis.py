@@ -81,12 +81,12 @@ def test_runs_of_one_designer_and_context_are_averaged_with_an_interval_over_run
         mean = sum(known) / len(known) if known else None
         return {"designer": "rule", "context": context, "steps": made, "mean": {m.name: mean for m in MEASURES}}
 
-    found = arms([run("V1", 0.0, 1.0), run("V6", None), run("V1", 1.0, None)])
-    assert [(a["arm"], a["runs"]) for a in found] == [("rule, V1", 2), ("rule, V6", 1)]
-    estimate = found[0]["mean"]["cells_rewritten"]
+    behaviours = arms([run("V1", 0.0, 1.0), run("V6", None), run("V1", 1.0, None)])
+    assert [(a["arm"], a["runs"]) for a in behaviours] == [("rule, V1", 2), ("rule, V6", 1)]
+    estimate = behaviours[0]["mean"]["cells_rewritten"]
     assert estimate["value"] == 0.75 and estimate["high"] - 0.75 == pytest.approx(12.706 * 0.25, rel=1e-3)
-    assert found[0]["values"]["groups_kept"] == [0.0, 1.0, 1.0] and found[1]["mean"]["groups_kept"] is None
-    charts = behaviour_charts(found)
+    assert behaviours[0]["values"]["groups_kept"] == [0.0, 1.0, 1.0] and behaviours[1]["mean"]["groups_kept"] is None
+    charts = behaviour_charts(behaviours)
     assert len(charts) == 5 == len({m.behaviour for m in MEASURES})
     svg = charts["behaviour_edit_granularity"].svg()
     assert svg.count("<circle") == 3 * 3 + 2 and "cells rewritten" in svg and "rule, V6" in svg  # two of them in the legend

@@ -107,12 +107,12 @@ def circle(arrows):
             return []
         way.append(name)
         for target in sorted(arrows.get(name, ())):
-            if found := walk(target):
-                return found
+            if cycle := walk(target):
+                return cycle
         done.add(way.pop())
         return []
 
-    return next((found for name in sorted(arrows) if (found := walk(name))), [])
+    return next((cycle for name in sorted(arrows) if (cycle := walk(name))), [])
 
 
 def test_no_import_goes_round_in_a_circle():
@@ -266,14 +266,14 @@ def words_of_worlds():
     """What the testbeds here call themselves and their parts, as far as that is more than a plain word."""
     from t2t_core.plugins import installed
 
-    found, parts = set(WORDS), set()
+    words, parts = set(WORDS), set()
     for entry in installed().testbeds:
         if entry.plugin.startswith("t2t_envs"):
             testbed = installed().testbeds.make(entry.name)
-            found |= {testbed.name, testbed.group, testbed.sameness, *(f"--{option.name}" for option in testbed.options())}
+            words |= {testbed.name, testbed.group, testbed.sameness, *(f"--{option.name}" for option in testbed.options())}
             parts |= {*testbed.checks, *testbed.protected_sets(), *(metric.name for metric in testbed.metrics)}
             parts |= {knob.name for knob in testbed.knobs(testbed.request(1))}
-    return (found | {part for part in parts if not part.isalpha()}) - GENERAL
+    return (words | {part for part in parts if not part.isalpha()}) - GENERAL
 
 
 def test_no_word_of_any_world_stands_in_the_core_the_plugins_or_the_leaderboard():
@@ -282,10 +282,10 @@ def test_no_word_of_any_world_stands_in_the_core_the_plugins_or_the_leaderboard(
     pattern = re.compile(rf"(?<![\w-])(?:{words}|{FORMS})s?(?![\w-])", re.IGNORECASE)
     files = [path for room in NO_WORLD for path in sorted(ROOMS[room].rglob("*")) if path.suffix in TEXTS]
     wrong = [
-        f"{path.relative_to(ROOT)}:{number}: {found[0]}"
+        f"{path.relative_to(ROOT)}:{number}: {match[0]}"
         for path in files
         for number, line in enumerate(path.read_text().splitlines(), 1)
-        if (found := pattern.search(line))
+        if (match := pattern.search(line))
     ]
     assert not wrong, "a testbed declares it: " + "; ".join(wrong)
     assert len(files) > 100 and "conflict_free" in words

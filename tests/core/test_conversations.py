@@ -182,8 +182,8 @@ def test_killed_in_the_middle_of_games_it_ends_in_the_same_bytes(tmp_path):
         process.communicate()
     subprocess.run(command(killed, 0.02), env=environment, check=True, capture_output=True)
     for name in (ANSWERS, "leaderboard.json"):
-        one, other = (next(side.rglob(name)).read_bytes() for side in (calm, killed))
-        assert one == other, name
+        calm_bytes, other = (next(side.rglob(name)).read_bytes() for side in (calm, killed))
+        assert calm_bytes == other, name
     rows = [json.loads(line) for line in next(killed.rglob(LOG)).read_text().splitlines()]
     turns = [(row["instance"], row["sample"], row["turn"]) for row in rows]
     assert len(turns) == len(set(turns)), "no finished turn was asked twice"

@@ -46,7 +46,7 @@ def test_the_solvers_answers_are_all_kept_and_are_what_was_asked(tmp_path: Path)
         assert line["completion"] == [{"role": "assistant", "content": read.answer}]
         assert line["policy"] == "cbs" and line["verdict"]["valid"] and line["verdict"]["gap"] == 0
     forms = {i.canonical() for name in lake.protected_sets() for i in lake.load_set(name).instances}
-    assert not forms & {one.instance.canonical() for one in demonstrations.read(lake, out)}
+    assert not forms & {demonstration.instance.canonical() for demonstration in demonstrations.read(lake, out)}
 
 
 def test_what_is_kept_can_be_chosen_again_without_asking(tmp_path: Path) -> None:
@@ -140,12 +140,12 @@ def test_killed_again_and_again_no_finished_answer_is_asked_twice(tmp_path: Path
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL and not out.exists()
     asked = log.read_text().splitlines()
-    again = [one for one in set(asked) if asked.count(one) > 1]
-    assert len(asked) == 16 and all(one.split()[0].endswith("3") for one in again), "only what failed is asked again"
+    again = [question for question in set(asked) if asked.count(question) > 1]
+    assert len(asked) == 16 and all(question.split()[0].endswith("3") for question in again), "only what failed is asked again"
     counts = collect(kill_after=None)
     assert (counts.questions, counts.unanswered, counts.valid, counts.kept) == (20, 0, 0, 0) and out.read_bytes() == b""
     assert len(set(log.read_text().splitlines())) == 20
-    assert counts.asked == 20 - len({one for one in asked if not one.split()[0].endswith("3")})
+    assert counts.asked == 20 - len({question for question in asked if not question.split()[0].endswith("3")})
     del installed().policies.entries["mortal"]
 
 
@@ -157,8 +157,8 @@ def eight(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return lines(out)
 
 
-def written(found: list[dict[str, Any]], path: Path) -> Path:
-    path.write_text("".join(json.dumps(line) + "\n" for line in found))
+def written(lines: list[dict[str, Any]], path: Path) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 
 
@@ -182,4 +182,4 @@ def test_a_damaged_line_is_named(eight: list[dict[str, Any]], tmp_path: Path, ch
 def test_an_edited_answer_is_verified_again(eight: list[dict[str, Any]], tmp_path: Path) -> None:
     edited = eight[2] | {"completion": [{"role": "assistant", "content": "nonsense"}]}  # its stored verdict still says valid
     path = written([*eight[:2], edited, *eight[3:]], tmp_path / "a.jsonl")
-    assert [one.verdict.valid for one in demonstrations.read(make(), path)] == [i != 2 for i in range(8)]
+    assert [demonstration.verdict.valid for demonstration in demonstrations.read(make(), path)] == [i != 2 for i in range(8)]

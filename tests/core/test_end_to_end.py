@@ -201,8 +201,8 @@ def test_numbers_about_an_order_are_left_out_where_groups_have_none(place: tuple
 
 def test_the_testbed_written_from_the_documentation_keeps_the_contract() -> None:
     check_testbed(jugs.Decanting(), solve=lambda it: jugs.written(jugs.ways(it.source, it.jugs)[it.wanted]))
-    renamed = [jugs.Measuring("x", "tank", litres, wanted) for litres, wanted in (((8, 5, 3), 4), ((3, 8, 5), 4))]
-    in_another_unit = [jugs.Measuring("x", "spring", litres, wanted) for litres, wanted in (((5, 3), 4), ((10, 6), 8))]
+    renamed = [jugs.Measuring("x", "tank", litres, litres_left) for litres, litres_left in (((8, 5, 3), 4), ((3, 8, 5), 4))]
+    in_another_unit = [jugs.Measuring("x", "spring", litres, litres_left) for litres, litres_left in (((5, 3), 4), ((10, 6), 8))]
     for pair in (renamed, in_another_unit):
         assert len({jugs.Decanting().identity(measuring) for measuring in pair}) == 1
     assert jugs.identity(renamed[0]) != jugs.identity(jugs.Measuring("x", "barrel", (8, 5, 3), 4))
@@ -219,7 +219,7 @@ def test_tables_and_columns_stand_in_the_order_of_the_groups_and_means_have_thei
     assert all(table["columns"] == ["two jugs", "three jugs"] for table in tables)
     assert "water emptied out, l" in (out / "leaderboard.md").read_text()
     compared = json.loads(t2t("compare", *sorted((out / "rows").iterdir()), "--json"))["comparisons"]
-    assert list(dict.fromkeys(one["table"] for one in compared)) == ["spring", "barrel", "tank"]
+    assert list(dict.fromkeys(comparison["table"] for comparison in compared)) == ["spring", "barrel", "tank"]
 
 
 def test_a_brief_says_units_and_whole_numbers(place: tuple[World, Path]) -> None:

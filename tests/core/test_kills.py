@@ -62,8 +62,8 @@ def test_the_loop_killed_at_every_write_goes_on_to_the_same_bytes(tmp_path: Path
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    found = (p for p in folder.rglob("*") if p.is_file() and "tensorboard" not in p.parts)
-    files = (p for p in found if p.name not in DATED)
+    files_below = (p for p in folder.rglob("*") if p.is_file() and "tensorboard" not in p.parts)
+    files = (p for p in files_below if p.name not in DATED)
     return {str(p.relative_to(folder)): p.read_bytes() for p in files}
 
 

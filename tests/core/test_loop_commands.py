@@ -183,8 +183,8 @@ def test_another_trainer_does_not_get_the_settings_of_the_presets_trainer(tmp_pa
 
 def test_the_paper_preset_has_the_papers_values() -> None:
     experiment = resolve("paper", None, [], {}, {})
-    wanted = {"group": 8, "prompts": 128, "epochs": 3, "learning_rate": 2e-6, "length_start": 1500, "length_end": 4096}
-    assert wanted.items() <= dict(experiment.training).items()
+    paper = {"group": 8, "prompts": 128, "epochs": 3, "learning_rate": 2e-6, "length_start": 1500, "length_end": 4096}
+    assert paper.items() <= dict(experiment.training).items()
     assert (experiment.rounds, experiment.samples, experiment.context) == (3, 4000, "V6")
     assert experiment.designer.partition(":")[0] == "checkpoint"
 
@@ -274,10 +274,10 @@ def test_a_sweep_forks_its_arms_and_goes_on(config: Path, tmp_path: Path) -> Non
 class Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
+        self.tags.append((tag, dict(attrs)))
 
 
 def test_the_report_lets_no_stranger_in(config: Path, tmp_path: Path) -> None:
@@ -294,12 +294,12 @@ def test_the_report_lets_no_stranger_in(config: Path, tmp_path: Path) -> None:
     t2t("report", tmp_path / "run")
     page = (tmp_path / "run" / "report.html").read_text()
     assert "&lt;script&gt;" in page and "\x1b" not in page and "\x1b" not in run_output
-    tags = Tags()
-    tags.feed(page)
-    assert not {tag for tag, _ in tags.found} & {"script", "img", "iframe", "link", "object"}
-    assert not [a for _, attributes in tags.found for a in attributes if a.startswith("on") or a in ("src", "style")]
-    assert all(str(attributes["href"]).startswith("#") for _, attributes in tags.found if "href" in attributes)
-    policies = [a["content"] for tag, a in tags.found if a.get("http-equiv") == "Content-Security-Policy"]
+    page_tags = Tags()
+    page_tags.feed(page)
+    assert not {tag for tag, _ in page_tags.tags} & {"script", "img", "iframe", "link", "object"}
+    assert not [a for _, attributes in page_tags.tags for a in attributes if a.startswith("on") or a in ("src", "style")]
+    assert all(str(attributes["href"]).startswith("#") for _, attributes in page_tags.tags if "href" in attributes)
+    policies = [a["content"] for tag, a in page_tags.tags if a.get("http-equiv") == "Content-Security-Policy"]
     assert policies and str(policies[0]).startswith("default-src 'none'") and "unsafe" not in str(policies[0])
 
 

@@ -133,10 +133,10 @@ def test_the_folder_has_every_value_the_run_goes_by_defaults_and_constants_inclu
     monkeypatch.setattr(Telling, "constants", {"schedule": "constant"}, raising=False)
     experiment = replace(EXPERIMENT, rounds=1, training={"epochs": 5}, designer="checkpoint:attempts=2", context="H:last=4")
     run_experiment(experiment, tmp_path, Reporter())
-    found = json.loads((tmp_path / "resolved.json").read_text())
-    assert found["training"] == {"epochs": 5, "group": 8} and found["constants"] == {"schedule": "constant"}
-    assert found["design"]["attempts"] == 2 and found["design"]["temperature"] == 0 and found["context H"] == {"last": 4}
-    assert found["generation"] == {"samples": 10}
+    resolved = json.loads((tmp_path / "resolved.json").read_text())
+    assert resolved["training"] == {"epochs": 5, "group": 8} and resolved["constants"] == {"schedule": "constant"}
+    assert resolved["design"]["attempts"] == 2 and resolved["design"]["temperature"] == 0 and resolved["context H"] == {"last": 4}
+    assert resolved["generation"] == {"samples": 10}
 
 
 # --- sweeps
@@ -192,7 +192,7 @@ def test_what_a_publication_printed_of_an_arm_stands_under_ours(tmp_path: Path, 
     grid = Grid(["fixed", "rule"], ["F"], [0]) if varied == "designers" else Grid(["rule"], ["F", "V2"], [0])
     result = sweep(replace(EXPERIMENT, evaluation={"limit": 3}), grid, tmp_path, Reporter())
     ours, words = ("rule F", "rules of thumb") if varied == "designers" else ("rule V2", "guided")
-    assert [(one.arm, one.words, one.figures) for one in result.quoted] == [(ours, words, {"2agents valid": 12.5})]
+    assert [(quote.arm, quote.words, quote.figures) for quote in result.quoted] == [(ours, words, {"2agents valid": 12.5})]
     rows = [line.split("|")[1].strip() for line in (tmp_path / "sweep.md").read_text().splitlines() if line.startswith("| ")]
     assert rows[rows.index(ours) + 1].startswith(f"printed: {words}")
     assert "a paper" in (tmp_path / "sweep.md").read_text() and "12.5" in (tmp_path / "sweep.md").read_text()

@@ -119,14 +119,14 @@ def test_how_much_of_an_object_was_meant(text: str, meant: bool, sketch: bool) -
 
 
 def test_of_a_sketch_nothing_counts_to_its_last_bracket() -> None:
-    found = list(values('{"a": {"b": x, "c": {"d": 1}}} then {"e": 2} {"f": [..., {"g": 3}', STARTS))
-    assert [v.data if isinstance(v, Value) else None for v in found] == [None, {"e": 2}, None]
+    parsed = list(values('{"a": {"b": x, "c": {"d": 1}}} then {"e": 2} {"f": [..., {"g": 3}', STARTS))
+    assert [v.data if isinstance(v, Value) else None for v in parsed] == [None, {"e": 2}, None]
 
 
 def test_every_outermost_value_comes_in_order_and_none_from_within_another() -> None:
-    found = list(values('a {"b": [1, {}]} then [2] and {broken} and {"c": 3}', STARTS))
-    assert [v.data if isinstance(v, Value) else None for v in found] == [{"b": [1, {}]}, [2], None, {"c": 3}]
-    assert all(v.start < v.end for v in found)
+    parsed = list(values('a {"b": [1, {}]} then [2] and {broken} and {"c": 3}', STARTS))
+    assert [v.data if isinstance(v, Value) else None for v in parsed] == [{"b": [1, {}]}, [2], None, {"c": 3}]
+    assert all(v.start < v.end for v in parsed)
 
 
 @given(st.text(alphabet="{}[]()\"':,/*\\# \n-+.eE%019aNIntrufl…“”", max_size=300))

@@ -29,25 +29,25 @@ SHEETS = svg.sheet("page.css") + svg.sheet("chart.css")
 
 
 def variables(dark: bool) -> dict[str, str]:
-    found: dict[str, str] = {}
+    colours: dict[str, str] = {}
     for block in re.finditer(r"(@media screen and \(prefers-color-scheme: dark\) \{ )?:root \{([^}]*)\}", SHEETS):
         if block[1] is None or dark:
-            found |= dict(re.findall(r"--([a-z0-9]+): (#[0-9a-f]{6})", block[2]))
-    return found
+            colours |= dict(re.findall(r"--([a-z0-9]+): (#[0-9a-f]{6})", block[2]))
+    return colours
 
 
-def mixed(one: str, other: str, share: float) -> str:
-    pairs = [(int(one[i : i + 2], 16), int(other[i : i + 2], 16)) for i in (1, 3, 5)]
+def mixed(first: str, other: str, share: float) -> str:
+    pairs = [(int(first[i : i + 2], 16), int(other[i : i + 2], 16)) for i in (1, 3, 5)]
     return "#" + "".join(f"{round(a * share + b * (1 - share)):02x}" for a, b in pairs)
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(first: str, other: str) -> float:
     def luminance(colour: str) -> float:
         parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    low, high = sorted((luminance(one), luminance(other)))
+    low, high = sorted((luminance(first), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 

@@ -104,12 +104,12 @@ def values() -> dict[str, dict[str, list[float]]]:
     rng = np.random.default_rng(0)
     situations = [[situation(rng) for _ in range(DESIGNS)] for _ in range(RUNS)]
     runs = {name: [[designed(name, seen, rng) for seen in run] for run in situations] for name in NAMES}
-    found: dict[str, dict[str, list[float]]] = {measure.name: {name: [] for name in NAMES} for measure in MEASURES}
+    by_measure: dict[str, dict[str, list[float]]] = {measure.name: {name: [] for name in NAMES} for measure in MEASURES}
     for measure in MEASURES:
         for name, edits in runs.items():
             known = [[v for edit in run if (v := measure.value(edit)) is not None] for run in edits]
-            found[measure.name][name] = [sum(of) / len(of) for of in known if of]
-    return found
+            by_measure[measure.name][name] = [sum(of) / len(of) for of in known if of]
+    return by_measure
 
 
 def above(ours: list[float], theirs: list[float]) -> float:

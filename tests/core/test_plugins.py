@@ -45,11 +45,11 @@ def adds(*names, summary="a summary", target=lambda argument, settings: object()
 
 
 def test_the_built_ins_come_through_the_same_door():
-    found = load()
-    assert set(found.loaded) >= {"t2t_core", "t2t_envs", "t2t_plugins", "t2t_baselines", "t2t_leaderboard"}
-    assert not [r for r in found.refused if "t2t-core" in r]
+    plugins = load()
+    assert set(plugins.loaded) >= {"t2t_core", "t2t_envs", "t2t_plugins", "t2t_baselines", "t2t_leaderboard"}
+    assert not [r for r in plugins.refused if "t2t-core" in r]
     solvers, models = {"cbs", "prioritized", "pibt", "independent", "random"}, {"openai", "gemini", "openrouter", "endpoint"}
-    assert set(found.policies.entries) >= solvers | models | {"answers"}
+    assert set(plugins.policies.entries) >= solvers | models | {"answers"}
 
 
 def test_the_kinds_are_the_hooks():
@@ -57,25 +57,25 @@ def test_the_kinds_are_the_hooks():
 
 
 def test_every_kind_of_name_reaches_its_registry(plugin):
-    found = load([plugin("all", **{f"register_{kind}": adds(f"my-{kind}") for kind in Plugins().registries})])
+    plugins = load([plugin("all", **{f"register_{kind}": adds(f"my-{kind}") for kind in Plugins().registries})])
     for kind in Plugins().registries:
-        assert f"my-{kind}" in getattr(found, kind)
-    assert found.loaded == {"all": "stranger 1.0"} and not found.refused
+        assert f"my-{kind}" in getattr(plugins, kind)
+    assert plugins.loaded == {"all": "stranger 1.0"} and not plugins.refused
 
 
 def test_two_plugins_of_one_name_are_refused_naming_both(plugin):
-    found = load(
+    plugins = load(
         [plugin("mine", "first", register_policies=adds("a")), plugin("mine", "second", register_policies=adds("b"))]
     )
-    assert list(found.policies.entries) == ["a"]
-    assert found.refused == ["plugin mine of second 1.0: the name is taken by first 1.0; rename the entry point"]
+    assert list(plugins.policies.entries) == ["a"]
+    assert plugins.refused == ["plugin mine of second 1.0: the name is taken by first 1.0; rename the entry point"]
 
 
 def test_two_names_of_one_kind_are_refused_naming_both(plugin):
     first = plugin("p", "first", register_policies=adds("same"))
-    found = load([first, plugin("q", "second", register_policies=adds("same", "own"))])
-    assert found.policies.entries["same"].distribution == "first 1.0" and "own" in found.policies
-    assert found.refused == ["policy same of second 1.0: the name is taken by first 1.0"]
+    plugins = load([first, plugin("q", "second", register_policies=adds("same", "own"))])
+    assert plugins.policies.entries["same"].distribution == "first 1.0" and "own" in plugins.policies
+    assert plugins.refused == ["policy same of second 1.0: the name is taken by first 1.0"]
 
 
 def test_our_own_plugins_go_first(monkeypatch, plugin):
@@ -96,15 +96,15 @@ def raises(error):
 @pytest.mark.parametrize("error", [RuntimeError("boom"), SystemExit(3), ImportError("no torch"), RecursionError()])
 def test_a_plugin_that_fails_is_refused_whole(plugin, error):
     bad = plugin("bad", register_policies=raises(error), register_designers=adds("d"))
-    found = load([bad, plugin("good", "other", register_policies=adds("fine"))])
-    assert list(found.policies.entries) == ["fine"] and not found.designers.entries
-    assert found.loaded == {"good": "other 1.0"}
-    assert found.refused[0].startswith(f"plugin bad of stranger 1.0: {type(error).__name__}")
+    plugins = load([bad, plugin("good", "other", register_policies=adds("fine"))])
+    assert list(plugins.policies.entries) == ["fine"] and not plugins.designers.entries
+    assert plugins.loaded == {"good": "other 1.0"}
+    assert plugins.refused[0].startswith(f"plugin bad of stranger 1.0: {type(error).__name__}")
 
 
 def test_a_plugin_that_cannot_be_imported_is_refused(plugin, monkeypatch):
-    found = load([plugin("bad", body="missing"), plugin("good", "other", register_policies=adds("fine"))])
-    assert "fine" in found.policies and "ModuleNotFoundError" in found.refused[0]
+    plugins = load([plugin("bad", body="missing"), plugin("good", "other", register_policies=adds("fine"))])
+    assert "fine" in plugins.policies and "ModuleNotFoundError" in plugins.refused[0]
     monkeypatch.setenv("T2T_PLUGIN_TRACEBACK", "1")
     with pytest.raises(ModuleNotFoundError):
         load([plugin("bad", body="missing")])
@@ -118,23 +118,23 @@ def test_a_plugin_that_cannot_be_imported_is_refused(plugin, monkeypatch):
     ],
 )
 def test_a_hook_that_does_not_exist_is_refused(plugin, hooks, match):
-    found = load([plugin("typo", **hooks)])
-    assert not found.loaded and match in found.refused[0]
+    plugins = load([plugin("typo", **hooks)])
+    assert not plugins.loaded and match in plugins.refused[0]
 
 
 def test_hostile_texts_do_not_reach_the_terminal(plugin, monkeypatch):
     escape = "\x1b]0;owned\x07\x1b[2J\n\u202e"
     names = adds("fine", "a" + escape, "../x", "", summary=escape * 200)
     evil = plugin("evil" + escape, "dist" + escape, register_policies=names)
-    found = load([evil, plugin("worse", "other", register_policies=raises(RuntimeError(escape)))])
-    monkeypatch.setattr("t2t_core.cli.plugins.installed", lambda: found)
+    loaded = load([evil, plugin("worse", "other", register_policies=raises(RuntimeError(escape)))])
+    monkeypatch.setattr("t2t_core.cli.plugins.installed", lambda: loaded)
     from t2t_core.cli.plugins import plugins as command
 
     for arguments in ([], ["--json"]):
         output = CliRunner().invoke(command, arguments).output
         assert "fine" in output and "not a usable name" in output
         assert all(c.isprintable() or c == "\n" for c in output), ascii(output)
-    assert list(found.policies.entries) == ["fine"]
+    assert list(loaded.policies.entries) == ["fine"]
 
 
 def test_t2t_plugins_lists_what_is_there(capsys):
@@ -167,9 +167,9 @@ def test_a_warning_is_one_line_without_our_source(monkeypatch, capsys):
 
 
 def test_refused_plugins_are_warned_of_and_kill_nothing(monkeypatch, plugin, capsys):
-    found = load()
-    found.refused.append("plugin bad of stranger 1.0: boom")
-    monkeypatch.setattr("t2t_core.cli.installed", lambda: found)
+    plugins = load()
+    plugins.refused.append("plugin bad of stranger 1.0: boom")
+    monkeypatch.setattr("t2t_core.cli.installed", lambda: plugins)
     with pytest.raises(SystemExit) as status:
         main(["--version"])
     assert status.value.code == 0 and "warning: refused plugin bad of stranger 1.0: boom" in capsys.readouterr().err

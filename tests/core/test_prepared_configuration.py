@@ -83,7 +83,7 @@ def test_another_configuration_is_another_run(folder: Path, tmp_path: Path) -> N
     t2t("run", "--config", folder / "named.toml", "--out", tmp_path / "run")
     for name, *more in (["random"], ["named", "configuration.3.hole_ratio=0.3"], ["named", "configuration="]):
         with pytest.raises(T2TError, match="configuration"):
-            words = [word for one in more for word in ("--set", one)]
+            words = [word for setting in more for word in ("--set", setting)]
             t2t("run", "--config", folder / f"{name}.toml", *words, "--out", tmp_path / "run")
     fork = ["run", "--fork", f"{tmp_path / 'run'}@0", "--designer", "random", "--out", tmp_path / "fork"]
     with pytest.raises(T2TError, match="configuration"):
@@ -127,7 +127,7 @@ def test_on_frozen_lakes_a_partial_table_and_infeasible_ratios() -> None:
 
     def dry_run(knobs: dict[str, float], agents: int) -> str:
         words = [f"generation.agents={agents}", *(f"configuration.3.{name}={value}" for name, value in knobs.items())]
-        return t2t("run", "--preset", "tiny", "--dry-run", *(word for one in words for word in ("--set", one)))
+        return t2t("run", "--preset", "tiny", "--dry-run", *(word for setting in words for word in ("--set", setting)))
 
     full = {"data_ratio": 1.0, "hole_ratio": 0.5, "wait_ratio": 0.25}
     assert "configuration.3.wait_ratio" in dry_run(full, 2)

@@ -51,7 +51,7 @@ def commands(job):
 
 def requirements(text):
     """Everything that an install command in a text asks for with a version, as 'name>=1,<2'."""
-    return [Requirement(found) for found in re.findall(r"""['"]([A-Za-z0-9_.-]+(?:[>=~]=|<)\d[^'"\s;]*)['"]""", text)]
+    return [Requirement(requirement) for requirement in re.findall(r"""['"]([A-Za-z0-9_.-]+(?:[>=~]=|<)\d[^'"\s;]*)['"]""", text)]
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)

@@ -57,7 +57,7 @@ def document(tmp_path: Path) -> Iterator[Document]:
 
 
 def section(document: Document, title: str) -> Any:
-    return next(one for one in document.sections if one.title.startswith(title))
+    return next(candidate for candidate in document.sections if candidate.title.startswith(title))
 
 
 def charts(made: Any) -> dict[str, Any]:
@@ -110,8 +110,8 @@ def test_failures_stand_by_round_and_by_group_and_examples_are_there(document: D
     assert [name for name, _ in by_round.rows] == ["round 0", "round 1", "round 2"] and by_group.order == ["valid", "right"]
     assert {name: sum(parts.values()) for name, parts in by_group.rows} == {"3": 6, "4": 6}
     examples = [block for block in section(document, "Examples from round 2").blocks if isinstance(block, Example)]
-    assert {one.judged for one in examples} == {"optimal", "not valid, fails: right"}
-    assert any("another number" in text for one in examples for _, text in one.said)
+    assert {entry.judged for entry in examples} == {"optimal", "not valid, fails: right"}
+    assert any("another number" in text for entry in examples for _, text in entry.said)
 
 
 def test_costs_stand_round_by_round(document: Document) -> None:
@@ -130,6 +130,6 @@ def test_what_is_no_run_has_no_report_and_an_unfinished_sweep_says_so(tmp_path: 
 def test_a_run_without_training_and_designs_has_a_page_too(tmp_path: Path) -> None:
     experiment = Experiment.from_dict(SETTINGS | {"trainer": "none", "designer": "fixed", "rounds": 1})
     run_experiment(experiment, tmp_path, Reporter())
-    titles = [one.title for one in page_document(tmp_path).sections]
+    titles = [item.title for item in page_document(tmp_path).sections]
     assert "Learning curves" not in titles and "Configurations" in titles
     assert not any(title.startswith("Design after") for title in titles)

@@ -30,15 +30,15 @@ set="validation"
 @pytest.fixture
 def seen() -> Iterator[list[Any]]:
     """The weights of the jobs that a trainer got."""
-    found: list[Any] = []
+    rewards: list[Any] = []
 
     class Seeing:
         def train(self, job: TrainingJob) -> TrainingResult:
-            found.append(dict(job.reward))
+            rewards.append(dict(job.reward))
             return TrainingResult(job.checkpoint)
 
     installed().trainers.add("seeing", lambda argument, settings: Seeing())
-    yield found
+    yield rewards
     del installed().trainers.entries["seeing"]
 
 

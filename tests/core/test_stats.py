@@ -115,9 +115,9 @@ def test_paired_difference_is_seeded_and_covers():
 
     assert coverage(draw, 0.2, 200) >= 0.91
     strata = [[1, 0, 0, 1, -1, 0] * 10]
-    one, two = paired_difference(strata, seed=1), paired_difference(strata, seed=1)
-    assert one == two
-    assert (one.higher, one.lower, one.instances, one.test) == (20, 10, 60, "exact McNemar")
+    first, second = paired_difference(strata, seed=1), paired_difference(strata, seed=1)
+    assert first == second
+    assert (first.higher, first.lower, first.instances, first.test) == (20, 10, 60, "exact McNemar")
     assert paired_difference([[0.5, 0.25] * 30], binary=False).p < 0.001
     assert paired_difference([[0.0] * 9], binary=False).p == 1
     assert paired_difference([]).instances == 0

@@ -195,13 +195,13 @@ def test_chance_is_common_and_byte_identical_runs_count_once(tmp_path: Path) -> 
     text += '[[secondary]]\narm = "neither"\nagainst = "fixed"\n[[secondary]]\narm = "neither"\nagainst = "twin"\n'
     file = read_plan(planned(tmp_path, text))
     result = compare(file, run_plan(file, tmp_path / "out", Reporter(lambda line: None)))
-    found = {(d.arm, d.against): d for d in result.differences if d.role == "secondary"}
-    assert found["twin", "fixed"].verdict == "one designer" and found["twin", "fixed"].p_holm is None
-    assert found["twin", "fixed"].identical == 2
-    assert found["neither", "fixed"].p_holm == found["neither", "twin"].p_holm
+    by_pair = {(d.arm, d.against): d for d in result.differences if d.role == "secondary"}
+    assert by_pair["twin", "fixed"].verdict == "one designer" and by_pair["twin", "fixed"].p_holm is None
+    assert by_pair["twin", "fixed"].identical == 2
+    assert by_pair["neither", "fixed"].p_holm == by_pair["neither", "twin"].p_holm
     once = [("both", "neither"), ("fixed-again", "fixed"), ("both", "twin"), ("neither", "fixed")]
-    family = {str(pair): found[pair].p or 0.0 for pair in once}
-    assert found["neither", "fixed"].p_holm == pytest.approx(holm(family)[str(("neither", "fixed"))])
+    family = {str(pair): by_pair[pair].p or 0.0 for pair in once}
+    assert by_pair["neither", "fixed"].p_holm == pytest.approx(holm(family)[str(("neither", "fixed"))])
     assert {arm.arm: arm.same_as for arm in result.arms if arm.same_as} == {"fixed": ["twin"], "twin": ["fixed"]}
 
     def drawn(arm: str, index: int) -> bytes:
@@ -381,8 +381,8 @@ def test_a_probe_pays_for_what_it_tries(tmp_path: Path) -> None:
     assert len(by_candidate) == tried and by_candidate[name] == max(by_candidate.values()) > min(by_candidate.values())
     probe = {arm.arm: arm for arm in compare(file, trials).arms}["probe"]
     assert probe.design_tokens == tried * (10 * 40 + 3 * answers) and probe.tokens == 400
-    assert [one.tokens for one in trials.arms["probe"][0].rounds] == [200, 200 + probe.design_tokens]
-    assert [one.tokens for one in trials.arms["fixed"][0].rounds] == [200, 200]
+    assert [record.tokens for record in trials.arms["probe"][0].rounds] == [200, 200 + probe.design_tokens]
+    assert [record.tokens for record in trials.arms["fixed"][0].rounds] == [200, 200]
 
 
 @pytest.mark.thorough
@@ -397,5 +397,5 @@ def test_a_trial_leaves_the_run_as_it_was(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(Lazy, "propose", tries)
     file = read_plan(planned(tmp_path, PLAN))
     trials = run_plan(file, tmp_path / "out", Reporter(lambda line: None))
-    assert [one.digest for one in trials.arms["neither"]] == [one.digest for one in trials.arms["fixed"]]
+    assert [run.digest for run in trials.arms["neither"]] == [run.digest for run in trials.arms["fixed"]]
     assert len(tried) == 2 and all(set(trial.breakdown["groups"]) == {"3", "4"} for trial in tried)

@@ -171,8 +171,8 @@ def test_show_prints_the_opening_and_with_answers_the_conversation_and_the_verdi
 def test_show_holds_a_benchs_conversation_again(tmp_path: Path) -> None:
     t2t("bench", "--testbed", "guessing", "--policy", "bisector:tool=yes", "--limit", 1, "--out", tmp_path / "bench")
     (answers,) = (tmp_path / "bench").rglob("answers.jsonl")
-    for one in WORLD.load_set("numbers").instances[:2]:
-        text = t2t("show", "--set", "numbers", "--id", one.id, "--testbed", "guessing", "--answer", answers).output
+    for instance in WORLD.load_set("numbers").instances[:2]:
+        text = t2t("show", "--set", "numbers", "--id", instance.id, "--testbed", "guessing", "--answer", answers).output
         assert "[calls even {}]" in text and "--- tool" in text and "pass  numbers" in text
 
 

@@ -185,7 +185,7 @@ def test_auto_is_tensorboard_where_it_is_installed(
     monkeypatch: pytest.MonkeyPatch, report_to: str, installed_here: bool, names: list[str]
 ) -> None:
     monkeypatch.setattr(tracking, "find_spec", lambda name: name if installed_here else None)
-    assert tracking.chosen(report_to) == names
+    assert tracking.tracker_specs(report_to) == names
 
 
 def of(pages: list[tuple[Any, ...]], kind: str) -> list[tuple[Any, ...]]:

@@ -47,10 +47,10 @@ def of_seeds(values: list[float]) -> SeededDifference:
 @given(st.lists(st.floats(-5, 5), min_size=3, max_size=12).filter(lambda v: np.std(v) > 0.01), st.floats(0.5, 4))
 @settings(max_examples=40, deadline=None)
 def test_tests_agree_with_scipy_and_statsmodels(values: list[float], margin: float) -> None:
-    found = inference(of_seeds(values), margin)
-    assert found.p == pytest.approx(scipy_stats.ttest_1samp(values, 0).pvalue, abs=1e-6)
+    tests = inference(of_seeds(values), margin)
+    assert tests.p == pytest.approx(scipy_stats.ttest_1samp(values, 0).pvalue, abs=1e-6)
     zeros = np.zeros(len(values))
-    assert found.p_equivalence == pytest.approx(ttost_paired(np.array(values), zeros, -margin, margin)[0], abs=1e-6)
+    assert tests.p_equivalence == pytest.approx(ttost_paired(np.array(values), zeros, -margin, margin)[0], abs=1e-6)
 
 
 def test_an_interval_within_the_margin_is_equivalence() -> None:
@@ -65,8 +65,8 @@ def test_what_is_detectable_is_detected_in_four_of_five_studies() -> None:
     studies = rng.normal(0, 1.0, (4000, 10))
     error = 1 / math.sqrt(10)
     effect = (t_quantile(9) + t_quantile(9, 0.8)) * error
-    found = np.mean([scipy_stats.ttest_1samp(values + effect, 0).pvalue < 0.05 for values in studies])
-    assert found == pytest.approx(0.8, abs=0.03)
+    share = np.mean([scipy_stats.ttest_1samp(values + effect, 0).pvalue < 0.05 for values in studies])
+    assert share == pytest.approx(0.8, abs=0.03)
     assert power(effect, error, 9) == pytest.approx(0.8, abs=1e-6)
 
 
@@ -75,7 +75,7 @@ def test_a_designer_that_is_two_points_better_is_found_at_the_stated_rate(effect
     """Whole studies: policies of either arm answer the same 400 instances, whose difficulty differs; a training seed moves
     both arms' skill by 1 point. The share of studies that find the better designer is the one that `power` states from the
     spread of the estimates; without an effect it is the error rate."""
-    rng, found, estimates = np.random.default_rng(5), [], []
+    rng, detected, estimates = np.random.default_rng(5), [], []
     for _ in range(150):
         hard = rng.normal(0, 1.5, 400)
         values = []
@@ -84,14 +84,14 @@ def test_a_designer_that_is_two_points_better_is_found_at_the_stated_rate(effect
             common = rng.uniform(size=400)
             values.append([((common < ours).astype(float) - (common < theirs).astype(float)).tolist()])
         difference = seeded_difference(values)
-        found.append(difference.low > 0)
+        detected.append(difference.low > 0)
         estimates.append(difference)
     error = float(np.mean([(d.high - d.value) / t_quantile(max(1.0, d.df)) for d in estimates]))
     df = float(np.median([d.df for d in estimates]))
     mean = float(np.mean([d.value for d in estimates]))
     assert mean == pytest.approx(effect / 100, abs=0.004)
     stated = power(mean, error, df) if effect else 0.025
-    assert np.mean(found) == pytest.approx(stated, abs=0.12)
+    assert np.mean(detected) == pytest.approx(stated, abs=0.12)
     if effect == 2.0 and seeds == 10:
         assert stated > 0.8
 

@@ -28,8 +28,8 @@ PLAN = study.read_plan(study.PLAN)
 def test_the_plan_names_what_the_study_makes():
     named = {"untrained", "trained", *PLAN.searches, *(name + study.CPU for name in PLAN.searches)}
     compared = [PLAN.primary, *PLAN.secondary]
-    assert {name for one in compared for name in (one.agent, one.against)} <= named
-    assert all(one.measure in ("reward", study.HELD_OUT) for one in compared)
+    assert {name for comparison in compared for name in (comparison.agent, comparison.against)} <= named
+    assert all(comparison.measure in ("reward", study.HELD_OUT) for comparison in compared)
     assert PLAN.settings.steps * PLAN.settings.groups * PLAN.settings.group == 320 and len(PLAN.seeds) == 3
 
 

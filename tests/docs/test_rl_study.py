@@ -26,8 +26,8 @@ def test_an_arm_was_measured_as_the_plan_says(path):
     assert made["arm"] in study.ARMS and 21 <= made["seed"] <= 23
     assert path == study.path_of(FOLDER, made["arm"], made["seed"])
     assert [point["joint_steps"] for point in made["curve"]][:: study.POINTS] == [0, study.STEPS]
-    for found, lakes in [(made["final"], 200), *((point["solved"], 50) for point in made["curve"])]:
-        assert {int(size): len(digits) for size, digits in found.items()} == dict.fromkeys(range(3, 11), lakes)
+    for digits_by_size, lakes in [(made["final"], 200), *((point["solved"], 50) for point in made["curve"])]:
+        assert {int(size): len(digits) for size, digits in digits_by_size.items()} == dict.fromkeys(range(3, 11), lakes)
 
 
 def test_outcomes_are_the_verifiers_digits():

@@ -118,7 +118,7 @@ def close_to(ours, kept):
             close_to(ours[key], value)
     elif isinstance(kept, list):
         assert len(ours) == len(kept)
-        for one, other in zip(ours, kept, strict=True):
-            close_to(one, other)
+        for our_item, other in zip(ours, kept, strict=True):
+            close_to(our_item, other)
     else:
         assert ours == (pytest.approx(kept) if isinstance(kept, float) else kept)

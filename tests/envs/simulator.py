@@ -70,18 +70,18 @@ class Simulator:
         return {agent for pair in self.pairs(before, after) for agent in pair[:2]}
 
     def pairs(self, before: list[Any], after: list[Any]) -> list[tuple[int, int, int]]:
-        found = []
+        conflicts = []
         for i in range(len(after)):
             for j in range(i + 1, len(after)):
                 if after[i] == after[j]:
-                    found.append((i, j, 1))
+                    conflicts.append((i, j, 1))
                 elif after[i] == before[j] and after[j] == before[i]:
-                    found.append((i, j, 2))
-        return found
+                    conflicts.append((i, j, 2))
+        return conflicts
 
     def first_conflict(self, before: list[Any], after: list[Any]) -> int:
-        found = self.pairs(before, after)
-        return found[0][2] if found else 0
+        conflicts = self.pairs(before, after)
+        return conflicts[0][2] if conflicts else 0
 
     def solved(self) -> tuple[float, dict[str, Any]]:
         arrivals = []

@@ -33,8 +33,8 @@ def test_designers_and_curricula_change_what_is_drawn(designer: str) -> None:
     made = gym.make("MAPFFrozenLake-v0", max_size=10, size=10)
     env = CurriculumWrapper(gym.wrappers.RecordEpisodeStatistics(made), designer, FIRST, every=40)
     play(env, 81)
-    assert [one.index for one in env.history] == [0, 1] and env.history[0].configuration == FIRST.to_dict()
-    assert all(one.breakdown["total"]["answers"] == 40 for one in env.history)
+    assert [record.index for record in env.history] == [0, 1] and env.history[0].configuration == FIRST.to_dict()
+    assert all(record.breakdown["total"]["answers"] == 40 for record in env.history)
     assert env.configuration != FIRST
     drawn = {size for size in range(3, 11) if env.configuration[size].data_ratio}
     assert env.unwrapped.instance.size in drawn

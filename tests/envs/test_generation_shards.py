@@ -66,7 +66,7 @@ def test_another_form_of_the_whole(tmp_path):
 
 
 def test_what_are_no_parts_of_one_whole(tmp_path):
-    one, other = draw(LAKE, 2, tmp_path)
+    part, other = draw(LAKE, 2, tmp_path)
     t2t(*LAKE, "--out", tmp_path / "whole.jsonl")
     for words, name in (((*LAKE[:-1], "4"), "seed"), (LAKE, "cut"), (LAKE, "damaged")):
         t2t(*words, "--shard", "2/2", "--out", tmp_path / name)
@@ -75,14 +75,14 @@ def test_what_are_no_parts_of_one_whole(tmp_path):
     (tmp_path / "cut").write_text("".join(cut[:-1]))
     (tmp_path / "damaged").write_text("".join([*cut[:-1], json.dumps({"position": 0, "instance": 3}) + "\n"]))
     for sources, complaint in (
-        ([one], "part 2/2 is missing"),
-        ([one, one], "there twice"),
-        ([one, tmp_path / "seed"], "different orders: settings, configuration differ"),
-        ([one, tmp_path / "third"], "different orders: parts differs"),
-        ([one, tmp_path / "cut"], "its end is missing"),
-        ([one, tmp_path / "damaged"], "no instance with its place"),
-        ([one, tmp_path / "whole.jsonl"], "no part of an order"),
-        ([tmp_path / "whole.jsonl", one], "no part of an order"),
+        ([part], "part 2/2 is missing"),
+        ([part, part], "there twice"),
+        ([part, tmp_path / "seed"], "different orders: settings, configuration differ"),
+        ([part, tmp_path / "third"], "different orders: parts differs"),
+        ([part, tmp_path / "cut"], "its end is missing"),
+        ([part, tmp_path / "damaged"], "no instance with its place"),
+        ([part, tmp_path / "whole.jsonl"], "no part of an order"),
+        ([tmp_path / "whole.jsonl", part], "no part of an order"),
     ):
         with pytest.raises(T2TError) as error:
             t2t("merge", *sources, "--out", tmp_path / "merged.jsonl")

@@ -18,7 +18,7 @@ from t2t_core.errors import T2TError
 from t2t_core.seeding import Stream, key
 from t2t_envs.frozen_lake import Configuration, Instance, generate, requires_wait, solve, solver
 from t2t_envs.frozen_lake.generation import reference_sampler
-from t2t_envs.frozen_lake.generation.cells import GridCell, Wanted
+from t2t_envs.frozen_lake.generation.cells import GridCell, Quota
 from t2t_envs.frozen_lake.generation.forms import available, capacity, count_forms, most_holes
 from t2t_envs.frozen_lake.generation.generator import variants
 from t2t_envs.frozen_lake.generation.sampling import draw_cell, from_form, list_forms
@@ -55,11 +55,11 @@ def test_same_seed_same_instances_with_any_number_of_threads():
     def drawn(seed, threads):
         return generate(Configuration.uniform(0.3, 0.4), 160, 3, seed, "sum_of_costs", labels="both", threads=threads)
 
-    one = drawn(5, 1)
+    single = drawn(5, 1)
     for several in (drawn(5, 2), drawn(5, 3), drawn(5, 64)):
-        assert lines(several) == lines(one)
-        assert several.report == one.report
-    assert lines(one) != lines(drawn(6, 1))
+        assert lines(several) == lines(single)
+        assert several.report == single.report
+    assert lines(single) != lines(drawn(6, 1))
 
 
 @native
@@ -166,9 +166,9 @@ def test_hole_counts_are_capped_at_what_the_size_can_hold():
 @native
 def test_native_sampler_and_plain_python_draw_the_same(seed):
     cell = GridCell(3 + seed % 3, seed % 4, 1 + seed % 3, ("makespan", "sum_of_costs")[seed % 2])
-    wanted = Wanted(wait_free=5, wait=min(2, cell.num_agents - 1), both=seed % 3 == 0, one_per_form=seed % 5 == 0)
-    theirs = draw_cell(cell, key(seed, "test"), wanted, stall=300)
-    plain = reference_sampler.draw_cell(cell, key(seed, "test"), wanted, 300, 10**6)
+    quota = Quota(wait_free=5, wait=min(2, cell.num_agents - 1), both=seed % 3 == 0, one_per_form=seed % 5 == 0)
+    theirs = draw_cell(cell, key(seed, "test"), quota, stall=300)
+    plain = reference_sampler.draw_cell(cell, key(seed, "test"), quota, 300, 10**6)
     assert lines(theirs.instances) == lines(plain.instances)
     assert (theirs.drawn, theirs.undecided, theirs.stalled) == (plain.drawn, plain.undecided, plain.stalled)
 
@@ -209,8 +209,8 @@ def test_sampler_is_uniform_over_all_instances_of_its_kind(objective):
     for wait in (False, True):
         forms = list_forms(cell, wait).listed
         weights = {form: len(variants(from_form(form, objective))) for form in forms}
-        wanted = Wanted(wait_free=0 if wait else draws, wait=draws if wait else 0, distinct=False)
-        hits = Counter(x.canonical() for x in draw_cell(cell, key(1, "chi", wait), wanted).instances)
+        quota = Quota(wait_free=0 if wait else draws, wait=draws if wait else 0, distinct=False)
+        hits = Counter(x.canonical() for x in draw_cell(cell, key(1, "chi", wait), quota).instances)
         expected = {form: draws * weight / sum(weights.values()) for form, weight in weights.items()}
         assert set(hits) <= set(expected)
         statistic = sum((hits[form] - mean) ** 2 / mean for form, mean in expected.items())

@@ -41,8 +41,8 @@ def test_a_file_comes_out_the_same_twice_and_equals_standard_output(small, tmp_p
 def test_excluded_files_share_no_form(small, tmp_path):
     run("--configuration", small, "--count", 40, "--out", tmp_path / "a.jsonl")
     run("--configuration", small, "--count", 40, "--exclude", tmp_path / "a.jsonl", "--out", tmp_path / "b.jsonl")
-    one, other = ({x.canonical() for x in read_instances(tmp_path / name)} for name in ("a.jsonl", "b.jsonl"))
-    assert not one & other
+    first, other = ({x.canonical() for x in read_instances(tmp_path / name)} for name in ("a.jsonl", "b.jsonl"))
+    assert not first & other
 
 
 def test_named_configurations(tmp_path):

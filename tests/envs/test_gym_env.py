@@ -61,10 +61,10 @@ def episodes(env: gym.Env[Any, Any], seed: int, count: int = 4) -> list[Any]:
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_whole_episodes_follow_from_the_seed(options: dict[str, Any]) -> None:
-    one, two = episodes(make(**options), 7), episodes(make(**options), 7)
-    assert data_equivalence(one, two, exact=True)
-    assert not data_equivalence(one, episodes(make(**options), 8))
-    assert {type(value) for step in one for value in step[-1].values()} <= {bool, int, np.ndarray}
+    first, second = episodes(make(**options), 7), episodes(make(**options), 7)
+    assert data_equivalence(first, second, exact=True)
+    assert not data_equivalence(first, episodes(make(**options), 8))
+    assert {type(value) for step in first for value in step[-1].values()} <= {bool, int, np.ndarray}
     named = [] if "desc" in options else episodes(make(**options, names=True), 7)
     ids = [info["instance"] for step in named if len(step) == 2 for info in [step[1]]]
     assert len(set(ids)) == len(ids)

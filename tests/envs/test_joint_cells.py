@@ -162,20 +162,20 @@ def test_impossible_cells_are_dropped_by_name():
     assert "there is no instance of 3x3 with 5 holes and 5 agents" in changes["3.cells[1]"].reason
     assert all(hole_count(c.hole_ratio, 3) < 5 for c in configuration[3].cells)
     assert sum(c.share for c in configuration[3].cells) == pytest.approx(1)
-    one = Request(10, num_agents=1)
-    configuration, changes = corrected(only(4, cell(1, 0.1, 1), cell(1, 0.2, 0), cell(1, 0.3, 0.5)), one)
+    request = Request(10, num_agents=1)
+    configuration, changes = corrected(only(4, cell(1, 0.1, 1), cell(1, 0.2, 0), cell(1, 0.3, 0.5)), request)
     assert "requires a wait" in changes["4.cells[0]"].reason and changes["4.cells[2].wait_ratio"].used == 0
     assert [(c.hole_ratio, c.wait_ratio) for c in configuration[4].cells] == [(0.2, 0), (0.3, 0)]
 
 
 def test_where_no_cell_is_possible_the_two_ratios_count():
-    one = Request(10, num_agents=1)
+    request = Request(10, num_agents=1)
     proposal = only(4, cell(1, 0.1, 1), cell(1, 0.2, 1))
-    configuration, changes = corrected(proposal, one)
+    configuration, changes = corrected(proposal, request)
     assert not configuration[4].cells and configuration[4].hole_ratio == 0.2 and configuration[4].wait_ratio == 0
     assert "no cell is possible" in changes["4.cells"].reason
     proposal["4"] |= {"hole_ratio": 0.4, "wait_ratio": 0.0}
-    assert corrected(proposal, one)[0][4].hole_ratio == 0.4
+    assert corrected(proposal, request)[0][4].hole_ratio == 0.4
 
 
 def test_excluded_forms_count():

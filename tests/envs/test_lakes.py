@@ -117,17 +117,17 @@ SOURCES: list[dict[str, Any]] = [
 @pytest.mark.thorough
 @pytest.mark.parametrize("options", SOURCES)
 def test_the_native_and_the_python_sources_draw_the_same(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    found = []
+    by_source = []
     for _ in range(2):
         env = gym.make(ENV, reuse=3, **options).unwrapped
         lakes = []
         for reset in range(9):
             env.reset(seed=7 if reset == 0 else None)
             lakes.append((env.instance.id, env.instance.holes, env.instance.starts, env.instance.goals, env.optimum))
-        found.append(lakes)
+        by_source.append(lakes)
         for module in (stepper, solver):
             monkeypatch.setattr(module, "native_core", lambda: None)
-    assert found[0] == found[1]
+    assert by_source[0] == by_source[1]
 
 
 @settings(max_examples=60, deadline=None)

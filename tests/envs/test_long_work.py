@@ -78,8 +78,8 @@ class Enough(Exception):
 def test_progress_is_told_and_what_it_raises_ends_the_work() -> None:
     seen: list[Progress] = []
     instances = generate(Configuration.uniform(0.2, 0.5), 80, 2, seed=1, progress=seen.append)
-    assert seen[-1].found == seen[-1].ordered == 80 and seen[-1].drawn == instances.report.drawn
-    assert [x.size for x in seen if x.found % 10 == 0][-1] == 10 and seen == sorted(seen, key=lambda x: x.drawn)
+    assert seen[-1].kept == seen[-1].ordered == 80 and seen[-1].drawn == instances.report.drawn
+    assert [x.size for x in seen if x.kept % 10 == 0][-1] == 10 and seen == sorted(seen, key=lambda x: x.drawn)
     assert seen[-1].to_go == 0
 
     def stop(progress: Progress) -> None:

@@ -13,8 +13,8 @@ LAKE = Instance(size=3, holes=[(1, 1)], starts=[(0, 0), (0, 2)], goals=[(0, 2), 
 
 
 def count(picture: str, tag: str, **attributes: str) -> int:
-    found = ElementTree.fromstring(picture).iter(f"{SVG}{tag}")
-    return sum(all(one.get(name.replace("_", "-")) == value for name, value in attributes.items()) for one in found)
+    elements = ElementTree.fromstring(picture).iter(f"{SVG}{tag}")
+    return sum(all(element.get(name.replace("_", "-")) == value for name, value in attributes.items()) for element in elements)
 
 
 def test_agents_move_and_a_conflict_has_its_ring() -> None:

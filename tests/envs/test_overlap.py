@@ -60,14 +60,14 @@ def test_other_holes_share_nothing():
 
 def test_a_grid_without_holes_has_no_layout_to_share_but_its_agents_count():
     bare = Instance(4, [], THREE.starts, THREE.goals)
-    found = shared([turned(pair(bare, 0, 2), 5), pair(bare, 0, 1), Instance(4, [], [(1, 1)], [(1, 2)])], [bare, THREE])
-    assert found == {"hole_layouts": 0, "hole_layouts_of_set": 0, "projections": 2, "projections_of_set": 1}
+    overlap = shared([turned(pair(bare, 0, 2), 5), pair(bare, 0, 1), Instance(4, [], [(1, 1)], [(1, 2)])], [bare, THREE])
+    assert overlap == {"hole_layouts": 0, "hole_layouts_of_set": 0, "projections": 2, "projections_of_set": 1}
 
 
 def test_counts_are_of_instances_on_both_sides():
     twin = Instance(4, HOLES, [*THREE.starts[:2], (2, 2)], [*THREE.goals[:2], (2, 1)])
-    found = shared([pair(THREE, 0, 1), pair(THREE, 1, 0), pair(twin, 1, 2)], [THREE, twin, THREE])
-    assert found == {"hole_layouts": 3, "hole_layouts_of_set": 3, "projections": 3, "projections_of_set": 3}
+    overlap = shared([pair(THREE, 0, 1), pair(THREE, 1, 0), pair(twin, 1, 2)], [THREE, twin, THREE])
+    assert overlap == {"hole_layouts": 3, "hole_layouts_of_set": 3, "projections": 3, "projections_of_set": 3}
 
 
 @settings(max_examples=15, deadline=None)
@@ -77,12 +77,12 @@ def test_as_a_plain_count_by_canonical_forms(seed, holes):
     trained, kept = generate(some, 60, 2, seed), generate(some, 20, 3, seed + 1)
     forms = {i.canonical() for i in trained}
     groups = [{pair(k, *two).canonical() for two in combinations(range(3), 2)} for k in kept]
-    found = shared(trained, kept)
-    assert found["projections"] == sum(any(i.canonical() in g for g in groups) for i in trained)
-    assert found["projections_of_set"] == sum(bool(g & forms) for g in groups)
+    overlap = shared(trained, kept)
+    assert overlap["projections"] == sum(any(i.canonical() in g for g in groups) for i in trained)
+    assert overlap["projections_of_set"] == sum(bool(g & forms) for g in groups)
     layouts = [[min(sorted(m(r, c, 2) for r, c in i.holes) for m in SYMMETRIES) for i in side] for side in (trained, kept)]
-    assert found["hole_layouts"] == sum(one in layouts[1] for one in layouts[0] if one)
-    assert found["hole_layouts_of_set"] == sum(one in layouts[0] for one in layouts[1] if one)
+    assert overlap["hole_layouts"] == sum(layout in layouts[1] for layout in layouts[0] if layout)
+    assert overlap["hole_layouts_of_set"] == sum(layout in layouts[0] for layout in layouts[1] if layout)
 
 
 def test_a_round_of_training_is_counted_in_half_a_second():
@@ -91,6 +91,6 @@ def test_a_round_of_training_is_counted_in_half_a_second():
     trained = lake.generate(lake.random_configuration(request, 3), request, 5)
     sets = [lake.load_set(name) for name in lake.protected_sets()]
     started = time.process_time()
-    counts = [lake.shared(trained, one.instances) for one in sets]
+    counts = [lake.shared(trained, frozen_set.instances) for frozen_set in sets]
     assert time.process_time() - started < 0.5
     assert counts[0]["hole_layouts"] > 0 and counts[-1]["projections"] == 0, "with 2 agents like the training there is no group"

@@ -71,9 +71,9 @@ def episodes(env: Any, seed: int, count: int = 4) -> list[Any]:
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_whole_episodes_follow_from_the_seed(options: dict[str, Any]) -> None:
-    one, two = episodes(parallel(**options), 3), episodes(parallel(**options), 3)
-    assert data_equivalence(one, two, exact=True)
-    assert not data_equivalence(one, episodes(parallel(**options), 4))
+    first, second = episodes(parallel(**options), 3), episodes(parallel(**options), 3)
+    assert data_equivalence(first, second, exact=True)
+    assert not data_equivalence(first, episodes(parallel(**options), 4))
 
 
 @settings(max_examples=60, deadline=None)

@@ -190,13 +190,13 @@ def deficient(colour: str, matrix: tuple[tuple[float, ...], ...]) -> tuple[float
 @pytest.mark.parametrize("sight", [protanopia, deuteranopia])
 def test_agents_are_told_apart_by_those_who_see_red_and_green_alike(sight: Callable[[str], tuple[float, ...]]) -> None:
     seen = [sight(colour) for colour in PALETTE]
-    assert min(math.dist(one, other) for one, other in combinations(seen, 2)) > 20
-    assert min(math.dist(one, sight(ICE)) for one in seen) > 40
+    assert min(math.dist(rgb, other) for rgb, other in combinations(seen, 2)) > 20
+    assert min(math.dist(rgb, sight(ICE)) for rgb in seen) > 40
 
 
 def test_agents_are_told_apart_by_colour_and_number() -> None:
-    def distance(one: str, other: str) -> float:
-        return math.dist(*([int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in (one, other)))
+    def distance(first: str, other: str) -> float:
+        return math.dist(*([int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in (first, other)))
 
     assert len(PALETTE) == 16
     assert min(distance(a, b) for a, b in combinations((*PALETTE, ICE), 2)) > 50

@@ -20,10 +20,10 @@ native = pytest.mark.skipif(solver.native_core() is None, reason="the native cor
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.name)
 def test_sizes_cells_and_balance(plan):
-    chosen = sets.load_set(plan.name)
-    instances = chosen.instances
+    instance_set = sets.load_set(plan.name)
+    instances = instance_set.instances
     per_size = 2 * plan.each * 5
-    assert (chosen.kind, len(instances)) == (plan.kind, per_size * len(plan.sizes))
+    assert (instance_set.kind, len(instances)) == (plan.kind, per_size * len(plan.sizes))
     assert [x.id for x in instances] == [
         f"{plan.num_agents}agents_{n}x{n}_{i:04d}" for n in plan.sizes for i in range(per_size)
     ]

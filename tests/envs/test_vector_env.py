@@ -115,11 +115,11 @@ def test_the_native_and_the_python_form_draw_the_same_lakes(monkeypatch: pytest.
 
 
 def test_the_seed_says_what_happens() -> None:
-    one, two = make(size=3, names=True), make(size=3, names=True)
-    assert data_equivalence(one.reset(seed=1), two.reset(seed=1), exact=True)
-    assert not data_equivalence(one.reset(seed=1), two.reset(seed=2))
-    assert len(set(one.reset(seed=2**40)[1]["instance"])) > 1
-    names = one.reset(seed=[7] * N)[1]["instance"]
+    first, second = make(size=3, names=True), make(size=3, names=True)
+    assert data_equivalence(first.reset(seed=1), second.reset(seed=1), exact=True)
+    assert not data_equivalence(first.reset(seed=1), second.reset(seed=2))
+    assert len(set(first.reset(seed=2**40)[1]["instance"])) > 1
+    names = first.reset(seed=[7] * N)[1]["instance"]
     assert len(set(names)) == 1
 
 

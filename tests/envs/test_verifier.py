@@ -90,9 +90,9 @@ def test_following_and_rotating_are_allowed() -> None:
 
 
 def test_waiting_on_the_goal_is_free_and_leaving_it_is_not() -> None:
-    one = Instance(size=3, holes=[], starts=[(0, 0)], goals=[(0, 1)], optimal_makespan=1)
-    assert verify_paths(one, [[(0, 0), (0, 1), (0, 1), (0, 1)]]).cost == 1
-    back = verify_paths(one, [[(0, 0), (0, 1), (1, 1), (0, 1)]])
+    instance = Instance(size=3, holes=[], starts=[(0, 0)], goals=[(0, 1)], optimal_makespan=1)
+    assert verify_paths(instance, [[(0, 0), (0, 1), (0, 1), (0, 1)]]).cost == 1
+    back = verify_paths(instance, [[(0, 0), (0, 1), (1, 1), (0, 1)]])
     assert (back.cost, back.gap, back.optimal) == (3, 2, False)
 
 

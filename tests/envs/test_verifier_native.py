@@ -23,12 +23,12 @@ pytestmark = pytest.mark.skipif(native_core() is None, reason="the native core i
 @cache
 def lakes() -> list[tuple[Instance, Paths]]:
     """Instances with an optimal answer each, of both objectives, 3x3 to 10x10 and 1 to 5 agents."""
-    found = []
+    instances = []
     for size, agents in ((3, 1), (3, 2), (4, 3), (6, 4), (10, 5)):
         one_size = {str(size): {"data_ratio": 1.0, "hole_ratio": 0.2, "wait_ratio": 0.5 if agents > 1 else 0.0}}
         for objective in ("makespan", "sum_of_costs"):
-            found += generate(Configuration.from_dict(one_size), 6, agents, 0, objective)
-    return [(instance, [list(path) for path in solve(instance).paths]) for instance in found]
+            instances += generate(Configuration.from_dict(one_size), 6, agents, 0, objective)
+    return [(instance, [list(path) for path in solve(instance).paths]) for instance in instances]
 
 
 def read_natively(instance: Instance, text: str) -> Any:
@@ -40,9 +40,9 @@ def read_natively(instance: Instance, text: str) -> Any:
 
 def agreed(instance: Instance, text: str) -> Verdict:
     """The verdict, the same by both ways, down to types and order."""
-    found, expected = verify(instance, text), rules.reference_verify(instance, text)
-    assert found == expected and repr(found) == repr(expected), text
-    return found
+    verdict, expected = verify(instance, text), rules.reference_verify(instance, text)
+    assert verdict == expected and repr(verdict) == repr(expected), text
+    return verdict
 
 
 LABELS = ("Agent {}: ", "- **Agent {}**: ", "* Agent {} :", "**Agent {}:**\t", "  Agent {}:")
@@ -79,8 +79,8 @@ questions = st.integers(0, 59).map(lambda i: lakes()[i])
 def test_documented_answers_and_common_markup_take_the_short_way(question: tuple[Instance, Paths], how: tuple[str, ...]) -> None:
     instance, paths = question
     text = spelled(paths, *how)
-    found = read_natively(instance, text)
-    assert found is not None and found[0] == 0xFF, text
+    packed = read_natively(instance, text)
+    assert packed is not None and packed[0] == 0xFF, text
     verdict = agreed(instance, text)
     assert verdict.valid and verdict.optimal and agreed(instance.unlabelled(), text).optimal is None
 

@@ -19,8 +19,8 @@ Paths = list[list[tuple[int, int]]]
 def solved() -> list[tuple[Instance, Paths]]:
     """60 random instances of 1..3 agents on 3x3 and 4x4 with an optimal solution each, labelled."""
     stream = Stream.of(11, "verifier")
-    found: list[tuple[Instance, Paths]] = []
-    while len(found) < 60:
+    solved_pairs: list[tuple[Instance, Paths]] = []
+    while len(solved_pairs) < 60:
         size, k = 3 + stream.below(2), 1 + stream.below(3)
         cells = [(r, c) for r in range(size) for c in range(size)]
         stream.shuffle(cells)
@@ -34,8 +34,8 @@ def solved() -> list[tuple[Instance, Paths]]:
         except UnsolvableError:
             continue
         labelled = replace(instance, optimal_makespan=solutions[0].cost, optimal_sum_of_costs=solutions[1].cost)
-        found.append((labelled, [list(path) for path in solutions[0].paths]))
-    return found
+        solved_pairs.append((labelled, [list(path) for path in solutions[0].paths]))
+    return solved_pairs
 
 
 def test_solutions_are_optimal() -> None:

@@ -47,7 +47,7 @@ def board(folder: Path, *arguments: Any) -> Any:
 
 
 def figures(log: Any, scorer: str = "valid") -> dict[str, float]:
-    (score,) = [one for one in log.results.scores if one.name == scorer]
+    (score,) = [candidate for candidate in log.results.scores if candidate.name == scorer]
     return {name: metric.value for name, metric in score.metrics.items()}
 
 

@@ -79,11 +79,11 @@ def test_the_page_s_client_plays_a_game() -> None:
 def test_two_sessions_do_not_meet_and_what_is_over_stays_over() -> None:
     from t2t.openenv import Answer, TestbedEnvironment, app
 
-    one, other = TestbedEnvironment("tictactoe"), TestbedEnvironment("tictactoe")
+    env, other = TestbedEnvironment("tictactoe"), TestbedEnvironment("tictactoe")
     with pytest.raises(T2TError, match="nothing has begun"):
-        one.step(Answer(text="x"))
-    assert one.reset(seed=1).messages == other.reset(seed=1).messages
-    heard = one.step(Answer(text="<think>a</think><move>4</move>"))
+        env.step(Answer(text="x"))
+    assert env.reset(seed=1).messages == other.reset(seed=1).messages
+    heard = env.step(Answer(text="<think>a</think><move>4</move>"))
     assert heard.messages and not other._said
     lake = TestbedEnvironment("mapf-frozenlake")
     lake.reset(set="3agents", index=0)

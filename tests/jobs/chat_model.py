@@ -43,5 +43,5 @@ class ChatModel(FakeServer):
         body = self.requests[-1]["body"]
         text, calls = reply(body["messages"])
         offered = {tool["function"]["name"] for tool in body["tools"]}
-        assert {one["function"]["name"] for one in calls} <= offered
+        assert {call["function"]["name"] for call in calls} <= offered
         return completion(text, "tool_calls", {"tool_calls": calls})

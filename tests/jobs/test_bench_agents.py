@@ -82,7 +82,7 @@ def test_agents_side_by_side_with_what_they_cost(tmp_path, pool):
     place = tmp_path / "seed_0" / "0-random-search" / "pretend"
     tries = [json.loads((place / f"try_{n}" / "episode.json").read_text()) for n in range(2)]
     final = json.loads((place / "final_0" / "episode.json").read_text())
-    assert final["values"] == max(tries, key=lambda one: one["reward"]["total"])["values"]
+    assert final["values"] == max(tries, key=lambda attempt: attempt["reward"]["total"])["values"]
     before = len(pool.done)
     assert run(*arguments).output.endswith(shown.output[-200:]) and len(pool.done) == before
 

@@ -125,7 +125,7 @@ def test_an_environment_that_trains_on_the_hidden_evaluation_is_stopped_and_name
     """It cannot read it; here somebody told it."""
     queue = Queue(tmp_path / "queue", secret=5)
     (_, instances), *_ = drawn(family(), queue.hidden_seed("e"))
-    games = [one.to_dict() for one in instances[:4]]
+    games = [instance.to_dict() for instance in instances[:4]]
     text = f"false, true, null = False, True, None\nGAMES = {games!r}\ndef generate(count, seed): return GAMES[:count]"
     _, world = coded(tmp_path, "environment.py", text)
     with pytest.raises(T2TError, match="4 of 4 instances that the code makes are asked in an evaluation"):
@@ -137,7 +137,7 @@ def test_an_environment_of_the_jobs_own_makes_the_instances(tmp_path, coded):
     text += "seed=seed + n, seeded=True) for n in range(count)]"
     _, world = coded(tmp_path, "environment.py", text)
     made = world.generate(None, world.request(3), 7)
-    assert [one.seed for one in made] == [7, 8, 9]
+    assert [instance.seed for instance in made] == [7, 8, 9]
     with pytest.raises(T2TError):
         coded(tmp_path, "environment.py", "def generate(count, seed): return [{}] * count")[1].generate(None, world.request(2), 0)
 

@@ -51,8 +51,8 @@ def run_files(tmp_path, lines):
     ],
 )
 def test_an_update_from_which_nothing_is_learnt_is_told(tmp_path, figures, told):
-    found = [failure.what for failure in trying._figures(run_files(tmp_path, [{"update": 1, **figures}]))]
-    assert (told is None and not found) or (len(found) == 1 and told in found[0])
+    whats = [failure.what for failure in trying._figures(run_files(tmp_path, [{"update": 1, **figures}]))]
+    assert (told is None and not whats) or (len(whats) == 1 and told in whats[0])
 
 
 def test_a_trial_is_one_update_on_a_handful(family):

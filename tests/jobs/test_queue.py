@@ -83,10 +83,10 @@ def test_a_living_worker_keeps_its_job_and_a_dead_process_does_not(queue, job):
 
 
 def test_hidden_draws_come_from_the_queues_secret(tmp_path):
-    one, same, other = (Queue(tmp_path / name, secret=s) for name, s in (("a", 1), ("b", 1), ("c", 2)))
-    assert one.hidden_seed("e1") == same.hidden_seed("e1") != other.hidden_seed("e1")
-    assert one.hidden_seed("e1") != one.hidden_seed("e2")
-    assert Queue(tmp_path / "a").hidden_seed("e1") == one.hidden_seed("e1")
+    first, same, other = (Queue(tmp_path / name, secret=s) for name, s in (("a", 1), ("b", 1), ("c", 2)))
+    assert first.hidden_seed("e1") == same.hidden_seed("e1") != other.hidden_seed("e1")
+    assert first.hidden_seed("e1") != first.hidden_seed("e2")
+    assert Queue(tmp_path / "a").hidden_seed("e1") == first.hidden_seed("e1")
     with pytest.raises(T2TError, match="another secret"):
         Queue(tmp_path / "a", secret=2)
 

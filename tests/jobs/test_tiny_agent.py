@@ -25,11 +25,11 @@ def looked_at(place, text):
 def test_the_corpus_is_noisy_and_most_of_it_valid(tmp_path):
     """A good third of the jobs is spoilt: some cannot be read, some are out of bounds or beyond the budget."""
     pairs = corpus([FAMILY], 0, 200)
-    found = [looked_at(tmp_path / str(n), pair.text) for n, pair in enumerate(pairs)]
-    valid = sum(job is not None and not failures for job, failures in found)
-    unread = sum(job is None for job, _ in found)
+    judged_pairs = [looked_at(tmp_path / str(n), pair.text) for n, pair in enumerate(pairs)]
+    valid = sum(job is not None and not failures for job, failures in judged_pairs)
+    unread = sum(job is None for job, _ in judged_pairs)
     assert 110 <= valid <= 160 and 5 <= unread <= 50
-    said = " ".join(failure.what for _, failures in found for failure in failures)
+    said = " ".join(failure.what for _, failures in judged_pairs for failure in failures)
     for what in ("must be", "is no TOML", "is the budget"):
         assert what in said
 

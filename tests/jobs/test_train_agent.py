@@ -80,7 +80,7 @@ def test_where_a_value_lies_between_its_bounds():
 
 def test_the_figures_of_a_step_worked_out_by_hand():
     """Two families that differ in what may be edited: a value counts where it may be."""
-    one, two = desks.family("pretend"), replace(desks.family("other"), bounds={"base": desks.BOUNDS["base"]})
+    pretend, other = desks.family("pretend"), replace(desks.family("other"), bounds={"base": desks.BOUNDS["base"]})
 
     def result(family, valid_at, values, post):
         reward = {
@@ -101,7 +101,7 @@ def test_the_figures_of_a_step_worked_out_by_hand():
         result("other", 1, {"base": "large"}, 0.35),
         result("other", None, {}, None),
     ]
-    step = step_record(1, [0], [0], [], results, {"pretend": one, "other": two}, {})
+    step = step_record(1, [0], [0], [], results, {"pretend": pretend, "other": other}, {})
     assert (step.valid, step.first_try, step.trained, step.stronger) == (0.75, 0.5, 0.75, pytest.approx(2 / 3))
     assert step.score == pytest.approx(0.95 / 3) and step.gain == pytest.approx(0.2 / 3)
     assert step.knobs["training.learning_rate"] == 0.5 and step.places == {"training.learning_rate": pytest.approx(0.5)}

@@ -147,7 +147,7 @@ base = "strong"
 
 
 def test_tags_are_read_in_their_order():
-    read = [(one.name, json.loads(one.arguments)) for one in read_calls(SAID)]
+    read = [(call.name, json.loads(call.arguments)) for call in read_calls(SAID)]
     assert read == [
         ("read_file", {"path": "README.md"}),
         ("list_files", {}),

@@ -77,10 +77,10 @@ def test_table_has_every_figure(tmp_path):
 
 @pytest.mark.parametrize(("errors", "incomplete"), [(0, False), (1, False), (2, True)])
 def test_more_than_one_percent_of_errors_marks_a_row_incomplete(errors, incomplete):
-    found = addition.Addition().load_set("one_digit").instances[:1] * 100
+    instances = addition.Addition().load_set("one_digit").instances[:1] * 100
     responses = [Response("", error="HTTP 500", finish_reason="error")] * errors + [Response("no number")] * (100 - errors)
     testbed = addition.Addition()
-    answers = [Scored(i, 0, r, testbed.verify(i, r.text)) for i, r in zip(found, responses, strict=True)]
+    answers = [Scored(i, 0, r, testbed.verify(i, r.text)) for i, r in zip(instances, responses, strict=True)]
     table = tabulate(testbed, answers, 1)["one digit"]
     assert table.incomplete is incomplete and table.answers.errors == errors
 
@@ -269,14 +269,14 @@ def test_reported_rows_stand_beside_and_never_get_an_interval():
 
 
 def test_exactly_two_printed_totals_disagree_with_their_cells():
-    found = {
+    disagreeing = {
         (agents, row["policy"], name, figure["value"], figure["mean_of_cells"])
         for agents in (3, 4, 5)
         for row in reported_rows(f"{agents}agents", [f"{n}x{n}" for n in range(3, 11)])
         for name, figure in row["total"].items()
         if "mean_of_cells" in figure
     }
-    assert found == {(4, "Gemini-3.1-Pro", "valid", 12.95, 13.05), (5, "Kimi-K2.5", "valid", 13.47, 14.22)}
+    assert disagreeing == {(4, "Gemini-3.1-Pro", "valid", 12.95, 13.05), (5, "Kimi-K2.5", "valid", 13.47, 14.22)}
 
 
 # --- hostile names and answers

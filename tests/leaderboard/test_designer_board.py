@@ -107,14 +107,14 @@ def test_a_page_and_a_table_come_from_folders(tmp_path: Path) -> None:
 def test_what_is_no_study_is_refused(tmp_path: Path) -> None:
     for arguments in (["bench-designers"], ["bench-designers", str(tmp_path)], ["bench-designers", "--designer", "rule"]):
         assert isinstance(CliRunner().invoke(cli, arguments).exception, T2TError)
-    one = kept(tmp_path / "a", study(rule=2.0))
+    folder = kept(tmp_path / "a", study(rule=2.0))
     again = kept(tmp_path / "b", study(rule=2.0))
     with pytest.raises(T2TError, match="twice"):
-        read_studies([one, again])
-    edited: dict[str, Any] = json.loads((one / "study.json").read_text())
+        read_studies([folder, again])
+    edited: dict[str, Any] = json.loads((folder / "study.json").read_text())
     edited["arms"][0]["tokens"] = "many"
-    (one / "study.json").write_text(json.dumps(edited))
+    (folder / "study.json").write_text(json.dumps(edited))
     with pytest.raises(T2TError, match="tokens"):
-        read_studies([one])
+        read_studies([folder])
     with pytest.raises(T2TError, match="beside"):
         leaderboard([study()])

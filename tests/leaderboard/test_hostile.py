@@ -88,7 +88,8 @@ def test_a_model_named_in_markup_stays_text_everywhere(tmp_path: Path) -> None:
     odd = [(name, value) for name, value in page.attributes if name.startswith("on") or name in ("style", "src", "srcdoc")]
     leads = [str(value) for name, value in page.attributes if name in ("href", "xlink:href")]
     assert not odd and all(re.match(r"#|answers/|\.\./leaderboard", lead) for lead in leads)
-    assert len(page.policies) == 2 and all(one.startswith("default-src 'none'") and "unsafe" not in one for one in page.policies)
+    assert len(page.policies) == 2
+    assert all(policy.startswith("default-src 'none'") and "unsafe" not in policy for policy in page.policies)
     every = shown + text + (out / "leaderboard.md").read_text()
     assert not {"\x1b", "\x07", "\u202e"} & set(every) and "<script" not in (out / "leaderboard.md").read_text()
     assert all(row.name.isascii() and "<" not in row.name and "\x1b" not in row.name for row in (out / "rows").iterdir())
@@ -152,12 +153,12 @@ def test_an_edited_field_is_found_or_refused_but_never_crashes(out: Path, submit
         lines[place] = json.dumps(tampered(json.loads(lines[place]), stream))
         path.write_text("\n".join(lines) + "\n")
         try:
-            found = check(folder)
+            verification = check(folder)
             original = before.decode().splitlines()[place] if path.suffix == ".jsonl" else before
-            if found.verified and json.loads(original) != json.loads(lines[place]):
+            if verification.verified and json.loads(original) != json.loads(lines[place]):
                 missed.append(path.name)
             made = board.build(read_bench(folder)) if kind == "bench" else None
-            shown = "".join(render(made, found.record()) for render in PAGES.values()) if made else ""
+            shown = "".join(render(made, verification.record()) for render in PAGES.values()) if made else ""
             assert "\x1b" not in shown and "<script" not in without_own_script(shown)
         except T2TError as error:
             assert "\x1b" not in str(error)

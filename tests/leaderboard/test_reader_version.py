@@ -92,8 +92,8 @@ def test_a_folder_of_before_there_were_versions_is_one_of_reader_1(out, next_rea
     (out / "leaderboard.html").unlink()
     assert rescoring.verify(out).problems == []
     next_reader()
-    found = rescoring.verify(out)
-    assert found.problems == [] and len(found.moved) == 2 and found.reader == 2
+    check = rescoring.verify(out)
+    assert check.problems == [] and len(check.moved) == 2 and check.reader == 2
 
 
 def test_what_does_not_follow_from_the_recorded_verdicts_is_still_a_fault(out, next_reader):
@@ -115,8 +115,8 @@ def test_the_same_bench_scores_the_answers_anew_and_asks_nothing(out, next_reade
     result = bench(out)
     assert result.return_value == 0 and [path.read_bytes() for path in out.glob("rows/*/log.jsonl")] == asked
     assert [json.loads(path.read_text())["reader"] for path in out.glob("rows/*/row.json")] == [2, 2]
-    found = rescoring.verify(out)
-    assert found.verified and not found.moved
+    check = rescoring.verify(out)
+    assert check.verified and not check.moved
     assert [s["reader"] for s in json.loads((out / "run.json").read_text())["sessions"]] == [1, 2]
     valid = {
         row["policy"]: row["total"]["valid"]["value"]
@@ -128,8 +128,8 @@ def test_the_same_bench_scores_the_answers_anew_and_asks_nothing(out, next_reade
 def test_a_submission_of_an_earlier_reader_is_sound(out, tmp_path, next_reader):
     folder = submission.make(out, "adder", tmp_path, "adder")
     next_reader()
-    found = submission.verify(folder)
-    assert found.verified and len(found.moved) == 1
+    check = submission.verify(folder)
+    assert check.verified and len(check.moved) == 1
     result = t2t("verify", folder)
     assert result.return_value == 0 and "1 are others under reader 2" in result.stdout
 
@@ -152,5 +152,5 @@ def test_a_folder_that_grows_gets_the_verdicts_of_one_reader(out, next_reader):
     t2t("bench", "--testbed", "addition", "--policy", "adder:every=4", "--samples", 2, "--out", out)
     rows = [json.loads(path.read_text()) for path in out.glob("rows/*/row.json")]
     assert [row["reader"] for row in rows] == [2, 2, 2]
-    found = rescoring.verify(out)
-    assert found.verified and not found.moved and len(found.partial) == 2
+    check = rescoring.verify(out)
+    assert check.verified and not check.moved and len(check.partial) == 2

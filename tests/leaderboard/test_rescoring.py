@@ -250,11 +250,11 @@ def test_what_cannot_be_submitted(out, tmp_path):
 
 def test_paired_difference_of_two_rows(out, submitted):
     a, b = comparison.read_side(row_of(out)), comparison.read_side(row_of(out, "adder:off=3"))
-    found = {c.metric: c for c in comparison.compare(a, b, seed=1)}
-    assert (found["valid"].difference.value, found["optimal"].difference.value) == (0, 100)
-    assert found["mean gap"].difference.value == -3
-    assert found["optimal"].difference.test == "sign flips", "two answers per instance"
-    assert found["optimal"].holm >= found["optimal"].difference.p
+    by_metric = {c.metric: c for c in comparison.compare(a, b, seed=1)}
+    assert (by_metric["valid"].difference.value, by_metric["optimal"].difference.value) == (0, 100)
+    assert by_metric["mean gap"].difference.value == -3
+    assert by_metric["optimal"].difference.test == "sign flips", "two answers per instance"
+    assert by_metric["optimal"].holm >= by_metric["optimal"].difference.p
     same = comparison.compare(a, comparison.read_side(submitted))
     assert all(c.difference.value == 0 and c.difference.p == 1 for c in same)
 
@@ -263,18 +263,18 @@ def test_one_answer_per_instance_gets_mcnemar(tmp_path):
     for name, policy in (("a", "adder"), ("b", "adder:every=4")):
         t2t("bench", "--testbed", "addition", "--policy", policy, "--out", tmp_path / name)
     result = t2t("compare", tmp_path / "a", tmp_path / "b", "--json")
-    found = {c["metric"]: c["difference"] for c in json.loads(result.stdout)["comparisons"]}
-    assert (found["valid"]["higher"], found["valid"]["lower"], found["valid"]["test"]) == (10, 0, "exact McNemar")
-    assert found["valid"]["p"] == pytest.approx(2 / 2**10)
-    assert found["valid"]["low"] > 0
+    by_metric = {c["metric"]: c["difference"] for c in json.loads(result.stdout)["comparisons"]}
+    assert (by_metric["valid"]["higher"], by_metric["valid"]["lower"], by_metric["valid"]["test"]) == (10, 0, "exact McNemar")
+    assert by_metric["valid"]["p"] == pytest.approx(2 / 2**10)
+    assert by_metric["valid"]["low"] > 0
     assert "exact McNemar" in t2t("compare", tmp_path / "a", tmp_path / "b").stdout
 
 
 def test_what_two_benches_have_in_common_is_compared(out, tmp_path):
     t2t("bench", "--testbed", "addition", "--policy", "adder:off=3", "--limit", 3, "--samples", 2, "--out", tmp_path / "few")
     a, b = comparison.read_side(row_of(out)), comparison.read_side(tmp_path / "few")
-    found = {c.metric: c for c in comparison.compare(a, b)}
-    assert (found["optimal"].a, found["optimal"].b, found["optimal"].difference.instances) == (100, 0, 6)
+    by_metric = {c.metric: c for c in comparison.compare(a, b)}
+    assert (by_metric["optimal"].a, by_metric["optimal"].b, by_metric["optimal"].difference.instances) == (100, 0, 6)
     said = "A answered 40 instances and B 6; compared are the 6 that both did"
     assert comparison.in_common(a, b) == said and comparison.in_common(a, a) == ""
     assert said in " ".join(t2t("compare", row_of(out), tmp_path / "few").stdout.split())

@@ -90,10 +90,10 @@ def test_the_history_tells_the_best_of_its_day(sent: Path, tmp_path: Path) -> No
 
 
 def test_a_twin_tells_whether_the_frozen_set_was_remembered(sent: Path, tmp_path: Path) -> None:
-    (found,) = contamination(join([sent]))
-    assert (found.name, found.table, found.seed) == ("wrong", "one digit", 1)
-    assert found.difference.value == pytest.approx(found.frozen.value - found.twin.value)
-    assert found.difference.low < found.difference.value < found.difference.high
+    (estimate,) = contamination(join([sent]))
+    assert (estimate.name, estimate.table, estimate.seed) == ("wrong", "one digit", 1)
+    assert estimate.difference.value == pytest.approx(estimate.frozen.value - estimate.twin.value)
+    assert estimate.difference.low < estimate.difference.value < estimate.difference.high
     t2t("site", sent, "--out", tmp_path)
     index = (tmp_path / "index.html").read_text()
     assert "Frozen sets and twins" in index and "no difference seen (seed 1)" in index
@@ -102,8 +102,8 @@ def test_a_twin_tells_whether_the_frozen_set_was_remembered(sent: Path, tmp_path
 def test_the_difference_of_two_independent_rates_is_newcombes() -> None:
     """Newcombe 1998, Statistics in Medicine 17, table II, method 10: 56/70 - 48/80 and 9/10 - 3/10."""
     for (a, m, b, n), low, high in (((56, 70, 48, 80), 0.0524, 0.3339), ((9, 10, 3, 10), 0.1705, 0.8090)):
-        found = unpaired(wilson(a / m, m), wilson(b / n, n))
-        assert (found.value, found.low, found.high) == pytest.approx((a / m - b / n, low, high), abs=1e-4)
+        difference = unpaired(wilson(a / m, m), wilson(b / n, n))
+        assert (difference.value, difference.low, difference.high) == pytest.approx((a / m - b / n, low, high), abs=1e-4)
 
 
 def spoilt(place: Path, change: Any) -> None:

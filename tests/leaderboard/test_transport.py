@@ -83,29 +83,29 @@ def test_where_a_server_refuses_the_first_question_nothing_is_damaged(tmp_path):
 def test_an_address_on_the_command_line_too(tmp_path):
     out = tmp_path / "out"
     for _ in range(2):
-        with server() as one:
-            bench("--policy", "endpoint:m", "--base-url", one.url, "--concurrency", 3, "--out", out)
+        with server() as endpoint:
+            bench("--policy", "endpoint:m", "--base-url", endpoint.url, "--concurrency", 3, "--out", out)
     assert len(rows(out)) == 1 and len(board(out)) == 1
 
 
 def test_what_is_asked_makes_another_row(tmp_path):
     out = tmp_path / "out"
-    with server() as one:
+    with server() as endpoint:
         for spec in (
             "endpoint:m",
             "endpoint:other",
             "endpoint:m,reasoning_effort=low",
             'endpoint:m,extra_body={"seed": 1, "a": 2}',
         ):
-            bench("--policy", spec, "--base-url", one.url, "--out", out)
+            bench("--policy", spec, "--base-url", endpoint.url, "--out", out)
     assert len(rows(out)) == 4
 
 
 def test_a_folder_of_an_earlier_version_goes_on(tmp_path):
     """There the address was part of the row's name and of what the policy said of itself."""
     out = tmp_path / "out"
-    with server() as one:
-        bench("--policy", "endpoint:m", "--base-url", one.url, "--out", out)
+    with server() as endpoint:
+        bench("--policy", "endpoint:m", "--base-url", endpoint.url, "--out", out)
         (path,) = out.glob("rows/*/row.json")
         facts = json.loads(path.read_text())
         del facts["sessions"]
@@ -113,23 +113,23 @@ def test_a_folder_of_an_earlier_version_goes_on(tmp_path):
         facts["describe"] |= {"base_url": "http://127.0.0.1:9/v1", "price_in": None, "price_out": None}
         path.write_text(json.dumps(facts))
         path.parent.rename(path.parent.with_name("endpoint-m-base_url-0123abcd"))
-        asked = len(one.requests)
-        bench("--policy", "endpoint:m", "--base-url", one.url, "--out", out)
-        assert len(one.requests) == asked and len(rows(out)) == 1
+        asked = len(endpoint.requests)
+        bench("--policy", "endpoint:m", "--base-url", endpoint.url, "--out", out)
+        assert len(endpoint.requests) == asked and len(rows(out)) == 1
     assert rows(out)[0]["policy"] == "endpoint:m" and rescoring.verify(out).verified
 
 
 def test_a_label_names_a_row(tmp_path):
     out = tmp_path / "out"
-    with server() as one, server() as other:
-        specs = [f"endpoint:m,label=full precision,base_url={one.url}", f"endpoint:m,label=fp8,base_url={other.url}"]
+    with server() as endpoint, server() as other:
+        specs = [f"endpoint:m,label=full precision,base_url={endpoint.url}", f"endpoint:m,label=fp8,base_url={other.url}"]
         bench("--policy", specs[0], "--policy", specs[1], "--out", out)
         assert sorted(row["label"] for row in board(out)) == ["fp8", "full precision"]
-        assert len(one.requests) == len(other.requests) == 4
-        bench("--policy", f"endpoint:m,base_url={one.url},label=fp8", "--out", out)
-        assert len(one.requests) == 4, "it is known by its label"
+        assert len(endpoint.requests) == len(other.requests) == 4
+        bench("--policy", f"endpoint:m,base_url={endpoint.url},label=fp8", "--out", out)
+        assert len(endpoint.requests) == 4, "it is known by its label"
         with pytest.raises(T2TError, match="two policies are the same row"):
-            bench("--policy", f"endpoint:m,base_url={one.url}", "--policy", f"endpoint:m,base_url={other.url}", "--out", out)
+            bench("--policy", f"endpoint:m,base_url={endpoint.url}", "--policy", f"endpoint:m,base_url={other.url}", "--out", out)
     assert "fp8" in (out / "leaderboard.md").read_text() and "fp8" in (out / "leaderboard.html").read_text()
     result = bench("--policy", "adder:label=fp8", "--out", out)
     assert result.return_value == 1 and "another row of the folder has the label 'fp8'" in result.stderr

@@ -107,10 +107,10 @@ def tells(spec: str, place: tuple[Any, ...]) -> bool:
 def test_whichever_fact_is_changed_its_own_section_alone_changes(place: tuple[Any, ...], spec: str) -> None:
     named = context.modules(spec, installed().contexts)
     before, after = state(facts()), state(changed(place))
-    old, new = ({s.spec: s for s in context.sections(named, one)} for one in (before, after))
+    old, new = ({s.spec: s for s in context.sections(named, record)} for record in (before, after))
     moved = [name for name in old if old[name] != new[name]]
     assert moved == [n for n in old if n[0] == owner(place) and tells(n, place)], place
-    prompts = [context.prompt(named, one, lake.Setting(configuration(0)), lake.Wanted(10)) for one in (before, after)]
+    prompts = [context.prompt(named, record, lake.Setting(configuration(0)), lake.Wanted(10)) for record in (before, after)]
     for name in moved:
         prompts[0] = prompts[0].replace(old[name].text, new[name].text)
     assert prompts[0] == prompts[1]

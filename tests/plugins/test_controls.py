@@ -65,13 +65,13 @@ def test_shuffling_keeps_edits_and_changes_whose_they_are(first: Any, second: An
     made = shuffled(before, after, KNOBS, Stream.of(seed))
     for values in made.values():
         assert all(knob.low <= values[knob.name] <= knob.high for knob in KNOBS)
-    wanted, got = edits(before, after), edits(before, made)
-    if len(set(wanted)) == 1:
+    expected, got = edits(before, after), edits(before, made)
+    if len(set(expected)) == 1:
         assert made == after
     inner = all(0.26 < value < 0.49 for row in first for value in row[1:2])  # nothing here meets a bound
-    small = all(abs(e) < 0.01 for row in wanted for e in row)
+    small = all(abs(e) < 0.01 for row in expected for e in row)
     if inner and small:
-        assert sorted(wanted) == sorted(got)
+        assert sorted(expected) == sorted(got)
 
 
 def test_an_edit_of_one_size_goes_to_another_with_all_its_numbers() -> None:
@@ -158,9 +158,9 @@ def test_a_schedule_says_what_its_file_says(tmp_path: Path) -> None:
     (tmp_path / "ladder.json").write_text(json.dumps(steps))
     (tmp_path / "one.json").write_text(json.dumps(steps[0]))
     designer = installed().designers.make(f"schedule:{tmp_path}/ladder.json")
-    for rounds, wanted in ((1, steps[0]), (2, steps[1]), (4, steps[1])):
+    for rounds, expected in ((1, steps[0]), (2, steps[1]), (4, steps[1])):
         past = [Round(i, level().to_dict(), breakdown()) for i in range(rounds)]
-        assert designer.propose(Brief("", RoundState(LAKE, past), level(), REQUEST, 0)).parsed == wanted
+        assert designer.propose(Brief("", RoundState(LAKE, past), level(), REQUEST, 0)).parsed == expected
     check_designer(installed().designers.make(f"schedule:{tmp_path}/one.json"), LAKE)
 
 

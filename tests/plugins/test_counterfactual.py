@@ -56,13 +56,13 @@ class Follower:
     ],
 )
 def test_a_designer_reacts_to_what_it_reads(name: str, reads: set[str]) -> None:
-    found = reactions(installed().designers.make(name), BRIEF)
-    assert {fact for fact, moved in found.items() if moved is not None and moved > 1e-6} == reads
+    moves = reactions(installed().designers.make(name), BRIEF)
+    assert {fact for fact, moved in moves.items() if moved is not None and moved > 1e-6} == reads
 
 
 def test_a_follower_of_its_own_summary_is_found() -> None:
-    found = reactions(Follower(), BRIEF)
-    assert [fact for fact, moved in found.items() if moved] == ["own summary"] and set(found) == set(CHANGES)
+    moves = reactions(Follower(), BRIEF)
+    assert [fact for fact, moved in moves.items() if moved] == ["own summary"] and set(moves) == set(CHANGES)
 
 
 def test_no_design_is_no_reaction() -> None:

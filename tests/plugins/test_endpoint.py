@@ -33,7 +33,7 @@ def ask(server, count=1, sampling=GREEDY, **settings):
     return [response for _, response in sorted(answers, key=lambda pair: pair[0])]
 
 
-def one(told, **settings):
+def replied(told, **settings):
     with FakeServer(lambda prompt, nth: told) as server:
         return ask(server, give_up="0", **settings)[0], server
 
@@ -47,7 +47,7 @@ def sent(sampling=GREEDY, provider="endpoint", **settings):
 
 def test_an_answer_with_its_tokens():
     body = completion("the answer", completion_tokens=20, completion_tokens_details={"reasoning_tokens": 15})
-    response, server = one(body, price_in="2", price_out="10")
+    response, server = replied(body, price_in="2", price_out="10")
     assert (response.text, response.finish_reason, response.error) == ("the answer", "stop", None)
     assert (response.prompt_tokens, response.completion_tokens, response.reasoning_tokens) == (100, 20, 15)
     assert response.cost_usd == pytest.approx((100 * 2 + 20 * 10) / 1e6)
@@ -58,13 +58,13 @@ def test_an_answer_with_its_tokens():
 
 
 def test_reasoning_that_only_the_total_counts_is_part_of_the_completion():
-    response, _ = one(completion("x", total_tokens=620))
+    response, _ = replied(completion("x", total_tokens=620))
     assert (response.completion_tokens, response.reasoning_tokens) == (520, 500)
 
 
 @pytest.mark.parametrize("count", [-1, "twenty", 1.5, True, None, 10**30, {}])
 def test_token_counts_of_the_wrong_kind_are_not_known(count):
-    response, _ = one(completion("x", completion_tokens=count, total_tokens=count))
+    response, _ = replied(completion("x", completion_tokens=count, total_tokens=count))
     assert response.completion_tokens is None and response.text == "x" and response.error is None
 
 
@@ -75,7 +75,7 @@ def test_token_counts_of_the_wrong_kind_are_not_known(count):
     + [("400", 1), ("413", 1), ("422", 1), ("redirect", 1)],
 )
 def test_what_is_no_answer_is_an_error_and_never_a_wrong_answer(told, requests):
-    response, server = one(told)
+    response, server = replied(told)
     assert response.error and response.text == "" and response.finish_reason == "error"
     assert response.completion_tokens == (20 if told == "broke_off" else None), "what a reply used is recorded, answered or not"
     assert len(server.requests) == requests
@@ -84,40 +84,40 @@ def test_what_is_no_answer_is_an_error_and_never_a_wrong_answer(told, requests):
 @pytest.mark.parametrize("told", ["huge", "gzip_bomb"])
 def test_a_huge_body_is_not_read(told):
     begin = time.process_time()
-    response, server = one(told, max_bytes="1000000", timeout="120")
+    response, server = replied(told, max_bytes="1000000", timeout="120")
     assert "longer than 1000000 bytes" in response.error and len(server.requests) == 1
     assert time.process_time() - begin < 5
 
 
 def test_a_huge_error_is_not_read():
-    response, _ = one((500, {}, b"x" * (30 << 20)))
+    response, _ = replied((500, {}, b"x" * (30 << 20)))
     assert response.error.startswith("HTTP 500") and len(response.error) < 400
 
 
 @pytest.mark.parametrize("told", ["never", "drip"])
 def test_a_server_that_never_ends_meets_the_deadline(told):
     begin = time.monotonic()
-    response, server = one(told, timeout="0.3", attempts="2")
+    response, server = replied(told, timeout="0.3", attempts="2")
     assert "within 0.3 s" in response.error and len(server.requests) == 2
     assert time.monotonic() - begin < 3
 
 
 def test_refused_and_cut_answers_are_answers_counted_apart():
-    assert (one("refusal")[0].finish_reason, one("refusal")[0].error) == ("refusal", None)
-    assert one("refusal")[0].text == "I cannot help with that."
-    assert (one("filtered")[0].finish_reason, one("filtered")[0].text) == ("refusal", "")
-    cut, _ = one("cut")
+    assert (replied("refusal")[0].finish_reason, replied("refusal")[0].error) == ("refusal", None)
+    assert replied("refusal")[0].text == "I cannot help with that."
+    assert (replied("filtered")[0].finish_reason, replied("filtered")[0].text) == ("refusal", "")
+    cut, _ = replied("cut")
     assert (cut.finish_reason, cut.text, cut.error) == ("length", "<answer>\nAgent 0: (0,0)", None)
 
 
 def test_text_in_parts_and_lone_surrogates():
     assert (
-        one(completion([{"type": "thinking", "thinking": []}, {"type": "text", "text": "a"}, {"type": "text", "text": "b"}]))[
+        replied(completion([{"type": "thinking", "thinking": []}, {"type": "text", "text": "a"}, {"type": "text", "text": "b"}]))[
             0
         ].text
         == "ab"
     )
-    one(completion("\ud800x"))[0].text.encode()
+    replied(completion("\ud800x"))[0].text.encode()
 
 
 def test_a_failure_that_passes_is_forgotten():
@@ -297,7 +297,7 @@ def test_mistakes_are_named(spec, match, monkeypatch):
 def test_prices_from_a_file(tmp_path):
     prices = tmp_path / "prices.json"
     prices.write_text('{"endpoint:fake": {"in": 1, "out": 3.5}, "other": {"in": "x"}}')
-    response, _ = one("fine", prices=str(prices))
+    response, _ = replied("fine", prices=str(prices))
     assert response.cost_usd == pytest.approx((100 + 20 * 3.5) / 1e6)
     with pytest.raises(T2TError, match="no price for endpoint:unknown"):
         POLICIES.make(f"endpoint:unknown,base_url=http://h/v1,prices={prices}")
@@ -306,9 +306,9 @@ def test_prices_from_a_file(tmp_path):
 
 
 def test_a_cost_the_service_reports():
-    assert one(completion("x", cost=0.0125))[0].cost_usd == 0.0125
-    assert one(completion("x", cost=-1))[0].cost_usd is None
-    assert one(completion("x"))[0].cost_usd is None
+    assert replied(completion("x", cost=0.0125))[0].cost_usd == 0.0125
+    assert replied(completion("x", cost=-1))[0].cost_usd is None
+    assert replied(completion("x"))[0].cost_usd is None
 
 
 def test_it_keeps_the_contract_of_policies():

@@ -158,12 +158,12 @@ def test_after_a_failure_one_request_tries_it_at_a_time():
 
 
 def test_where_every_address_refuses_the_evaluation_ends():
-    stack, (one, other) = served(lambda prompt, nth: "401", lambda prompt, nth: "402")
+    stack, (first, other) = served(lambda prompt, nth: "401", lambda prompt, nth: "402")
     with stack, pytest.raises(T2TError, match="refuses every request") as end:
-        list(policy(one.url, other.url).respond([Task("i", 0, "question", None, 0)], Sampling()))
-    assert one.url in end.value.where and other.url in end.value.where
+        list(policy(first.url, other.url).respond([Task("i", 0, "question", None, 0)], Sampling()))
+    assert first.url in end.value.where and other.url in end.value.where
     assert "status 401 as told" in end.value.cause and "status 402 as told" in end.value.cause
-    assert len(one.requests) == len(other.requests) == 1
+    assert len(first.requests) == len(other.requests) == 1
 
 
 def test_where_every_address_is_dead_it_gives_up_as_with_one():

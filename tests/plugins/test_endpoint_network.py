@@ -310,5 +310,5 @@ def test_a_host_that_does_not_answer_is_given_up_before_the_deadline(monkeypatch
         begin = time.monotonic()
         response = ask(f"http://127.0.0.1:{full.getsockname()[1]}/v1", timeout="60", attempts="1")
         assert "no connection" in response.error and time.monotonic() - begin < 20
-        for one in held:
-            one.close()
+        for connection in held:
+            connection.close()

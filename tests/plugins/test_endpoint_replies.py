@@ -40,18 +40,18 @@ def ask(script, count=1, sampling=Sampling(), spec="endpoint:m", path="/v1", **s
 @pytest.mark.parametrize("name", REPLIES)
 def test_every_reply_is_what_it_is(name):
     reply, kind, said, tokens = REPLIES[name]
-    found = judged(reply, Prices(1, 1))
-    response = found.response
-    assert found.kind.name == kind
+    judgement = judged(reply, Prices(1, 1))
+    response = judgement.response
+    assert judgement.kind.name == kind
     assert (response.prompt_tokens, response.completion_tokens) == tokens
-    assert (response.error is not None) is found.kind.fault and response.finish_reason == found.kind.finish
-    if found.kind.fault:
-        assert said in f"{response.error}; try {found.remedy}" and response.text == ""
+    assert (response.error is not None) is judgement.kind.fault and response.finish_reason == judgement.kind.finish
+    if judgement.kind.fault:
+        assert said in f"{response.error}; try {judgement.remedy}" and response.text == ""
     else:
         assert response.text == said
     if tokens == (100, 20):
         assert response.cost_usd == pytest.approx(120 / 1e6) and response.model == "m-2026"
-    assert response.lasting is (found.kind.fault and not found.kind.again)
+    assert response.lasting is (judgement.kind.fault and not judgement.kind.again)
 
 
 def test_the_table_in_the_docs_is_the_one_in_the_code():
@@ -93,8 +93,8 @@ def test_what_came_before_a_stream_failed_is_kept():
     ],
 )
 def test_what_a_server_would_take_is_named(said, remedy):
-    found = judged(error(422, said))
-    assert found.kind is kinds.STOP and remedy in found.remedy
+    judgement = judged(error(422, said))
+    assert judgement.kind is kinds.STOP and remedy in judgement.remedy
 
 
 def test_what_came_of_a_broken_answer_is_kept_but_is_no_answer():
@@ -227,8 +227,8 @@ PIECES = [
     ids=["tool_calls", "stop", "stream"],
 )
 def test_tool_calls_are_passed_on(reply):
-    found = judged(reply)
-    assert found.kind.name == "answer" and found.response.tool_calls == (ToolCall("c1", "move", '{"to": 3}'),)
+    judgement = judged(reply)
+    assert judgement.kind.name == "answer" and judgement.response.tool_calls == (ToolCall("c1", "move", '{"to": 3}'),)
 
 
 @pytest.mark.parametrize("calls", [{}, [1], [{}], [{"function": 1}], [{"function": {"name": 1}}], "x"])
@@ -253,8 +253,8 @@ def test_a_stream_with_line_separators_in_its_text():
 
 def test_arguments_that_are_no_text():
     calls = [{"function": {"name": "move", "arguments": {"to": 3}}}, {"function": {"name": "wait"}}]
-    found = judged(ok(completion(None, message={"tool_calls": calls}))).response.tool_calls
-    assert found == (ToolCall("", "move", '{"to": 3}'), ToolCall("", "wait", "{}"))
+    calls_read = judged(ok(completion(None, message={"tool_calls": calls}))).response.tool_calls
+    assert calls_read == (ToolCall("", "move", '{"to": 3}'), ToolCall("", "wait", "{}"))
 
 
 def test_a_conversation_is_sent_as_it_is():

@@ -252,7 +252,7 @@ DESIGNERS: dict[str, dict[str, Any]] = {
 
 def renders(spec: str, other: str) -> Effect:
     def check() -> None:
-        first, second = (installed().contexts.make(one).render(state(), False) for one in (spec, other))
+        first, second = (installed().contexts.make(variant).render(state(), False) for variant in (spec, other))
         assert first != second
 
     return check
@@ -269,7 +269,7 @@ CONTEXTS: dict[str, dict[str, Effect]] = {
 
 
 def _shorter(spec: str, other: str) -> None:
-    first, second = (installed().contexts.make(one).render(state(4), False) for one in (spec, other))
+    first, second = (installed().contexts.make(variant).render(state(4), False) for variant in (spec, other))
     assert first.count("Round ") == 3 and second.count("Round ") == 1
 
 
@@ -279,8 +279,8 @@ def _shorter(spec: str, other: str) -> None:
 def answers(spec: str) -> list[str | None]:
     drawn = generate(Configuration.uniform(0.2, 0.5), 40, num_agents=4, seed=4)
     tasks = [Task(i.id, 0, "", i.unlabelled(), n) for n, i in enumerate(drawn)]
-    found = dict(installed().policies.make(spec).respond(tasks, Sampling()))
-    return [found[i].error or found[i].text for i in range(len(tasks))]
+    responses = dict(installed().policies.make(spec).respond(tasks, Sampling()))
+    return [responses[i].error or responses[i].text for i in range(len(tasks))]
 
 
 def answers_otherwise(name: str, setting: str) -> Effect:

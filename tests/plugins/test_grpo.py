@@ -289,7 +289,7 @@ def test_the_facts_of_a_cell_are_what_was_sampled():
     facts = CellFacts(testbed)
 
     def judged(*answers):
-        return [Judged(reward, found.valid, found.failure) for found, reward in answers]
+        return [Judged(reward, judgement.valid, judgement.failure) for judgement, reward in answers]
 
     facts.add(instance, judged((verdict, 1.0), (wrong, 0.0)), 10)
     facts.add(instance, judged((wrong, 0.8), (wrong, 0.8 + 1e-8)), 6)
@@ -339,8 +339,8 @@ def trained(checkpoint, folder, **settings):
     return result, plain, load_file(folder / "model.safetensors")
 
 
-def same(one, other):
-    return one[1] == other[1] and all(torch.equal(one[2][name], other[2][name]) for name in one[2])
+def same(first, other):
+    return first[1] == other[1] and all(torch.equal(first[2][name], other[2][name]) for name in first[2])
 
 
 class Measured(Numbers):
@@ -437,18 +437,18 @@ def test_trl_and_grpo_agree_on_whole_conversations(checkpoint, tmp_path):
     order = job(checkpoint, tmp_path / "job")
     talk = Talk(order, TrlSettings(max_tokens=3, temperature=0.7), "plain", trainer.model, trainer.processing_class)
     held = talk.hold(order.instances[:6], seed=3)
-    assert max(one.own.count(1) for one in held) > 3 and any(0 in one.own for one in held)
+    assert max(conversation.own.count(1) for conversation in held) > 3 and any(0 in conversation.own for conversation in held)
 
     played = []
-    for one in held:
+    for conversation in held:
         turns, at = [], 0
-        for own, run in itertools.groupby(one.own):
+        for own, run in itertools.groupby(conversation.own):
             length = len(list(run))
             if own:
-                turns.append(Turn(one.prompt + one.tokens[:at], one.tokens[at : at + length], True))
+                turns.append(Turn(conversation.prompt + conversation.tokens[:at], conversation.tokens[at : at + length], True))
             at += length
-        assert len(turns) == sum(message.role == "assistant" for message in one.messages)
-        played.append(Rollout(0, one.first, one.messages, turns))
+        assert len(turns) == sum(message.role == "assistant" for message in conversation.messages)
+        played.append(Rollout(0, conversation.first, conversation.messages, turns))
     advantages = [0.9, -1.1, 0.3, -0.2, 1.4, -1.0]
     model = trainer.model.train()
     batch = Batch.of(played, advantages, Settings(temperature=0.7, max_tokens=3))
@@ -457,11 +457,11 @@ def test_trl_and_grpo_agree_on_whole_conversations(checkpoint, tmp_path):
     value.backward()
     gradients = [p.grad.clone() for p in model.parameters()]
     model.zero_grad()
-    whole = [Turn(one.prompt, one.tokens, True) for one in held]
+    whole = [Turn(conversation.prompt, conversation.tokens, True) for conversation in held]
     inputs = trl_inputs(whole, advantages)
     width = inputs["completion_ids"].shape[1]
-    inputs["tool_mask"] = torch.tensor([[*one.own, *[1] * (width - len(one.own))] for one in held])
-    inputs["num_items_in_batch"] = torch.tensor(sum(sum(one.own) for one in held))
+    inputs["tool_mask"] = torch.tensor([[*conversation.own, *[1] * (width - len(conversation.own))] for conversation in held])
+    inputs["num_items_in_batch"] = torch.tensor(sum(sum(conversation.own) for conversation in held))
     theirs = trainer._compute_loss(model, inputs)
     theirs.backward()
     assert value.item() == pytest.approx(theirs.item(), abs=2e-6)

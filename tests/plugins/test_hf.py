@@ -45,8 +45,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tasks():
-    found = generate(Configuration.uniform(0.3, 0.0), 24, seed=2)
-    return [Task(i.id, 0, make_prompt(i, "compact"), i.unlabelled(), n) for n, i in enumerate(found)]
+    instances = generate(Configuration.uniform(0.3, 0.0), 24, seed=2)
+    return [Task(i.id, 0, make_prompt(i, "compact"), i.unlabelled(), n) for n, i in enumerate(instances)]
 
 
 def ask(policy, tasks, sampling):
@@ -61,7 +61,7 @@ def test_both_engines_and_any_batching_give_the_same_greedy_answers(folder, task
     fast = ask(HuggingFace(str(folder), {"engine": "fast"}), tasks, sampling)
     plain = ask(HuggingFace(str(folder), {"engine": "plain"}), tasks, sampling)
     small = ask(HuggingFace(str(folder), {"batch_size": "5"}), tasks, sampling)
-    facts = [[(r.text, r.prompt_tokens, r.completion_tokens, r.finish_reason) for r in one] for one in (fast, plain, small)]
+    facts = [[(r.text, r.prompt_tokens, r.completion_tokens, r.finish_reason) for r in rs] for rs in (fast, plain, small)]
     assert facts[0] == facts[1] == facts[2]
     assert len({r.text for r in fast}) > 3 and all(r.completion_tokens <= 20 for r in fast)
     assert all(r.finish_reason == "length" for r in fast if r.completion_tokens == 20 and not r.text.endswith("<|im_end|>"))
@@ -182,8 +182,8 @@ class PretendLLM:
 
         return Tokenizer()
 
-    def generate(self, prompts, wanted, use_tqdm, lora_request):
-        for prompt, params in zip(prompts, wanted, strict=True):
+    def generate(self, prompts, params_of, use_tqdm, lora_request):
+        for prompt, params in zip(prompts, params_of, strict=True):
             ids = prompt["prompt_token_ids"][: params.max_tokens]
             cut = "length" if len(ids) == params.max_tokens else "stop"
             yield SimpleNamespace(outputs=[SimpleNamespace(text="".join(map(chr, ids)), token_ids=ids, finish_reason=cut)])
@@ -261,7 +261,8 @@ LOOPS = "{% for a in range(99999) %}" * 4 + "x" + "{% endfor %}" * 4
 def test_a_template_is_rendered_in_the_order_of_the_conversations():
     template = Templated("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{{ enable_thinking }}")
     said = [[Message("user", str(n)), Message("assistant", "\udc80")] for n in range(600)]
-    assert chat_prompts(template, [(one, ()) for one in said], False) == [f"<user>{n}<assistant>\udc80False" for n in range(600)]
+    prompts = chat_prompts(template, [(messages, ()) for messages in said], False)
+    assert prompts == [f"<user>{n}<assistant>\udc80False" for n in range(600)]
     template.chat_template = "another"
     assert chat_prompt(template, HELLO) == "another"
 

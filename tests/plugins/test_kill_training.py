@@ -155,8 +155,8 @@ def test_killed_at_ten_random_moments_it_ends_in_the_weights_of_an_undisturbed_r
 def check_stages(out: Path) -> None:
     """No finished stage is done twice."""
     stages = [(line["round"], line["stage"]) for line in map(json.loads, (out / "log.jsonl").read_text().splitlines())]
-    wanted = [(index, stage) for index in range(ROUNDS) for stage in ("generate", "train", "validate", "design")]
-    assert stages == wanted[:-1]
+    expected = [(index, stage) for index in range(ROUNDS) for stage in ("generate", "train", "validate", "design")]
+    assert stages == expected[:-1]
 
 
 def check_updates(reported: list[int]) -> None:

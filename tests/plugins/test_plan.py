@@ -139,8 +139,8 @@ def test_what_a_layer_keeps_of_a_token_is_what_it_keeps(name: str, mixed: bool) 
     shape = shape_of(name)
     assert shape
     small = replace(shape, vocabulary=64)
-    one, two = (replace(small, layers=n) for n in (1, 2))
-    measured = [kept(layers, tokens, mixed) for layers in (one, two) for tokens in (16, 48)]
+    first, second = (replace(small, layers=n) for n in (1, 2))
+    measured = [kept(layers, tokens, mixed) for layers in (first, second) for tokens in (16, 48)]
     share = ((measured[3] - measured[2]) - (measured[1] - measured[0])) / 32
     assert shape.kept(mixed) == pytest.approx(share, rel=0.001)
 

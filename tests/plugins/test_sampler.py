@@ -68,22 +68,22 @@ def prompts(count=9):
 def test_greedy_answers_are_those_of_generate(kv_heads, rows, monkeypatch):
     monkeypatch.setattr("t2t_plugins.sampler._COLUMNS", 5)  # so that the cache has to grow
     model = make_model(kv_heads)
-    found = Sampler(model, [END], rows).sample(prompts(), max_tokens=24)
+    completions = Sampler(model, [END], rows).sample(prompts(), max_tokens=24)
     expected = [generate(model, Tokenizer(), [p], Sampling(), 24, torch.Generator())[0] for p in prompts()]
-    assert [(one.tokens, one.ended) for (one,) in found] == expected
-    assert {one.ended for (one,) in found} == {True, False}, "the case must hold answers that end and answers that do not"
+    assert [(completion.tokens, completion.ended) for (completion,) in completions] == expected
+    assert {completion.ended for (completion,) in completions} == {True, False}, "some answers must end and some must not"
 
 
 def test_logprobs_are_those_of_a_full_forward_pass():
     model = make_model()
-    found = Sampler(model, [END]).sample(prompts(), 3, 16, DRAWN, torch.Generator().manual_seed(1))
-    for prompt, answers in zip(prompts(), found, strict=True):
+    completions = Sampler(model, [END]).sample(prompts(), 3, 16, DRAWN, torch.Generator().manual_seed(1))
+    for prompt, answers in zip(prompts(), completions, strict=True):
         assert len(answers) == 3
-        for one in answers:
+        for completion in answers:
             with torch.no_grad():
-                logits = model(torch.tensor([prompt + one.tokens])).logits[0, len(prompt) - 1 : -1]
-            expected = logits.log_softmax(-1).gather(-1, torch.tensor(one.tokens)[:, None])[:, 0]
-            torch.testing.assert_close(torch.tensor(one.logprobs), expected, atol=2e-4, rtol=1e-3)
+                logits = model(torch.tensor([prompt + completion.tokens])).logits[0, len(prompt) - 1 : -1]
+            expected = logits.log_softmax(-1).gather(-1, torch.tensor(completion.tokens)[:, None])[:, 0]
+            torch.testing.assert_close(torch.tensor(completion.logprobs), expected, atol=2e-4, rtol=1e-3)
 
 
 def test_samples_follow_the_model():
@@ -92,17 +92,17 @@ def test_samples_follow_the_model():
     with torch.no_grad():
         expected = model(torch.tensor([prompt])).logits[0, -1].softmax(-1)
     (answers,) = Sampler(model, [END], 4096).sample([prompt], 4096, 1, DRAWN, torch.Generator().manual_seed(2))
-    counts = torch.bincount(torch.tensor([one.tokens[0] for one in answers]), minlength=23) / 4096
+    counts = torch.bincount(torch.tensor([completion.tokens[0] for completion in answers]), minlength=23) / 4096
     assert float((counts - expected).abs().max()) < 0.03
 
 
 def test_the_same_generator_gives_the_same_answers_and_top_p_keeps_the_likeliest():
     sampler = Sampler(make_model(), [END])
-    one, two = (sampler.sample(prompts(), 2, 8, DRAWN, torch.Generator().manual_seed(4)) for _ in range(2))
-    assert one == two
+    first, second = (sampler.sample(prompts(), 2, 8, DRAWN, torch.Generator().manual_seed(4)) for _ in range(2))
+    assert first == second
     for narrow in (Sampling(1.0, top_p=1e-6), Sampling(1.0, top_k=1), Sampling(1.0, min_p=1.0)):
         drawn = sampler.sample(prompts(), 2, 8, narrow, torch.Generator().manual_seed(4))
-        assert [a.tokens for a, _ in drawn] == [one.tokens for (one,) in sampler.sample(prompts(), 1, 8)]
+        assert [a.tokens for a, _ in drawn] == [first.tokens for (first,) in sampler.sample(prompts(), 1, 8)]
 
 
 @given(
@@ -120,12 +120,12 @@ def test_what_is_left_out_is_what_transformers_leaves_out(numbers, temperature, 
     scores = TopKLogitsWarper(top_k)(None, scores) if top_k else scores
     scores = TopPLogitsWarper(top_p)(None, scores) if top_p < 1 else scores
     expected = MinPLogitsWarper(min_p)(None, scores).softmax(-1)
-    found = _narrowed((logits / temperature).softmax(-1), Sampling(temperature, 1, None, top_p, top_k, min_p))
-    found = found / found.sum()
-    edges = (found > 0) != (expected > 0)
+    narrowed = _narrowed((logits / temperature).softmax(-1), Sampling(temperature, 1, None, top_p, top_k, min_p))
+    narrowed = narrowed / narrowed.sum()
+    edges = (narrowed > 0) != (expected > 0)
     assert int(edges.sum()) <= 1, "a word at the very edge may fall either way by float error"
     if not edges.any():
-        assert torch.allclose(found, expected, atol=1e-5)
+        assert torch.allclose(narrowed, expected, atol=1e-5)
 
 
 def test_other_architectures_are_left_to_generate():

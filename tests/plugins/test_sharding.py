@@ -117,8 +117,8 @@ class Trainings:
         return [json.loads((self.folder(name) / f"facts_{rank}.json").read_text()) for rank in (0, 1)]
 
     def answers(self, name: str) -> list[tuple[str, str]]:
-        found = [json.loads((self.folder(name) / f"answers_{rank}.json").read_text()) for rank in (0, 1)]
-        return [tuple(one) for answers in found for one in answers]
+        gathered = [json.loads((self.folder(name) / f"answers_{rank}.json").read_text()) for rank in (0, 1)]
+        return [tuple(answer) for answers in gathered for answer in answers]
 
     def alone(self, name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """The same training in this process: its figures and weights."""
@@ -144,9 +144,9 @@ def spread(settings: Settings, machines: int) -> list[Settings]:
 
 
 def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
         return port
 
 
@@ -157,9 +157,9 @@ def openings(bed: Any, count: int) -> list[Any]:
     return list({bed.prompt(game, bed.prompt_formats[0]): game for game in games}.values())[:count]
 
 
-def distance(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
-    assert one.keys() == other.keys()
-    return max(float((one[name].float() - other[name].float()).abs().max()) for name in one)
+def distance(before: Mapping[str, Any], other: Mapping[str, Any]) -> float:
+    assert before.keys() == other.keys()
+    return max(float((before[name].float() - other[name].float()).abs().max()) for name in before)
 
 
 EQUAL = {"sgd": SGD, "micro": {**SGD, "micro_batch": 2, "recompute": True}, "lora": {**SGD, "lora": 2, "learning_rate": 20.0}}
@@ -267,14 +267,14 @@ def test_processes_stop_together_within_an_update_and_go_on_to_the_same_bytes(fs
 FIGURES = ("loss", "grad_norm", "kl", "reward", "zero_variance", "truncated", "response_tokens", "share_short")
 
 
-def compare(one: list[dict[str, Any]], two: list[dict[str, Any]], kl: float = 1e-4, equal: Sequence[str] = FIGURES) -> None:
-    assert [told["update"] for told in one] == [told["update"] for told in two] == [1, 2]
-    for alone, shared in zip(one, two, strict=True):
+def compare(ours: list[dict[str, Any]], theirs: list[dict[str, Any]], kl: float = 1e-4, equal: Sequence[str] = FIGURES) -> None:
+    assert [told["update"] for told in ours] == [told["update"] for told in theirs] == [1, 2]
+    for alone, shared in zip(ours, theirs, strict=True):
         for figure in equal:
             relative = kl if figure == "kl" else 1e-4
             assert alone[figure] == pytest.approx(shared[figure], rel=relative, abs=1e-6), figure
-    assert one[1]["kl"] > 1e-6 and one[0]["grad_norm"] > 0.01
-    assert "truncated" not in equal or 0 < one[0]["truncated"] < 1
+    assert ours[1]["kl"] > 1e-6 and ours[0]["grad_norm"] > 0.01
+    assert "truncated" not in equal or 0 < ours[0]["truncated"] < 1
 
 
 @pytest.mark.slow

@@ -98,12 +98,12 @@ def test_mlflow_goes_on_with_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     without_network(monkeypatch, tmp_path)
     stopped_and_gone_on(f"mlflow:lakes,uri={(tmp_path / 'mlruns').as_uri()}", run_of(tmp_path / "run"))
     client = mlflow.MlflowClient((tmp_path / "mlruns").as_uri())
-    (found,) = client.search_runs([client.get_experiment_by_name("lakes").experiment_id])
-    assert found.info.run_name == "runs/mine" and found.info.status == "FINISHED"
-    assert found.data.params["training.trl.optim"] == "adamw_torch" and found.data.metrics["round/valid/all"] == 0.75
-    rewards = client.get_metric_history(found.info.run_id, "update/reward")
-    assert sorted((one.step, one.value) for one in rewards)[-1] == (5, 15.0)
-    assert [one.path for one in client.list_artifacts(found.info.run_id, "events")] == ["events/round_0.md"]
+    (run_found,) = client.search_runs([client.get_experiment_by_name("lakes").experiment_id])
+    assert run_found.info.run_name == "runs/mine" and run_found.info.status == "FINISHED"
+    assert run_found.data.params["training.trl.optim"] == "adamw_torch" and run_found.data.metrics["round/valid/all"] == 0.75
+    rewards = client.get_metric_history(run_found.info.run_id, "update/reward")
+    assert sorted((item.step, item.value) for item in rewards)[-1] == (5, 15.0)
+    assert [item.path for item in client.list_artifacts(run_found.info.run_id, "events")] == ["events/round_0.md"]
 
 
 def test_wandb_offline_keeps_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_wandb_offline_keeps_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     sessions = sorted((run.folder / "wandb").glob("offline-run-*"))
     assert len(sessions) == 2 and all(next(session.glob("run-*.wandb")).stem == f"run-{run.id}" for session in sessions)
     records = list(read_wandb(sessions[-1]))
-    told = [{".".join(item.nested_key) or item.key: json.loads(item.value_json) for item in one.history.item} for one in records]
+    told = [{".".join(item.nested_key) or item.key: json.loads(item.value_json) for item in r.history.item} for r in records]
     rewards = [(line["update"], line["update/reward"]) for line in told if "update/reward" in line]
     assert rewards[-1] == (5, 15.0) and any(line.get("round/valid/all") == 0.75 for line in told)
     assert [line["round"] for line in told if line.get("round/events._type") == "html-file"] == [0]
@@ -163,8 +163,8 @@ def test_trackio_goes_on_with_its_run(tmp_path: Path, monkeypatch: pytest.Monkey
     without_network(monkeypatch, tmp_path)
     run = run_of(tmp_path / "run")
     stopped_and_gone_on("trackio:lakes", run)
-    (found,) = trackio.Api().runs("lakes")
-    assert found.name == f"runs/mine {run.id[:6]}"
+    (run_found,) = trackio.Api().runs("lakes")
+    assert run_found.name == f"runs/mine {run.id[:6]}"
 
 
 @pytest.mark.parametrize("spec", ["tensorboard:x,project=y", "wandb:a,entitty=b", "mlflow:a,url=b", "trackio:a,spaces=b"])

@@ -128,8 +128,8 @@ def test_grpo_prompts(grpo: Train, base: Run) -> None:
 def test_grpo_epochs(grpo: Train, base: Run) -> None:
     run = grpo(epochs=2)
     assert run.result.updates == 2 * UPDATES and run.result.samples == 2 * base.result.samples
-    for one in (run.bed.answers[: len(base.bed.answers)], run.bed.answers[len(base.bed.answers) :]):
-        assert {name for name, _ in one} == {q.id for q in questions(8)}, "each pass has every question"
+    for answers in (run.bed.answers[: len(base.bed.answers)], run.bed.answers[len(base.bed.answers) :]):
+        assert {name for name, _ in answers} == {q.id for q in questions(8)}, "each pass has every question"
 
 
 def test_grpo_learning_rate(grpo: Train, start: dict[str, Any]) -> None:
@@ -324,14 +324,14 @@ def launched(**settings: Any) -> Any:
 @pytest.mark.parametrize("sharding", ["none", "fsdp2", "zero2", "zero3"])
 def test_grpo_sharding(sharding: str, processes: int) -> None:
     """Accelerate's configuration files, on one machine and on two. What it does stands in test_sharding.py."""
-    found = launched(sharding=sharding, processes=processes)
+    options = launched(sharding=sharding, processes=processes)
     ways = {"fsdp2": "use_fsdp", "zero2": "use_deepspeed", "zero3": "use_deepspeed", "none": "multi_gpu"}
-    assert {name for name in set(ways.values()) if getattr(found, name)} == {ways[sharding]}
-    assert found.num_processes == processes and found.num_machines == 1 and found.mixed_precision == "no"
+    assert {name for name in set(ways.values()) if getattr(options, name)} == {ways[sharding]}
+    assert options.num_processes == processes and options.num_machines == 1 and options.mixed_precision == "no"
     if sharding == "fsdp2":
-        assert (found.fsdp_version, found.fsdp_state_dict_type, found.fsdp_offload_params) == (2, "FULL_STATE_DICT", False)
+        assert (options.fsdp_version, options.fsdp_state_dict_type, options.fsdp_offload_params) == (2, "FULL_STATE_DICT", False)
     if sharding.startswith("zero"):
-        stage = json.loads(Path(found.deepspeed_config_file).read_text())["zero_optimization"]["stage"]
+        stage = json.loads(Path(options.deepspeed_config_file).read_text())["zero_optimization"]["stage"]
         assert stage == int(sharding[-1])
     two = launched(sharding=sharding, processes=processes, accelerate={"num_machines": 2, "main_process_ip": "10.0.0.1"})
     assert two.num_machines == 2 and two.main_process_ip == "10.0.0.1"
@@ -427,8 +427,8 @@ def test_updates_that_teach_nothing_are_told(grpo: Train) -> None:
             return {"letters": 0.8}  # whose float32 sum is no whole multiple of it: TRL's own figure finds a spread here
 
     told = train_on(Even(), grpo)
-    assert [one["zero_variance"] for one in told] == [1.0] * UPDATES and [one["grad_norm"] for one in told] == [0.0] * UPDATES
-    assert all(len(one["warnings"]) == 3 for one in told), "cut off, no spread, no gradient"
+    assert [row["zero_variance"] for row in told] == [1.0] * UPDATES and [row["grad_norm"] for row in told] == [0.0] * UPDATES
+    assert all(len(row["warnings"]) == 3 for row in told), "cut off, no spread, no gradient"
 
 
 def train_on(bed: Letters, grpo: Train) -> list[Mapping[str, Any]]:
@@ -624,8 +624,8 @@ def test_every_setting_of_local_models(model: Path, monkeypatch: pytest.MonkeyPa
 
     def ask(**settings: str) -> tuple[Any, list[str]]:
         policy = installed().policies.make(f"hf:{model}" + "".join(f",{k}={v}" for k, v in settings.items()))
-        found = dict(policy.respond(tasks, Sampling(max_tokens=4)))
-        return policy, [found[i].text for i in range(5)]
+        responses = dict(policy.respond(tasks, Sampling(max_tokens=4)))
+        return policy, [responses[i].text for i in range(5)]
 
     usual, texts = ask(threads="1")
     assert usual._sampler is not None and usual._loaded[0].dtype == torch.float32

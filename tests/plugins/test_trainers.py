@@ -88,7 +88,7 @@ def test_every_update_holds_the_sizes_in_their_shares_and_every_pass_every_insta
     assert sorted(stratified(job, 1)) == list(range(80))
     rows = schedule(job, Settings(prompts=16, epochs=3))
     passes = [rows[i : i + 80] for i in range(0, 240, 80)]
-    assert all(sorted(one) == list(range(80)) for one in passes) and passes[0] != passes[1]
+    assert all(sorted(order) == list(range(80)) for order in passes) and passes[0] != passes[1]
     for start in range(0, 240, 16):
         sizes = Counter(instances[i].size for i in rows[start : start + 16])
         assert set(sizes) == set(range(3, 11)) and max(sizes.values()) <= 4
@@ -348,7 +348,8 @@ def test_a_file_of_demonstrations_is_learnt_from_in_the_form_the_checkpoint_was_
     losses = []
     job = job_of(instances[40:44], tmp_path / "sft", settings, checkpoint=fresh, progress=lambda f: losses.append(f["loss"]))
     learnt = trl_sft.from_file(job, check_settings(trl_sft.Settings, settings, "x"))
-    assert [one.prompt[0]["content"] for one in learnt] == [make().prompt(one.instance.unlabelled(), "compact") for one in learnt]
+    compact = [make().prompt(example.instance.unlabelled(), "compact") for example in learnt]
+    assert [example.prompt[0]["content"] for example in learnt] == compact
     result = trl_sft.Sft().train(job)
     assert result.metrics["answers"] == len(kept) == result.samples / 2 and losses[-1] < losses[0]
     assert (tmp_path / "sft" / "model.safetensors").exists()
@@ -369,9 +370,10 @@ def test_a_file_of_demonstrations_is_refused_where_it_holds_protected_instances_
 
 def test_a_launched_process_ends_with_its_launcher():
     code = f"import sys, time; sys.path[:0] = {sys.path}; from t2t_plugins.trainers.trl_grpo.process import end_with_launcher"
-    with subprocess.Popen([sys.executable, "-c", f"{code}; end_with_launcher(); time.sleep(300)"], stdin=subprocess.PIPE) as one:
-        one.stdin.close()
-        assert one.wait(timeout=200) == 1
+    command = [sys.executable, "-c", f"{code}; end_with_launcher(); time.sleep(300)"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        process.stdin.close()
+        assert process.wait(timeout=200) == 1
 
 
 @pytest.mark.train

@@ -61,11 +61,11 @@ def expected(instances, tmp_path_factory):
 
 
 def equal_share(expected, answers, note):
-    assert expected.keys() == answers.keys() and all(one["error"] is None for one in answers.values())
+    assert expected.keys() == answers.keys() and all(answer["error"] is None for answer in answers.values())
     same = sum(expected[id]["text"] == answers[id]["text"] for id in expected)
     tokens = sum(expected[id]["completion_tokens"] == answers[id]["completion_tokens"] for id in expected)
     note("summary", f"vLLM and transformers: {same} of {len(expected)} greedy answers word for word, {tokens} as long")
-    assert all(one["prompt_tokens"] == expected[id]["prompt_tokens"] for id, one in answers.items())
+    assert all(answer["prompt_tokens"] == expected[id]["prompt_tokens"] for id, answer in answers.items())
     return same / len(expected)
 
 
@@ -73,7 +73,7 @@ def test_the_offline_engine_gives_the_answers_of_transformers(expected, instance
     policy = f"vllm:{shipped()},dtype=float32,enforce_eager=true"
     answers = bench(PYTHON, policy, instances, tmp_path / "out")
     assert equal_share(expected, answers, record_property) >= 0.95
-    assert sum(one["verdict"]["valid"] for one in answers.values()) > len(answers) / 4
+    assert sum(answer["verdict"]["valid"] for answer in answers.values()) > len(answers) / 4
 
 
 @contextmanager

@@ -86,7 +86,7 @@ class PretendLLM:
 
         return Tokenizer()
 
-    def generate(self, prompts: list[Any], wanted: list[Any], use_tqdm: bool, lora_request: Any) -> Iterator[Any]:
+    def generate(self, prompts: list[Any], params: list[Any], use_tqdm: bool, lora_request: Any) -> Iterator[Any]:
         self.calls.append(len(prompts))
         for prompt in prompts:
             board = "".join(map(chr, prompt["prompt_token_ids"]))[-17:]  # the newest is the last thing that was said

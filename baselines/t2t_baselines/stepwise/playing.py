@@ -112,7 +112,7 @@ def from_predict(predict: Callable[..., Any]) -> Act:
     """An `act` from a library's `predict(observation)`, which may return the action or, as Stable-Baselines3 does, a pair."""
 
     def act(observations: Sequence[Any], masks: Sequence[Any], streams: Sequence[Stream]) -> list[Any]:
-        found = (predict(observation) for observation in observations)
-        return [action[0] if isinstance(action, tuple) else action for action in found]
+        predictions = (predict(observation) for observation in observations)
+        return [action[0] if isinstance(action, tuple) else action for action in predictions]
 
     return act

@@ -93,8 +93,8 @@ def features(observations: Any, view: int, ways: Ways) -> Any:
     here = np.take_along_axis(distance.reshape(batch, agents, -1), place[..., None], -1)[..., 0]
     nearer = np.clip(distance - here[..., None, None], -FAR, FAR) / FAR
     downhill = around(own) & (distance < here[..., None, None])
-    wanted = (downhill.sum(1, keepdims=True) - downhill) > 0
-    planes = np.stack([~free, nearer, others, other_goals, wanted], 2).astype(np.float32)
+    others_downhill = (downhill.sum(1, keepdims=True) - downhill) > 0
+    planes = np.stack([~free, nearer, others, other_goals, others_downhill], 2).astype(np.float32)
     width = 2 * view + 1
     padded = np.pad(planes, [(0, 0)] * 3 + [(view, view)] * 2)
     padded[:, :, 0, :view], padded[:, :, 0, -view:], padded[:, :, 0, :, :view], padded[:, :, 0, :, -view:] = 1, 1, 1, 1
@@ -139,14 +139,14 @@ def around(cells: Any) -> Any:
 
 def distances(free: Any, goal: Any) -> Any:
     """The length of a shortest way to the goal from every cell; UNREACHED where there is none."""
-    found = np.where(goal, 0, UNREACHED).astype(np.int32)
+    lengths = np.where(goal, 0, UNREACHED).astype(np.int32)
     reached, frontier, steps = goal.copy(), goal, 0
     while True:
         steps += 1
         frontier = around(frontier) & free & ~reached
         if not frontier.any():
-            return found
-        found[frontier] = steps
+            return lengths
+        lengths[frontier] = steps
         reached |= frontier
 
 
@@ -249,13 +249,13 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
             for part, of_step in zip(played, moment, strict=True):
                 part.append(of_step)
 
-        seen_by, masked, chosen, logs, values, rewards, dones = played
+        seen_by, masked, actions, logs, values, rewards, dones = played
         with torch.no_grad():
             last = torch.from_numpy(features(observation, view, ways)), torch.from_numpy(envs.action_masks().astype(bool))
             after = logits_and_value(network, *last)[1]
         gains = advantages(values, [part[:, None] for part in rewards], [part[:, None] for part in dones], after, settings)
         # Every sample is one agent of one lake at one step.
-        samples = [torch.stack(parts).flatten(0, 2) for parts in (seen_by, masked, chosen, logs, values, gains)]
+        samples = [torch.stack(parts).flatten(0, 2) for parts in (seen_by, masked, actions, logs, values, gains)]
         entropy, value_loss = learn(network, optimizer, samples, settings)
 
         metrics = {"solved": solved / max(ended, 1), "entropy": entropy, "value_loss": value_loss}
@@ -362,7 +362,7 @@ def act_by(network: Any, view: int, greedy: bool) -> Any:
     ways = Ways()
 
     def act(observations: Sequence[Any], masks: Sequence[Any], streams: Sequence[Stream]) -> list[Any]:
-        found: list[Any] = [None] * len(observations)
+        actions: list[Any] = [None] * len(observations)
         for agents in {len(observation) for observation in observations}:
             of_team = [i for i, observation in enumerate(observations) if len(observation) == agents]
             seen = torch.from_numpy(features(np.stack([observations[i] for i in of_team]), view, ways))
@@ -372,8 +372,8 @@ def act_by(network: Any, view: int, greedy: bool) -> Any:
             shares = log.double().exp().numpy()
             drawn = shares.argmax(-1) if greedy else draw(shares, [streams[i] for i in of_team])
             for place, i in enumerate(of_team):
-                found[i] = drawn[place]
-        return found
+                actions[i] = drawn[place]
+        return actions
 
     return act
 

@@ -50,31 +50,31 @@ def chunk(
     """
     stream = Stream.of(seed, "warm-up", index)
     whole = sum(AGENT_SHARES[k] for k in agents)
-    found: list[Example] = []
+    examples: list[Example] = []
     for k in agents:
         sizes = [n for n in SIZES if n >= k or k == 2]
         cells = max(1, round(count * (1 - designs) * AGENT_SHARES[k] / whole / len(sizes) / PER_CELL))
         for n in sizes:
             for _ in range(cells):
-                found += _cell(n, stream.below(n * n // 2 + 1), k, stream.next(), exclude)
+                examples += _cell(n, stream.below(n * n // 2 + 1), k, stream.next(), exclude)
     for _ in range(round(count * designs)):
         rows = teacher.random_rows(stream)
-        found.append(Example(teacher.brief(rows), teacher.proposal(rows, stream), "design"))
-    stream.shuffle(found)
-    return found
+        examples.append(Example(teacher.brief(rows), teacher.proposal(rows, stream), "design"))
+    stream.shuffle(examples)
+    return examples
 
 
 def skewed_chunk(seed: int, index: int, count: int, exclude: Mapping[Cell, Sequence[bytes]]) -> list[Example]:
     """About `count` examples of the skewed diet, shuffled; a cell's expected number may be below one."""
     stream = Stream.of(seed, "skewed warm-up", index)
-    found: list[Example] = []
+    examples: list[Example] = []
     for k, share in WEAK_AGENTS.items():
         for n, weight in WEAK_SIZES.items():
             expected = count * share * weight / sum(WEAK_SIZES.values()) / PER_CELL
             for _ in range(int(expected) + (stream.uniform() < expected % 1)):
-                found += _cell(n, stream.below(n * n // 2 + 1), k, stream.next(), exclude)
-    stream.shuffle(found)
-    return found
+                examples += _cell(n, stream.below(n * n // 2 + 1), k, stream.next(), exclude)
+    stream.shuffle(examples)
+    return examples
 
 
 def _cell(
@@ -146,4 +146,4 @@ def by_cell(instances: Iterable[Any]) -> dict[Cell, list[bytes]]:
     forms: dict[Cell, set[bytes]] = {}
     for instance in instances:
         forms.setdefault((instance.size, len(instance.holes), instance.num_agents), set()).add(instance.canonical())
-    return {cell: sorted(found) for cell, found in forms.items()}
+    return {cell: sorted(of_cell) for cell, of_cell in forms.items()}

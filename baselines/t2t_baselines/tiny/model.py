@@ -42,9 +42,9 @@ def words() -> list[str]:
     cells = [f"({r},{c})" for r in digits for c in digits]
     plain = ["sum_of_costs", "design", "config", "failures", "answer", "none", "history", "summary"]
     plain += ["training", *CHECKS, *(str(n) for n in range(101)), *(f'"{n}":[' for n in range(3, MAX_SIZE + 1))]
-    found = [PAD, END, START, UNKNOWN]
-    found += [f" {cell}" for cell in cells] + [f" -> {cell}" for cell in cells]
-    found += [f"\nAgent {n}:" for n in range(MAX_AGENTS)] + [
+    vocabulary = [PAD, END, START, UNKNOWN]
+    vocabulary += [f" {cell}" for cell in cells] + [f" -> {cell}" for cell in cells]
+    vocabulary += [f"\nAgent {n}:" for n in range(MAX_AGENTS)] + [
         "<answer>",
         "\n</answer>",
         "\nholes",
@@ -52,10 +52,10 @@ def words() -> list[str]:
         "assistant\n",
         "system\n",
     ]
-    found += [" ]", " }", " ,", " {"]
-    found += [f"{space}{word}" for space in ("", " ") for word in plain]
-    found += [c for c in string.printable[:-2] if c not in found]
-    return found
+    vocabulary += [" ]", " }", " ,", " {"]
+    vocabulary += [f"{space}{word}" for space in ("", " ") for word in plain]
+    vocabulary += [c for c in string.printable[:-2] if c not in vocabulary]
+    return vocabulary
 
 
 def make_tokenizer() -> Any:

@@ -128,11 +128,11 @@ def _show(progress: Progress, display: Display) -> None:
     from t2t_envs.frozen_lake.generation.progress import duration
 
     p = progress
-    rate = f"{p.found} of {p.ordered} instances from {p.drawn} candidates, {p.rate:.3g}/s"
+    rate = f"{p.kept} of {p.ordered} instances from {p.drawn} candidates, {p.rate:.3g}/s"
     undecided = f", {p.undecided} undecided" if p.undecided else ""
     where = f"now {p.size}x{p.size} with {p.holes} holes"
     display.show(lambda: f"{rate}{undecided}, {duration(p.to_go)} to go; {where}")
-    long = f"this order will take about {duration(p.to_go)} more at the rate so far" if p.found else "no instance yet"
+    long = f"this order will take about {duration(p.to_go)} more at the rate so far" if p.kept else "no instance yet"
     display.warn(
         p.to_go,
         lambda: (

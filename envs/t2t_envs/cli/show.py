@@ -130,8 +130,8 @@ def _answered(instance: Instance, path: Path) -> Shown:
 
     record = recorded_answer(instance, path) if path.suffix == ".jsonl" else {"text": read_answer(path)}
     text: str = record["text"]
-    found = parse_answer(text) or {}
-    paths = {agent: cells for agent, cells in found.items() if isinstance(agent, int)}
+    parsed = parse_answer(text) or {}
+    paths = {agent: cells for agent, cells in parsed.items() if isinstance(agent, int)}
     return Shown(instance, paths, verify(instance, text), notes_of(record))
 
 

@@ -81,22 +81,22 @@ class Row:
         self.work = makespan.work + sum_of_costs.work
         own = makespan if instance.objective == "makespan" else sum_of_costs
         self.statuses = {makespan.status, sum_of_costs.status}
-        self.found: dict[str, Any] = {
+        self.labels: dict[str, Any] = {
             "optimal_makespan": makespan.cost,
             "optimal_sum_of_costs": sum_of_costs.cost,
             "requires_wait": own.requires_wait,
         }
         self.undecided = self.looked_at and "undecided" in self.statuses or (own.cost is not None and own.requires_wait is None)
         self.infeasible = "infeasible" in self.statuses
-        stored = {name: getattr(instance, name) for name in self.found}
+        stored = {name: getattr(instance, name) for name in self.labels}
         self.wrong = [
             f"{name} {jsonlines.dumps(stored[name])}"
-            for name, value in self.found.items()
+            for name, value in self.labels.items()
             if stored[name] is not None and (self.infeasible or (value is not None and stored[name] != value))
         ]
 
     def text(self) -> str:
-        facts = " ".join(f"{name}={'?' if value is None else jsonlines.dumps(value)}" for name, value in self.found.items())
+        facts = " ".join(f"{name}={'?' if value is None else jsonlines.dumps(value)}" for name, value in self.labels.items())
         if self.infeasible:
             facts = "has no solution (proven)"
         notes = (" undecided within the node limit" if self.undecided else "") + (
@@ -106,7 +106,7 @@ class Row:
 
     def labelled(self) -> Instance:
         """With the labels found; those that were not decided are left empty, never guessed."""
-        return replace(self.instance, **self.found) if self.looked_at else self.instance
+        return replace(self.instance, **self.labels) if self.looked_at else self.instance
 
 
 class _Progress:

@@ -44,6 +44,6 @@ def _by(
     scored: Iterable[Scored], order: Callable[[Scored], tuple[int, ...]], name: Callable[[Scored], str]
 ) -> dict[str, dict[str, Any]]:
     parts: dict[str, list[Scored]] = {}
-    for one in sorted(scored, key=order):
-        parts.setdefault(name(one), []).append(one)
+    for answer in sorted(scored, key=order):
+        parts.setdefault(name(answer), []).append(answer)
     return {key: count(part, CHECKS) for key, part in parts.items()}

@@ -185,10 +185,10 @@ def _reference_label(instance: Instance, objective: str, max_nodes: int, wait: b
 
 
 def _objective_of(instance: Instance, objective: str | None) -> str:
-    chosen = instance.objective if objective is None else objective
-    if chosen not in OBJECTIVES:
-        raise T2TError(f"unknown objective {ascii(chosen)[:60]}", next='use "makespan" or "sum_of_costs"')
-    return chosen
+    name = instance.objective if objective is None else objective
+    if name not in OBJECTIVES:
+        raise T2TError(f"unknown objective {ascii(name)[:60]}", next='use "makespan" or "sum_of_costs"')
+    return name
 
 
 def _check_size(instance: Instance) -> None:

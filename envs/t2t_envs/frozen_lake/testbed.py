@@ -237,11 +237,11 @@ class MAPFFrozenLake(Testbed[Instance, Configuration, Request]):
         """The frozen sets of these numbers of agents (2: the validation set); T2TError where one has none."""
         names: list[str] = []
         for agents in options.get("agents", AGENTS):
-            found = _sets_with(agents)
-            if not found:
+            matching = _sets_with(agents)
+            if not matching:
                 known = "there are " + ", ".join(sets.NAMES)
                 raise T2TError(f"there is no frozen set with {agents} agents", cause=known, next=_NEXT)
-            names += found
+            names += matching
         return names
 
     def load_set(self, name: str) -> InstanceSet:

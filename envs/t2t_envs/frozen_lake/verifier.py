@@ -196,8 +196,8 @@ def _fault(name: str, instance: Instance, answer: Mapping[Label, Path], paths: M
     if name == "conflict_free":
         return _conflict_fault(paths)
     for agent, path in paths.items():
-        if (found := _path_fault(name, instance, agent, path)) is not None:
-            return found
+        if (fault := _path_fault(name, instance, agent, path)) is not None:
+            return fault
     raise AssertionError(f"the check {name} failed without a place")
 
 
@@ -214,14 +214,14 @@ def _count_fault(k: int, answer: Mapping[Label, Path], paths: Mapping[int, Path]
 
 def _conflict_fault(paths: Mapping[int, Path]) -> Fault:
     agents = list(paths)
-    found = first_path_conflict(list(paths.values()))
-    if found is None:
+    meeting = first_path_conflict(list(paths.values()))
+    if meeting is None:
         raise AssertionError("the check conflict_free failed without a place")
-    step, conflict = found
-    one, other = (agents[i] for i in conflict.agents)
+    step, conflict = meeting
+    agent, other = (agents[i] for i in conflict.agents)
     what = "are both on" if conflict.kind == "vertex" else "swap cells, the former moving to"
-    message = f"agents {one} and {other} {what} {_text(conflict.cell)} at step {step}"
-    return Fault(message, conflict.kind, {"agent": one, "other": other, "step": step, "cell": conflict.cell})
+    message = f"agents {agent} and {other} {what} {_text(conflict.cell)} at step {step}"
+    return Fault(message, conflict.kind, {"agent": agent, "other": other, "step": step, "cell": conflict.cell})
 
 
 def _path_fault(name: str, instance: Instance, agent: int, path: Path) -> Fault | None:

@@ -122,6 +122,6 @@ def test_the_loop_trains_a_better_policy(tmp_path):
     cli(["run", "--testbed", "change", "--out", str(tmp_path / "run")], standalone_mode=False)
     sets = json.loads((tmp_path / "run" / "bench" / "table.json").read_text())["sets"]
     (designed, base) = (sum(row["rates"]["valid"]["value"] for row in rows) for rows in zip(*(
-        sorted(one["rows"], key=lambda row: row["arm"] != "designed") for one in sets
+        sorted(frozen_set["rows"], key=lambda row: row["arm"] != "designed") for frozen_set in sets
     ), strict=True))  # fmt: skip
     assert designed > base

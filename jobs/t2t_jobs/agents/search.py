@@ -105,4 +105,4 @@ def _widths(jobs: int, keep: int, rungs: int) -> list[int]:
 
 
 def _best(tried: Sequence[Tried]) -> list[Tried]:
-    return sorted(tried, key=lambda one: -one.reward)
+    return sorted(tried, key=lambda trial: -trial.reward)

@@ -87,13 +87,13 @@ def _write_page(plan: Any, folder: SafePath) -> SafePath:
 
 
 def _overrides(texts: tuple[str, ...]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    overrides: dict[str, Any] = {}
     for text in texts:
         key, separator, value = text.partition("=")
         if not separator:
             raise T2TError(f"--set wants key=value, not {ascii(text)[:80]}", next="for example --set steps=20")
         try:
-            found[key.strip()] = tomllib.loads(f"value = {value}")["value"]
+            overrides[key.strip()] = tomllib.loads(f"value = {value}")["value"]
         except ValueError:
-            found[key.strip()] = value
-    return found
+            overrides[key.strip()] = value
+    return overrides

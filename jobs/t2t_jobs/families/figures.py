@@ -71,11 +71,10 @@ def measure(name: str, place: SafePath) -> Figures:
         if result is None or result.post is None:
             raise SystemExit(f"{job_id}: {result.failure if result else 'no result'}")
         each.append({**result.pre, "best": result.post, "cpu_seconds": result.cpu_seconds})
-    mean = {key: round(sum(one[key] for one in each) / len(each), 3) for key in each[0]}
+    mean = {key: round(sum(repeat[key] for repeat in each) / len(each), 3) for key in each[0]}
     bases = {key: mean[key] for key in family.bases}
-    return Figures(
-        family=fingerprint(family), bases=bases, best=mean["best"], cpu_seconds=max(one["cpu_seconds"] for one in each), each=each
-    )  # fmt: skip
+    slowest = max(repeat["cpu_seconds"] for repeat in each)
+    return Figures(family=fingerprint(family), bases=bases, best=mean["best"], cpu_seconds=slowest, each=each)
 
 
 def read() -> Mapping[str, Figures]:

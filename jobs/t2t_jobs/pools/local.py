@@ -51,8 +51,8 @@ class LocalPool:
         """Begin as many workers as jobs are there to be done, up to the pool's size. T2TError where they do not live."""
         counts = Queue(queue).counts()
         self._look()
-        wanted = min(self.size, counts["queued"] + counts["running"])
-        for _ in range(wanted - len(self._workers)):
+        workers = min(self.size, counts["queued"] + counts["running"])
+        for _ in range(workers - len(self._workers)):
             errors = folders.scratch()
             command = [*COMMAND, "--queue", str(queue), "--idle-exit", str(self.idle)]
             process = subprocess.Popen(
@@ -62,7 +62,7 @@ class LocalPool:
 
     def _look(self) -> None:
         """Forget workers that ended; T2TError where one after another failed."""
-        for begun in [one for one in self._workers if one.process.poll() is not None]:
+        for begun in [worker for worker in self._workers if worker.process.poll() is not None]:
             self._workers.remove(begun)
             self._broken = self._broken + 1 if begun.process.returncode > 0 else 0
             said = _end_of(begun.errors)

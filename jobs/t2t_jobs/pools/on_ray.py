@@ -42,9 +42,9 @@ class RayPool:
         if self._tasks:
             done, self._tasks = ray.wait(self._tasks, num_returns=len(self._tasks), timeout=0)
             ray.get(done)  # what it raised
-        wanted = min(self.size, counts["queued"] + counts["running"])
+        workers = min(self.size, counts["queued"] + counts["running"])
         task = ray.remote(max_retries=0, **self._resources)(_work)
-        self._tasks += [task.remote(str(queue), self.idle) for _ in range(wanted - len(self._tasks))]
+        self._tasks += [task.remote(str(queue), self.idle) for _ in range(workers - len(self._tasks))]
 
     def stop(self) -> None:
         """End the workers; their jobs go back once the queue sees that they are gone."""

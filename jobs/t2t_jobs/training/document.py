@@ -82,8 +82,8 @@ def _quality(steps: Sequence[StepRecord]) -> Lines:
 
 
 def _bases(steps: Sequence[StepRecord]) -> Lines:
-    chosen: Mapping[str, Callable[[StepRecord], float | None]] = {"stronger base": lambda step: step.stronger}
-    return _lines("share of the jobs that start from the stronger base", steps, chosen, SHARE)
+    curves: Mapping[str, Callable[[StepRecord], float | None]] = {"stronger base": lambda step: step.stronger}
+    return _lines("share of the jobs that start from the stronger base", steps, curves, SHARE)
 
 
 def _of(figures: Callable[[StepRecord], Mapping[str, float]], name: str) -> Callable[[StepRecord], float | None]:

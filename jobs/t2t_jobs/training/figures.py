@@ -104,13 +104,13 @@ def step_record(
 
 def _knobs(valid: Sequence[EpisodeResult], families: Mapping[str, Family]) -> dict[str, list[float | None]]:
     """By key: where each job of a family that lets it be edited has set it, None where it left it alone."""
-    found: dict[str, list[float | None]] = {}
+    places: dict[str, list[float | None]] = {}
     for result in valid:
         for key, bound in families[result.family].bounds.items():
             if key != "base":
                 value = result.values.get(key)
-                found.setdefault(key, []).append(None if value is None else place_of(bound, value))
-    return found
+                places.setdefault(key, []).append(None if value is None else place_of(bound, value))
+    return places
 
 
 def place_of(bound: Bound, value: Any) -> float:

@@ -137,15 +137,15 @@ class Learner:
         logits = self.model(input_ids=ids, attention_mask=mask).logits[:, :-1][answers[:, 1:]].float()
         temperatures = torch.tensor([row.turn.temperature for row in rows], device=self.device)
         each = temperatures[:, None].expand(-1, width - 1)[answers[:, 1:]]
-        chosen = ids[:, 1:][answers[:, 1:]]
+        tokens = ids[:, 1:][answers[:, 1:]]
         logprobs = torch.log_softmax(logits / each[:, None], dim=-1)
-        return logprobs.gather(-1, chosen[:, None])[:, 0]
+        return logprobs.gather(-1, tokens[:, None])[:, 0]
 
     def _before(self, rows: Sequence[_Row]) -> list[Any]:
         """The log-probabilities under the version that said each row."""
         import torch
 
-        found: list[Any] = [None] * len(rows)
+        answer_logprobs: list[Any] = [None] * len(rows)
         current = self._weights()
         for version in sorted({row.turn.version for row in rows}):
             places = [i for i, row in enumerate(rows) if row.turn.version == version]
@@ -153,13 +153,13 @@ class Learner:
                 self._put(self._read(version))
             with torch.no_grad():
                 for batch in self._batches([rows[i] for i in places]):
-                    chosen = [places[i] for i in batch]
-                    lengths = [len(rows[i].tokens) - rows[i].start for i in chosen]
-                    for i, logprobs in zip(chosen, self._logprobs([rows[i] for i in chosen]).split(lengths), strict=True):
-                        found[i] = logprobs
+                    indices = [places[i] for i in batch]
+                    lengths = [len(rows[i].tokens) - rows[i].start for i in indices]
+                    for i, logprobs in zip(indices, self._logprobs([rows[i] for i in indices]).split(lengths), strict=True):
+                        answer_logprobs[i] = logprobs
             if version != self.version:
                 self._put(current)
-        return found
+        return answer_logprobs
 
     # --- versions
 

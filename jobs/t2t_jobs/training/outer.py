@@ -103,7 +103,7 @@ class _Loop:
                 self._begin(number)
         while self._step < self._settings.steps:
             self._leave_out_stale()
-            while len(self._open) < self._wanted():
+            while len(self._open) < self._most_open():
                 self._begin(self._begun)
                 self._begun += 1
             ready = [number for number, group in sorted(self._open.items()) if group.through()]
@@ -113,7 +113,7 @@ class _Loop:
                 self._room.keep_going()
                 time.sleep(POLL)
 
-    def _wanted(self) -> int:
+    def _most_open(self) -> int:
         """How many groups are to be under way: no more than the steps that are left need."""
         left = (self._settings.steps - self._step) * self._settings.groups
         return min(left, self._settings.groups + self._settings.ahead)

@@ -26,7 +26,7 @@ def compare(a: Path, b: Path, seed: int, as_json: bool) -> None:
     differences = comparison.compare(ours, theirs, seed)
     if as_json:
         sides = {"a": ours.label, "b": theirs.label, "in_common": comparison.in_common(ours, theirs)}
-        rows = [one.to_dict() for one in differences]
+        rows = [difference.to_dict() for difference in differences]
         click.echo(json.dumps({**sides, "assumptions": comparison.ASSUMPTIONS, "comparisons": rows}, indent=2, allow_nan=False))
         return
     both = comparison.in_common(ours, theirs)

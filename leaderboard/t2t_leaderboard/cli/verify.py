@@ -34,8 +34,8 @@ def verify(folder: Path, write: bool) -> int:
             f"sound: {check.answers:,} answers of {check.rows} row(s), and the figures that their recorded verdicts give; but"
             f" another version of the reader gave those, and {len(check.moved):,} are others under reader {check.reader}:"
         )
-        for one in rescoring.few(iter(check.moved)):
-            click.echo(f"  {visible(one, 1000)}")
+        for move in rescoring.few(iter(check.moved)):
+            click.echo(f"  {visible(move, 1000)}")
         click.echo("whether that reader gave them, nobody can check; the same t2t bench scores the answers anew")
     elif check.verified:
         click.echo(f"verified: {check.answers:,} answers of {check.rows} row(s), rescored from their raw text")

@@ -118,8 +118,8 @@ class Mislabelled:
 
 def mislabelled(state: RoundState, stream: Stream) -> RoundState:
     """The state with the names of the failed checks changed everywhere, and without examples."""
-    counts = [one for past in state.rounds for one in _counts(past)]
-    failing = [check for check in state.testbed.checks if any(one.get(check) for one in counts)]
+    counts = [of_group for past in state.rounds for of_group in _counts(past)]
+    failing = [check for check in state.testbed.checks if any(of_group.get(check) for of_group in counts)]
     names = failing if len(failing) > 1 else list(state.testbed.checks)
     step = 1 + stream.below(len(names) - 1) if len(names) > 1 else 0
     new = {check: names[(place + step) % len(names)] for place, check in enumerate(names)}

@@ -90,14 +90,14 @@ class HuggingFace:
         while order:
             limit = min(sampling.max_tokens, room - len(encoded[order[0]]))
             count = self._at_once(model, [len(encoded[i]) for i in order[: self.batch_size]], limit)
-            chosen, order = order[:count], order[count:]
+            batch, order = order[:count], order[count:]
             started = time.monotonic()
-            seed = key(0, "hf", *(tasks[i].seed % 2**32 for i in chosen))
+            seed = key(0, "hf", *(tasks[i].seed % 2**32 for i in batch))
             generator = torch.Generator(device=model.device).manual_seed(seed % 2**63)
-            limit = min(sampling.max_tokens, room - len(encoded[chosen[-1]]))
-            answers = self._answer(model, tokenizer, [encoded[i] for i in chosen], sampling, limit, generator)
-            seconds = (time.monotonic() - started) / len(chosen)
-            for i, (ids, ended) in zip(chosen, answers, strict=True):
+            limit = min(sampling.max_tokens, room - len(encoded[batch[-1]]))
+            answers = self._answer(model, tokenizer, [encoded[i] for i in batch], sampling, limit, generator)
+            seconds = (time.monotonic() - started) / len(batch)
+            for i, (ids, ended) in zip(batch, answers, strict=True):
                 text = tokenizer.decode(ids, skip_special_tokens=True)
                 facts = {"prompt_tokens": len(encoded[i]), "completion_tokens": len(ids), "seconds": seconds}
                 yield i, spoken(text, tasks[i], finish_reason="stop" if ended else "length", **facts)
@@ -118,8 +118,8 @@ class HuggingFace:
     ) -> list[tuple[list[int], bool]]:
         """Token ids of every answer and whether it ended (the end token, where it came, is counted as a token)."""
         if self._sampler is not None:
-            found = self._sampler.sample(prompts, 1, limit, sampling, generator)
-            return [(one.tokens, one.ended) for (one,) in found]
+            samples = self._sampler.sample(prompts, 1, limit, sampling, generator)
+            return [(completion.tokens, completion.ended) for (completion,) in samples]
         return generate(model, tokenizer, prompts, sampling, limit, generator)
 
     def _load(self) -> tuple[Any, Any]:
@@ -309,10 +309,10 @@ def own_formats(name: str) -> dict[str, str]:
 
 
 def versions(*packages: str) -> dict[str, str]:
-    found = {}
+    installed = {}
     for package in packages:
         try:
-            found[package] = metadata.version(package)
+            installed[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return installed

@@ -331,7 +331,7 @@ def _asked_wait(headers: Mapping[str, str], message: str, parsed: Any) -> float 
     candidates = [
         _milliseconds(headers.get("retry-after-ms", "")),
         _seconds(headers.get("retry-after", "")),
-        next((_seconds(found) for found in _retry_delays(parsed)), None),
+        next((_seconds(delay) for delay in _retry_delays(parsed)), None),
         next((_seconds(match[1]) for match in [_TRY_AGAIN.search(message)] if match), None),
     ]
     return next((max(0.0, wait) for wait in candidates if wait is not None), None)
@@ -358,9 +358,9 @@ def _retry_delays(parsed: Any) -> Iterator[str]:
         parsed = parsed[0]
     error = parsed.get("error") if isinstance(parsed, Mapping) else None
     details = error.get("details") if isinstance(error, Mapping) else None
-    for one in details if isinstance(details, list) else ():
-        if isinstance(one, Mapping) and isinstance(one.get("retryDelay"), str):
-            yield one["retryDelay"]
+    for detail in details if isinstance(details, list) else ():
+        if isinstance(detail, Mapping) and isinstance(detail.get("retryDelay"), str):
+            yield detail["retryDelay"]
 
 
 def _whole(text: str) -> str:

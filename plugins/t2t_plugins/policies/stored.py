@@ -215,7 +215,7 @@ def _asked(record: Mapping[str, Any]) -> tuple[str | int, int | None]:
         known.insert(0, record["custom_id"])
     if not known:
         raise Unfit(f"it does not say which instance it answers: {', '.join(_ID)} or custom_id")
-    id = next((one for one in known if isinstance(one, str)), known[0])
+    id = next((key for key in known if isinstance(key, str)), known[0])
     sample = record.get("sample", record.get("rollout"))
     if sample is None and type(record.get("epoch")) is int:
         sample = record["epoch"] - 1
@@ -244,8 +244,8 @@ def _batch(record: Mapping[str, Any], where: str) -> Iterator[Sequence[Response]
     status, body = reply.get("status_code"), reply["body"]
     choices = body.get("choices")
     for choice in choices if isinstance(choices, list) and len(choices) > 1 else [None]:
-        one = body if choice is None else {**body, "choices": [choice]}
-        told = HttpReply(status if type(status) is int else 200, {}, json.dumps(one).encode())
+        single = body if choice is None else {**body, "choices": [choice]}
+        told = HttpReply(status if type(status) is int else 200, {}, json.dumps(single).encode())
         yield [judge(told, Prices()).response]
 
 

@@ -66,7 +66,7 @@ class Vllm:
         for i in (i for i, ids in enumerate(encoded) if len(ids) >= room):
             yield i, too_long(len(encoded[i]), room)
         asked = [i for i, ids in enumerate(encoded) if len(ids) < room]
-        wanted = [
+        params = [
             SamplingParams(
                 temperature=sampling.temperature,
                 top_p=sampling.top_p,
@@ -79,13 +79,13 @@ class Vllm:
         ]
         started = time.monotonic()
         prompts = [{"prompt_token_ids": encoded[i]} for i in asked]
-        found = engine.generate(prompts, wanted, use_tqdm=False, lora_request=self._adapter()) if asked else []
+        outputs = engine.generate(prompts, params, use_tqdm=False, lora_request=self._adapter()) if asked else []
         seconds = (time.monotonic() - started) / max(1, len(asked))
-        for i, output in zip(asked, found, strict=True):
-            one = output.outputs[0]
-            reason = "length" if one.finish_reason == "length" else "stop"
-            facts = {"prompt_tokens": len(encoded[i]), "completion_tokens": len(one.token_ids), "seconds": seconds}
-            yield i, spoken(one.text, tasks[i], finish_reason=reason, **facts)
+        for i, output in zip(asked, outputs, strict=True):
+            completion = output.outputs[0]
+            reason = "length" if completion.finish_reason == "length" else "stop"
+            facts = {"prompt_tokens": len(encoded[i]), "completion_tokens": len(completion.token_ids), "seconds": seconds}
+            yield i, spoken(completion.text, tasks[i], finish_reason=reason, **facts)
 
     def close(self) -> None:
         """End the engine and wait until it has let go of the GPU. vLLM runs it in processes of its own, which end on their own

@@ -54,7 +54,7 @@ def bucketed(rows: Sequence[int], prompts: Sequence[str], update: int, buckets: 
     if buckets < 2:
         return list(rows)
     updates = (rows[start : start + update] for start in range(0, len(rows), update))
-    return [row for one in updates for row in sorted(one, key=lambda row: len(prompts[row]))]
+    return [row for indices in updates for row in sorted(indices, key=lambda row: len(prompts[row]))]
 
 
 def adapters(rank: int) -> Any:
@@ -127,8 +127,8 @@ def format_of(job: TrainingJob, prompt_format: str) -> str:
 
 def prompts_of(job: TrainingJob, prompt_format: str) -> Sequence[str]:
     """The prompt of every instance, unlabelled, in the format that `format_of` says."""
-    chosen = format_of(job, prompt_format)
-    return [job.testbed.prompt(job.testbed.unlabelled(instance), chosen) for instance in job.instances]
+    form = format_of(job, prompt_format)
+    return [job.testbed.prompt(job.testbed.unlabelled(instance), form) for instance in job.instances]
 
 
 @contextmanager

@@ -143,7 +143,7 @@ class Sft:
         if not examples:
             source = settings.answers_file or settings.answers_from
             raise T2TError("there is no answer to learn from", where=WHERE, cause=f"{source} gave no {settings.keep} one")
-        learnt = replace(job, instances=[one.instance for one in examples])
+        learnt = replace(job, instances=[example.instance for example in examples])
         rows = [_row(job.testbed, examples[i]) for i in stratified(learnt, key(job.seed, "order"))]
         updates = job.folder / UPDATES
         trainer = trl.SFTTrainer(
@@ -180,45 +180,46 @@ class Example:
     answer: Mapping[str, Any]
 
 
-def _row(testbed: AnyTestbed, one: Example) -> dict[str, Any]:
+def _row(testbed: AnyTestbed, example: Example) -> dict[str, Any]:
     """A row of TRL's. Tools travel as text, since the columns of a table have one shape and descriptions of tools do not."""
     tools = {"tools": json.dumps([tool.to_dict() for tool in testbed.tools])} if testbed.tools else {}
-    return {"prompt": list(one.prompt), "completion": [one.answer], **tools}
+    return {"prompt": list(example.prompt), "completion": [example.answer], **tools}
 
 
 def from_file(job: TrainingJob, settings: Settings) -> list[Example]:
     """The demonstrations of `answers_file` that pass, in the checkpoint's own prompt format where it has one."""
     form = settings.prompt_format or own_formats(str(job.checkpoint)).get("prompt_format") or ""
     examples = list(_examples(job, settings, Path(settings.answers_file), form))
-    refuse_protected(job.testbed, [one.instance for one in examples])
+    refuse_protected(job.testbed, [example.instance for example in examples])
     return examples
 
 
 def _examples(job: TrainingJob, settings: Settings, path: Path, form: str) -> Iterator[Example]:
     """The answers of a file that pass, their questions in that form; "" keeps the file's own words."""
-    for one in demonstrations.read(job.testbed, path):
-        if one.verdict.valid and (settings.keep == "valid" or one.verdict.optimal is True):
+    for demonstration in demonstrations.read(job.testbed, path):
+        if demonstration.verdict.valid and (settings.keep == "valid" or demonstration.verdict.optimal is True):
             if job.testbed.turns > 1:
-                yield from _turns(job.testbed, one, form)
+                yield from _turns(job.testbed, demonstration, form)
             else:
-                prompt = [_user(job.testbed.prompt(job.testbed.unlabelled(one.instance), form))] if form else one.prompt
-                yield Example(one.instance, prompt, {"role": "assistant", "content": one.answer})
+                question = job.testbed.unlabelled(demonstration.instance)
+                prompt = [_user(job.testbed.prompt(question, form))] if form else demonstration.prompt
+                yield Example(demonstration.instance, prompt, {"role": "assistant", "content": demonstration.answer})
 
 
-def _turns(testbed: AnyTestbed, one: Demonstration, form: str) -> Iterator[Example]:
+def _turns(testbed: AnyTestbed, demonstration: Demonstration, form: str) -> Iterator[Example]:
     """Every turn of a conversation; T2TError where it was held in another form than the one to be learnt: what the policy said
     would be out of place there."""
-    if form and form != one.prompt_format:
+    if form and form != demonstration.prompt_format:
         raise T2TError(
-            f"the conversations were held in the prompt format {one.prompt_format}, not in {form}, which is to be learnt",
-            where=f"{WHERE}, instance {one.instance.id}",
+            f"the conversations were held in the prompt format {demonstration.prompt_format}, but the policy learns {form}",
+            where=f"{WHERE}, instance {demonstration.instance.id}",
             next=f"ask for them in that form: answer_format={form}, or t2t generate --prompt-format {form}",
         )
-    first = opening(testbed, one.instance, one.prompt_format)
-    for at, message in enumerate(one.messages):
+    first = opening(testbed, demonstration.instance, demonstration.prompt_format)
+    for at, message in enumerate(demonstration.messages):
         if message.role == "assistant":
-            seen = shown(testbed, first, one.messages[:at], one.prompt_format)
-            yield Example(one.instance, [m.to_dict() for m in seen], message.to_dict())
+            seen = shown(testbed, first, demonstration.messages[:at], demonstration.prompt_format)
+            yield Example(demonstration.instance, [m.to_dict() for m in seen], message.to_dict())
 
 
 def from_policy(job: TrainingJob, settings: Settings) -> list[Example]:

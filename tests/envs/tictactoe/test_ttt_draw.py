@@ -29,7 +29,7 @@ def test_frames_tell_what_happened_and_what_was_wrong() -> None:
     assert (start.board, start.caption) == ("XX.OO....", "start")
     assert (taken.caption, taken.fault) == ("turn 0: X on 0", "is not a free cell")
     assert (unreadable.caption, unreadable.fault) == ("turn 1: no move", "cannot be read")
-    assert (missed.caption, missed.fault, missed.wanted) == ("turn 2: X on 8, O on 5", "missed win", 2)
+    assert (missed.caption, missed.fault, missed.missed) == ("turn 2: X on 8, O on 5", "missed win", 2)
     assert missed.new == (8, 5) and missed.line == (3, 4, 5) and missed.board == "XX.OOO..X"
 
 

@@ -208,10 +208,10 @@ def test_a_copy_goes_its_own_way() -> None:
     env.reset(seed=3)
     twin = copy.deepcopy(env)
     cell = int(np.flatnonzero(env.action_masks())[0])  # type: ignore[attr-defined]
-    one, two = env.step(cell), twin.step(cell)
-    assert data_equivalence(one, two, exact=True)
+    first, second = env.step(cell), twin.step(cell)
+    assert data_equivalence(first, second, exact=True)
     twin.step(int(np.flatnonzero(twin.action_masks())[0]))  # type: ignore[attr-defined]
-    assert (env.action_masks() == two[0]["action_mask"]).all()  # type: ignore[attr-defined]
+    assert (env.action_masks() == second[0]["action_mask"]).all()  # type: ignore[attr-defined]
 
 
 def play_aec(cells: list[int], **options: Any) -> tuple[Any, dict[str, float]]:

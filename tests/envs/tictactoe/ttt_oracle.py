@@ -77,21 +77,21 @@ def classify(board, mover, cell):
 
 def failures(moves, last):
     """The failed checks of a game of legal moves in their form: `moves` are X's (board before, cell), `last` the final board."""
-    found = set()
+    kinds = set()
     won = winner(last) == "X"
     if not won and any(classify(board, "X", cell) == "missed_win" for board, cell in moves):
-        found.add("no_missed_win")
+        kinds.add("no_missed_win")
     if winner(last) == "O":
         board, cell = moves[-1]
         if completes(board, "X"):
-            found.add("no_missed_win")
+            kinds.add("no_missed_win")
         elif len(completes(board, "O")) == 1:
-            found.add("no_missed_block")
+            kinds.add("no_missed_block")
         else:
             fatal = [m for m in moves if outcome(m[0], "X") > -1 and outcome(put(*m, "X"), "O") == 1]
             kind = classify(fatal[-1][0], "X", fatal[-1][1]) if fatal else "fork"
-            found.add("no_" + kind)
-    return found
+            kinds.add("no_" + kind)
+    return kinds
 
 
 def given_away(moves):

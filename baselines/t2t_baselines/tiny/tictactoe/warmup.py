@@ -61,12 +61,12 @@ def demonstrations(seed: int, games: int) -> list[tuple[str, int]]:
 
 def views(moves: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     """Every move on every symmetric view of its board."""
-    found = []
+    pairs = []
     for board, cell in moves:
         for places in SYMMETRIES:
             marks = dict(zip(places, board, strict=True))
-            found.append(("".join(marks[at] for at in range(9)), places[cell]))
-    return found
+            pairs.append(("".join(marks[at] for at in range(9)), places[cell]))
+    return pairs
 
 
 def learn(seed: int, moves: Sequence[tuple[str, int]], steps: int) -> tuple[Any, Any, float]:
@@ -111,7 +111,7 @@ def measure(folder: Path, games: Path) -> dict[str, dict[str, float]]:
         instances = testbed.load_set(name).instances
         evaluation = Evaluation(testbed, instances, sampling=Sampling(max_tokens=2), prompt_format=PROMPT_FORMAT)
         evaluate(evaluation, policy, games / name)
-        verdicts = [one.verdict for one in scored(evaluation, SafePath.of(games / name) / ANSWERS)]
+        verdicts = [answer.verdict for answer in scored(evaluation, SafePath.of(games / name) / ANSWERS)]
         rates[name] = {
             figure: round(100 * sum(verdict.figures[figure] for verdict in verdicts) / len(verdicts), 2)
             for figure in ("win", "draw", "loss", "invalid")

@@ -81,24 +81,24 @@ class Scene:
 def _falls(instance: Instance, paths: Mapping[int, Sequence[Cell]]) -> list[tuple[int, int, Cell]]:
     """(step, agent, hole) in the order of the steps; who goes on from hole to hole falls once."""
     holes = set(instance.holes)
-    found = [next(((t, agent, cell) for t, cell in enumerate(path) if cell in holes), None) for agent, path in paths.items()]
-    return sorted(fall for fall in found if fall is not None)
+    falls = [next(((t, agent, cell) for t, cell in enumerate(path) if cell in holes), None) for agent, path in paths.items()]
+    return sorted(fall for fall in falls if fall is not None)
 
 
 def _conflicts(paths: Mapping[int, Sequence[Cell]], steps: int) -> list[tuple[int, Conflict]]:
     agents = sorted(paths)
-    found = []
+    conflicts = []
     for step in range(steps + 1):
         now = [position_at(paths[a], step) for a in agents]
         before = [position_at(paths[a], max(step - 1, 0)) for a in agents]
         if first_conflict(before, now) is None:
             continue
-        for i, one in enumerate(agents):
+        for i, agent in enumerate(agents):
             for j in range(i + 1, len(agents)):
                 conflict = first_conflict([before[i], before[j]], [now[i], now[j]])
                 if conflict is not None:
-                    found.append((step, Conflict(conflict.kind, (one, agents[j]), conflict.cell)))
-    return found
+                    conflicts.append((step, Conflict(conflict.kind, (agent, agents[j]), conflict.cell)))
+    return conflicts
 
 
 def luminance(colour: str) -> float:

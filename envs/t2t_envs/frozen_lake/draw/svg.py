@@ -154,16 +154,16 @@ def _waits(scene: Scene, agent: int) -> list[tuple[int, int]]:
     last = len(path) - 1
     while last and path[last - 1] == path[last]:
         last -= 1
-    found: list[tuple[int, int]] = []
+    waits: list[tuple[int, int]] = []
     step = 0
     while step < last:
         stay = step
         while stay < last and path[stay + 1] == path[step]:
             stay += 1
         if stay > step:
-            found.append((step, stay - step))
+            waits.append((step, stay - step))
         step = stay + 1
-    return found
+    return waits
 
 
 def _arrow(points: Sequence[tuple[float, float]], colour: str) -> str:

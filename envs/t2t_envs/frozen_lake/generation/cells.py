@@ -42,7 +42,7 @@ class GridCell:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Quota:
     """What to draw of a cell.
 
     Args:

@@ -22,7 +22,7 @@ from t2t_core import seeding
 
 from .. import solver
 from ..instance import MAX_AGENTS, OBJECTIVES
-from .cells import Draws, GridCell, Wanted
+from .cells import Draws, GridCell, Quota
 from .configuration import MAX_HOLE_RATIO, SIZES, hole_count
 from .sampling import draw_cell, from_form, list_forms, of_cell
 
@@ -71,7 +71,7 @@ def _holds(cell: GridCell) -> bool:
     """Whether the cell has any instance, of either kind."""
     if counted_at_once(cell):
         return count_forms(cell).total > 0
-    return bool(_draw(cell, Wanted(wait_free=1, wait=1, total=1)).instances)
+    return bool(_draw(cell, Quota(wait_free=1, wait=1, total=1)).instances)
 
 
 def count_forms(cell: GridCell) -> Count:
@@ -125,8 +125,8 @@ def _estimate(cell: GridCell, wait: bool) -> int:
     """A safe lower bound on the forms of one kind (see above); 0 where the kind is too rare to sample."""
     if wait and cell.num_agents == 1:
         return 0  # nobody is in the way
-    wanted = Wanted(wait=HITS if wait else 0, wait_free=0 if wait else HITS, distinct=False)
-    draws = _draw(cell, wanted)
+    quota = Quota(wait=HITS if wait else 0, wait_free=0 if wait else HITS, distinct=False)
+    draws = _draw(cell, quota)
     hits = len(draws.instances)
     if hits < HITS or hits * RAREST < draws.drawn:
         return 0
@@ -134,10 +134,10 @@ def _estimate(cell: GridCell, wait: bool) -> int:
     return min(CAP, ordered * hits // (draws.drawn * 2 * 8 * factorial(cell.num_agents)))
 
 
-def _draw(cell: GridCell, wanted: Wanted) -> Draws:
+def _draw(cell: GridCell, quota: Quota) -> Draws:
     key = seeding.key(0, "count forms", OBJECTIVES.index(cell.objective), cell.num_agents, cell.size, cell.holes)
     stall = 5 * RAREST if cell.num_agents in TABLE_AGENTS else QUICK_STALL
-    return draw_cell(cell, key, wanted, stall=stall, max_nodes=QUICK_NODES)
+    return draw_cell(cell, key, quota, stall=stall, max_nodes=QUICK_NODES)
 
 
 def _row(cell: GridCell) -> list[int] | None:

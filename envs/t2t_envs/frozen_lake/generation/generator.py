@@ -20,7 +20,7 @@ from t2t_core.errors import T2TError
 
 from .. import solver
 from ..instance import OBJECTIVES, Instance, _integer, _show
-from .cells import Draws, GridCell, Wanted
+from .cells import Draws, GridCell, Quota
 from .configuration import Configuration, cell_counts, hole_count
 from .forms import TABLE_AGENTS, available, capacity, count_forms, counted_at_once
 from .progress import DEFAULT_MAX_WORK, Tell, Watcher, too_slow
@@ -201,28 +201,28 @@ class CellJob:
 
     def run(self) -> tuple[list[Instance], SizeReport]:
         cell, forbid = self.cell, self.request.repeats == "forbid"
-        wanted = Wanted(self.wait_free, self.wait, None, self.both, forbid, True, self.request.exclude)
-        draws = self._draw(wanted)
-        found = draws.instances
-        waits = sum(bool(x.requires_wait) for x in found)
+        quota = Quota(self.wait_free, self.wait, None, self.both, forbid, True, self.request.exclude)
+        draws = self._draw(quota)
+        instances = draws.instances
+        waits = sum(bool(x.requires_wait) for x in instances)
         repeats = 0
-        for wait, missing in ((False, self.wait_free - (len(found) - waits)), (True, self.wait - waits)):
+        for wait, missing in ((False, self.wait_free - (len(instances) - waits)), (True, self.wait - waits)):
             if missing:
-                rest, again = self._from_the_list(wait, missing, found, draws)
-                found += rest
+                rest, again = self._from_the_list(wait, missing, instances, draws)
+                instances += rest
                 repeats += again
-        seeding.Stream(self._key("order")).shuffle(found)
-        self.watcher.filled(cell.size, cell.holes, len(found), draws.drawn, draws.undecided, draws.work)
-        report = SizeReport(cell.size, cell.holes, len(found), self.wait, repeats, draws.drawn, draws.undecided)
-        return found, report
+        seeding.Stream(self._key("order")).shuffle(instances)
+        self.watcher.filled(cell.size, cell.holes, len(instances), draws.drawn, draws.undecided, draws.work)
+        report = SizeReport(cell.size, cell.holes, len(instances), self.wait, repeats, draws.drawn, draws.undecided)
+        return instances, report
 
-    def _draw(self, wanted: Wanted) -> Draws:
+    def _draw(self, quota: Quota) -> Draws:
         """As many as sampling finds. T2TError where that takes too much work."""
         cell, begun = self.cell, time.monotonic()
         draws = draw_cell(
             cell,
             self._key("generate"),
-            wanted,
+            quota,
             max_nodes=self.max_nodes,
             threads=self.threads,
             max_work=self.watcher.left,
@@ -230,8 +230,8 @@ class CellJob:
         )
         if draws.hopeless:
             waits = sum(bool(x.requires_wait) for x in draws.instances)
-            found, ordered = {True: waits, False: len(draws.instances) - waits}, {True: wanted.wait, False: wanted.wait_free}
-            error = too_slow(found, ordered, draws.drawn, draws.undecided, time.monotonic() - begun)
+            kept, ordered = {True: waits, False: len(draws.instances) - waits}, {True: quota.wait, False: quota.wait_free}
+            error = too_slow(kept, ordered, draws.drawn, draws.undecided, time.monotonic() - begun)
             error.where = f"{cell.size}x{cell.size} with {cell.holes} holes and {cell.num_agents} agents, {cell.objective}"
             raise error
         return draws
@@ -240,7 +240,7 @@ class CellJob:
         cell = self.cell
         return seeding.key(self.seed, purpose, OBJECTIVES.index(cell.objective), cell.num_agents, cell.size, cell.holes)
 
-    def _from_the_list(self, wait: bool, missing: int, found: list[Instance], draws: Draws) -> tuple[list[Instance], int]:
+    def _from_the_list(self, wait: bool, missing: int, instances: list[Instance], draws: Draws) -> tuple[list[Instance], int]:
         """`missing` more instances of a kind from the complete list of the cell, and how many of them are repeats."""
         if not self.cell.enumerable:
             raise CannotFill(
@@ -249,7 +249,7 @@ class CellJob:
         forms = [f for f in list_forms(self.cell, wait, self.max_nodes).listed if f not in self.request.exclude]
         stream = seeding.Stream(self._key("list"))
         if self.request.repeats == "forbid":
-            taken = {x.canonical() for x in found}
+            taken = {x.canonical() for x in instances}
             left = [from_form(form, self.cell.objective) for form in forms if form not in taken]
             stream.shuffle(left)
             if len(left) < missing:
@@ -259,7 +259,7 @@ class CellJob:
         if not all_variants:
             raise CannotFill(self.cell, f"it has no {_kind(wait)} instance that is not excluded")
         stream.shuffle(all_variants)
-        taken_variants = {variant(x) for x in found}
+        taken_variants = {variant(x) for x in instances}
         new = [x for x in all_variants if variant(x) not in taken_variants][:missing]
         again = list(islice(cycle(all_variants), missing - len(new)))
         return self._labelled(new + again, wait), len(again)

@@ -37,12 +37,12 @@ def shared(instances: Sequence[Instance], others: Iterable[Instance]) -> dict[st
     for other in others:
         layout, symmetries = _layout(other.size, other.holes)
         if layout in by_layout:
-            found = _groups(other, symmetries, {len(agents) for agents in by_layout[layout]}) & by_layout[layout].keys()
-            met[layout] |= found
+            groups = _groups(other, symmetries, {len(agents) for agents in by_layout[layout]}) & by_layout[layout].keys()
+            met[layout] |= groups
             counts["hole_layouts_of_set"] += len(layout) > 1
-            counts["projections_of_set"] += bool(found)
+            counts["projections_of_set"] += bool(groups)
     counts["hole_layouts"] = sum(sum(by_layout[layout].values()) for layout in met if len(layout) > 1)
-    counts["projections"] = sum(by_layout[layout][agents] for layout, found in met.items() for agents in found)
+    counts["projections"] = sum(by_layout[layout][agents] for layout, groups in met.items() for agents in groups)
     return counts
 
 

@@ -26,7 +26,7 @@ class Progress:
 
     size: int
     holes: int
-    found: int
+    kept: int
     ordered: int
     drawn: int
     undecided: int
@@ -35,12 +35,12 @@ class Progress:
     @property
     def rate(self) -> float:
         """Instances per second so far."""
-        return self.found / self.seconds if self.seconds > 0 else 0.0
+        return self.kept / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def to_go(self) -> float:
         """Seconds until the order is filled if the rest comes at the rate so far; infinite before the first instance."""
-        return (self.ordered - self.found) / self.rate if self.found and self.seconds > 0 else float("inf")
+        return (self.ordered - self.kept) / self.rate if self.kept and self.seconds > 0 else float("inf")
 
 
 Tell = Callable[[Progress], None]
@@ -57,7 +57,7 @@ class Watcher:
 
     def __init__(self, ordered: int, max_work: int = DEFAULT_MAX_WORK, tell: Tell | None = None) -> None:
         self.ordered, self.max_work, self._tell = ordered, max_work, tell
-        self.work = self.found = self.drawn = self.undecided = 0
+        self.work = self.kept = self.drawn = self.undecided = 0
         self._begun = time.monotonic()
 
     def of_cell(self, size: int, holes: int) -> Callable[[int, int, int, int], None] | None:
@@ -70,19 +70,19 @@ class Watcher:
 
         return seen
 
-    def filled(self, size: int, holes: int, found: int, drawn: int, undecided: int, work: int) -> None:
+    def filled(self, size: int, holes: int, kept: int, drawn: int, undecided: int, work: int) -> None:
         """A cell is filled."""
-        self.found += found
+        self.kept += kept
         self.drawn += drawn
         self.undecided += undecided
         self.work += work
         self._say(size, holes, 0, 0, 0)
 
-    def _say(self, size: int, holes: int, found: int, drawn: int, undecided: int) -> None:
+    def _say(self, size: int, holes: int, kept: int, drawn: int, undecided: int) -> None:
         if self._tell is None:
             return
         seconds = time.monotonic() - self._begun
-        total = (self.found + found, self.ordered, self.drawn + drawn, self.undecided + undecided)
+        total = (self.kept + kept, self.ordered, self.drawn + drawn, self.undecided + undecided)
         self._tell(Progress(size, holes, *total, seconds))
 
     @property
@@ -91,15 +91,15 @@ class Watcher:
         return max(1, self.max_work - self.work)
 
 
-def too_slow(found: dict[bool, int], ordered: dict[bool, int], drawn: int, undecided: int, seconds: float) -> T2TError:
+def too_slow(kept: dict[bool, int], ordered: dict[bool, int], drawn: int, undecided: int, seconds: float) -> T2TError:
     """The error of a cell that would take more work than is allowed; `found` and `ordered` are per kind (True: wait)."""
-    wait = max(ordered, key=lambda kind: ordered[kind] - found[kind])
-    likely = max(found[wait] + 2 * sqrt(found[wait]) + 3, 1)  # the core's own bound, see Sampling::is_hopeless
+    wait = max(ordered, key=lambda kind: ordered[kind] - kept[kind])
+    likely = max(kept[wait] + 2 * sqrt(kept[wait]) + 3, 1)  # the core's own bound, see Sampling::is_hopeless
     hours = seconds * ordered[wait] / likely
     kind = "wait" if wait else "wait-free"
     return T2TError(
         "the order can't be filled in reasonable time",
-        cause=f"{found[wait]} of {ordered[wait]} {kind} instances among {drawn} candidates in {duration(seconds)}"
+        cause=f"{kept[wait]} of {ordered[wait]} {kind} instances among {drawn} candidates in {duration(seconds)}"
         + (f", {undecided} candidates undecided" if undecided else "")
         + f": the order would take at least {duration(hours)} at this rate",
         next="ask for fewer agents, fewer instances or another hole or wait ratio; lower max_nodes, so that hopeless candidates "

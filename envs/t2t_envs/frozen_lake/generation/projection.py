@@ -259,11 +259,11 @@ class _Projector:
         return min(hole_count(self.ratios[str(size)]["hole_ratio"], size), capacity(size, self.request.num_agents))
 
     def _clip_holes(self, size: int, count: int) -> None:
-        wanted = hole_count(self.ratios[str(size)]["hole_ratio"], size)
+        target = hole_count(self.ratios[str(size)]["hole_ratio"], size)
         need = max(1, count) if self.request.repeats == "forbid" else 1
-        by_distance = sorted(range(capacity(size, self.request.num_agents) + 1), key=lambda h: (abs(h - wanted), h))
+        by_distance = sorted(range(capacity(size, self.request.num_agents) + 1), key=lambda h: (abs(h - target), h))
         best = next((holes for holes in by_distance if self._there(size, holes).total >= need), None)
-        if best is None or best == wanted:
+        if best is None or best == target:
             return
         ratio = min(MAX_HOLE_RATIO, best / size**2)
         self.change(f"{size}.hole_ratio", self.ratios[str(size)]["hole_ratio"], ratio, _reason(self.request, size, "hole counts"))

@@ -12,45 +12,45 @@ from t2t_core.seeding import Stream
 
 from .. import solver
 from ..instance import OBJECTIVES, Cell, Instance
-from .cells import Draws, Forms, GridCell, Wanted
+from .cells import Draws, Forms, GridCell, Quota
 
 
 def draw_cell(
     cell: GridCell,
     key: int,
-    wanted: Wanted,
+    quota: Quota,
     stall: int,
     max_nodes: int,
     progress: Callable[[int, int, int, int], None] | None = None,
 ) -> Draws:
     """`sampling.draw_cell` without the native core."""
-    left = {False: wanted.wait_free, True: wanted.wait}
-    total = sum(left.values()) if wanted.total is None else wanted.total
-    stream, seen, exclude = Stream(key), set(), set(wanted.exclude)
-    found: list[Instance] = []
+    left = {False: quota.wait_free, True: quota.wait}
+    total = sum(left.values()) if quota.total is None else quota.total
+    stream, seen, exclude = Stream(key), set(), set(quota.exclude)
+    instances: list[Instance] = []
     drawn = last = undecided = 0
-    while len(found) < total and any(left.values()):
+    while len(instances) < total and any(left.values()):
         if drawn - last >= stall:
-            return Draws(found, drawn, undecided, stalled=True)
+            return Draws(instances, drawn, undecided, stalled=True)
         candidate = candidate_of(cell, stream.fork(drawn))
         drawn += 1
         if progress is not None:
-            progress(drawn, wanted.wait_free - left[False], wanted.wait - left[True], undecided)
+            progress(drawn, quota.wait_free - left[False], quota.wait - left[True], undecided)
         if candidate is None:
             continue
-        instance, decided = _label(candidate, max_nodes, left, wanted.both)
+        instance, decided = _label(candidate, max_nodes, left, quota.both)
         undecided += not decided
         if instance is None or not left[bool(instance.requires_wait)]:
             continue
-        form = instance.canonical() if exclude or wanted.one_per_form else b""
-        name = form if wanted.one_per_form else variant(instance)
-        if form in exclude or (wanted.distinct and name in seen):
+        form = instance.canonical() if exclude or quota.one_per_form else b""
+        name = form if quota.one_per_form else variant(instance)
+        if form in exclude or (quota.distinct and name in seen):
             continue
         seen.add(name)
-        found.append(instance)
+        instances.append(instance)
         left[bool(instance.requires_wait)] -= 1
         last = drawn
-    return Draws(found, drawn, undecided)
+    return Draws(instances, drawn, undecided)
 
 
 def variant(instance: Instance) -> object:
@@ -138,8 +138,8 @@ def list_forms(cell: GridCell, wait: bool | None, max_nodes: int) -> Forms:
 
 def _all_candidates(cell: GridCell) -> Iterator[Instance]:
     n = cell.size * cell.size
-    for chosen in combinations(range(n), cell.holes):
-        holes = frozenset(chosen)
+    for positions in combinations(range(n), cell.holes):
+        holes = frozenset(positions)
         reach = {c: _flood(cell.size, holes, c) for c in range(n) if c not in holes}
         for starts in combinations(reach, cell.num_agents):
             for goals in permutations(reach, cell.num_agents):

@@ -18,13 +18,13 @@ import numpy as np
 from .. import solver
 from ..instance import OBJECTIVES, Cell, Instance
 from . import reference_sampler
-from .cells import Draws, Forms, GridCell, Wanted
+from .cells import Draws, Forms, GridCell, Quota
 
 
 def draw_cell(
     cell: GridCell,
     key: int,
-    wanted: Wanted,
+    quota: Quota,
     *,
     stall: int | None = None,
     max_nodes: int = solver.DEFAULT_MAX_NODES,
@@ -40,12 +40,12 @@ def draw_cell(
     stall = cell.stall if stall is None else stall
     core = solver.native_core()
     if core is None:
-        return reference_sampler.draw_cell(cell, key, wanted, stall, max_nodes, progress)
+        return reference_sampler.draw_cell(cell, key, quota, stall, max_nodes, progress)
     result = core.sample_cell(
-        cell.size, cell.holes, cell.num_agents, OBJECTIVES.index(cell.objective), key, wanted.wait_free, wanted.wait,
-        wanted.wait_free + wanted.wait if wanted.total is None else wanted.total, stall, max_nodes,
-        both=wanted.both, one_per_form=wanted.one_per_form, distinct=wanted.distinct, threads=threads,
-        exclude=list(of_cell(wanted.exclude, cell)), max_steps=max_work, progress=progress,
+        cell.size, cell.holes, cell.num_agents, OBJECTIVES.index(cell.objective), key, quota.wait_free, quota.wait,
+        quota.wait_free + quota.wait if quota.total is None else quota.total, stall, max_nodes,
+        both=quota.both, one_per_form=quota.one_per_form, distinct=quota.distinct, threads=threads,
+        exclude=list(of_cell(quota.exclude, cell)), max_steps=max_work, progress=progress,
     )  # fmt: skip
     counts = (result[name] for name in ("drawn", "undecided", "stalled", "steps", "hopeless"))
     return Draws(_instances(cell, result), *counts)

@@ -82,9 +82,9 @@ class CurriculumWrapper(gym.Wrapper[Any, Any, Any, Any]):
 
 def _with_kinds(scored: list[Scored]) -> list[Scored]:
     """With whether each lake requires a wait, which curricula tell cells apart by."""
-    labels = solve_many([one.instance for one in scored], wait=True)
-    kinds = [replace(one.instance, requires_wait=label.requires_wait) for one, label in zip(scored, labels, strict=True)]
-    return [replace(one, instance=instance) for one, instance in zip(scored, kinds, strict=True)]
+    labels = solve_many([answer.instance for answer in scored], wait=True)
+    kinds = [replace(answer.instance, requires_wait=label.requires_wait) for answer, label in zip(scored, labels, strict=True)]
+    return [replace(answer, instance=instance) for answer, instance in zip(scored, kinds, strict=True)]
 
 
 def _verdict(info: dict[str, Any]) -> Verdict:

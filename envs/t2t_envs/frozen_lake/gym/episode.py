@@ -110,7 +110,7 @@ class Episode:
 
     def start(self, options: Mapping[str, Any] | None) -> dict[str, Any]:
         """Begin the next lake of the stream, or one that `options` give, and return reset's info."""
-        self._given = self._chosen(options) if options else None
+        self._given = self._instance_of(options) if options else None
         self._drawn = None
         if self._given is not None:
             self.stepper.play(*flat_lake(self._given))
@@ -128,7 +128,7 @@ class Episode:
             info["optimum"] = optimum
         return info
 
-    def _chosen(self, options: Mapping[str, Any]) -> Instance | None:
+    def _instance_of(self, options: Mapping[str, Any]) -> Instance | None:
         instance: Any = options.get("instance")
         source: PoolSource | None = options.get("pool")
         if instance is not None and source is not None:

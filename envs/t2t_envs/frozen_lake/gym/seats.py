@@ -103,18 +103,18 @@ class RandomLakes(LakeSource):
     def draw(self, stream: Stream) -> Drawn:
         name, turn, which, wait = stream.next(), stream.next() | 1, stream.next() >> 32, stream.next() >> 32
         size, holes, _, waits = next((part for part in self.parts if which < part[2]), self.parts[-1])
-        wanted = None if waits < 0 else wait < waits
+        must_wait = None if waits < 0 else wait < waits
         given = set(np.flatnonzero(self.hole).tolist()) if len(self.hole) else None
         candidates, undecided = Stream(name), 0
         for index in range(self.stall):
             candidate = candidate_of(GridCell(size, holes, self.agents, self.objective), candidates.fork(index), given)
             if candidate is None:
                 continue
-            label = solver.solve_many([candidate], max_nodes=self.max_nodes, wait=wanted is not None)[0]
-            kind = None if wanted is None else label.requires_wait
-            if label.status == "solved" and kind is wanted:
+            label = solver.solve_many([candidate], max_nodes=self.max_nodes, wait=must_wait is not None)[0]
+            kind = None if must_wait is None else label.requires_wait
+            if label.status == "solved" and kind is must_wait:
                 return Drawn(_grid(candidate), tuple(candidate.starts), tuple(candidate.goals), int(label.cost or 0), name, turn)
-            undecided += label.status == "undecided" or label.status == "solved" and wanted is not None and kind is None
+            undecided += label.status == "undecided" or label.status == "solved" and must_wait is not None and kind is None
         raise NoSuchLake(self.stall, undecided)
 
 

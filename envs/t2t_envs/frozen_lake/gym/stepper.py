@@ -95,10 +95,10 @@ class Stepper:
         return [row * size + column for cells in self._path for row, column in cells]
 
     def step(self, actions: Any) -> tuple[Any, bool, bool]:
-        chosen = [_action(action) for action in actions]
-        if len(chosen) != self.options.agents:
-            raise ValueError(f"{len(chosen)} actions for {self.options.agents} agents")
-        self.advance(chosen)
+        moves = [_action(action) for action in actions]
+        if len(moves) != self.options.agents:
+            raise ValueError(f"{len(moves)} actions for {self.options.agents} agents")
+        self.advance(moves)
         return self.observation(-1), self.terminated, self.truncated
 
     def step_agents(self, names: Sequence[str], actions: Mapping[str, Any], masks: bool) -> tuple[Any, bool, bool, Any]:
@@ -265,8 +265,8 @@ class VectorStepper:
         return bool(arrays[0].any()), bool(arrays[1].any()), arrays
 
     def optima(self, mask: Any) -> Any:
-        found = [stepper.optimum() if chosen else -1 for chosen, stepper in zip(mask.tolist(), self._steppers, strict=True)]
-        return np.array(found, np.int64)
+        costs = [stepper.optimum() if asked else -1 for asked, stepper in zip(mask.tolist(), self._steppers, strict=True)]
+        return np.array(costs, np.int64)
 
     def potentials(self) -> Any:
         return np.array([stepper.potential() for stepper in self._steppers])

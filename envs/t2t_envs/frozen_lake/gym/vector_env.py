@@ -242,9 +242,9 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
             super().reset(seed=None if seed is None else int(seed))
             parent = stream_of(seed)
             return np.array([parent.fork(index).next() for index in range(self.num_envs)], np.uint64)
-        if len(seed) != self.num_envs or not all(isinstance(one, (int, np.integer)) and one >= 0 for one in seed):
+        if len(seed) != self.num_envs or not all(isinstance(value, (int, np.integer)) and value >= 0 for value in seed):
             raise T2TError(f"seed must be an integer, or {self.num_envs} integers that are not negative", where="reset()")
-        return np.array([stream_of(int(one)).fork(0).next() for one in seed], np.uint64)
+        return np.array([stream_of(int(value)).fork(0).next() for value in seed], np.uint64)
 
     def render(self) -> tuple[Any, ...] | None:
         """One frame per environment, of its current positions."""
@@ -323,5 +323,5 @@ def _autoreset(mode: AutoresetMode | str) -> AutoresetMode:
     try:
         return AutoresetMode(mode)
     except ValueError:
-        known = ", ".join(repr(one.value) for one in AutoresetMode)
+        known = ", ".join(repr(choice.value) for choice in AutoresetMode)
         raise T2TError("unknown autoreset_mode", where="option autoreset_mode", next=f"use one of {known}") from None

@@ -71,13 +71,13 @@ class Steps:
         if self._fault:
             raise Unplaceable(self._fault)
         counted([number for number, _ in self.rows])
-        found: dict[Label, list[Cell]] = {}
+        cells_of: dict[Label, list[Cell]] = {}
         for place, (number, row) in enumerate(self.rows):
             for label, cell in row.items():
-                if len(found.setdefault(label, [])) != place:
+                if len(cells_of.setdefault(label, [])) != place:
                     raise Unplaceable(f"agent {label} has no cell before step {number}")
-                found[label].append(cell)
-        return [(label, tuple(cells)) for label, cells in found.items()]
+                cells_of[label].append(cell)
+        return [(label, tuple(cells)) for label, cells in cells_of.items()]
 
 
 def counted(numbers: Sequence[int]) -> None:

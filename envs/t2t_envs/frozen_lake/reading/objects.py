@@ -56,10 +56,10 @@ def _read(data: Any, name: str, depth: int, text: Callable[[str], Paths | None])
         held = {key: number for key, number in keys.items() if isinstance(data[key], (list, dict, str))}
         if held and len(held) == len(keys):
             return make({number: data[key] for key, number in held.items()}, len(held))
-    found = [paths for key, value in data.items() if (paths := _read(value, key.lower(), depth + 1, text)) is not None]
-    if any(paths != found[0] for paths in found):
+    readings = [paths for key, value in data.items() if (paths := _read(value, key.lower(), depth + 1, text)) is not None]
+    if any(paths != readings[0] for paths in readings):
         raise Unplaceable("an object holds two answers")
-    return found[0] if found else None
+    return readings[0] if readings else None
 
 
 def _by_agent(values: Mapping[int, Any], count: int) -> Paths | None:
@@ -124,8 +124,8 @@ def _value(item: Any, keys: Sequence[str]) -> Any:
     """The value of the only one of these keys; None where there is none or more than one."""
     if not isinstance(item, dict):
         return None
-    found = [value for key, value in item.items() if key.lower() in keys]
-    return found[0] if len(found) == 1 else None
+    values = [value for key, value in item.items() if key.lower() in keys]
+    return values[0] if len(values) == 1 else None
 
 
 def _steps(rows: Sequence[Any]) -> Paths | None:

@@ -105,14 +105,14 @@ def _row(header: Sequence[Line], row: Sequence[Line]) -> tuple[Label, Path] | No
     place = labels[0] if labels else 0
     path = OpenPath(row[place][0].value)
     columns = [[token for token in row[place][1:] if token.kind != tokens.COLON], *row[place + 1 :]]
-    chosen = _columns_of_path(header[place:], columns)
-    if len(chosen) == 1:
-        for token in chosen[0]:
+    own_columns = _columns_of_path(header[place:], columns)
+    if len(own_columns) == 1:
+        for token in own_columns[0]:
             path.take(token)
     else:
-        for column in chosen:
+        for column in own_columns:
             cell = _only_cell(column, path.cells)
-            if cell is not None and column is not chosen[len(path.cells)]:
+            if cell is not None and column is not own_columns[len(path.cells)]:
                 raise Unplaceable("a row of a table has a gap")
             path.cells += [] if cell is None else [cell]
     if not path.cells and not path.fault:

@@ -20,7 +20,7 @@ class Frame:
         new: the cells that got a stone since the frame before.
         caption: what happened.
         fault: what was wrong with the policy's turn, "" for nothing.
-        wanted: the cell the policy should have moved on, where it missed a win or a block.
+        missed: the cell the policy should have moved on, where it missed a win or a block.
         line: the three cells of the line that ended the game.
     """
 
@@ -28,7 +28,7 @@ class Frame:
     new: tuple[int, ...]
     caption: str
     fault: str = ""
-    wanted: int | None = None
+    missed: int | None = None
     line: tuple[int, ...] = ()
 
 
@@ -49,18 +49,18 @@ def _frame(turn: Turn) -> Frame:
         fault = "cannot be read" if turn.move.cell is None else "is not a free cell"
         return Frame(board_text(policy, opponent), (), f"turn {turn.number}: {named}", fault)
     mistake = rules.mistake(policy, opponent, turn.cell)
-    wanted = None
+    missed = None
     if mistake == "missed_win":
-        wanted = rules.wins(policy, opponent)[0]
+        missed = rules.wins(policy, opponent)[0]
     elif mistake == "missed_block":
-        wanted = rules.wins(opponent, policy)[0]
+        missed = rules.wins(opponent, policy)[0]
     policy |= 1 << turn.cell
     new, caption = [turn.cell], f"turn {turn.number}: {POLICY} on {turn.cell}"
     if turn.answer is not None:
         opponent |= 1 << turn.answer
         new, caption = [turn.cell, turn.answer], f"{caption}, {OPPONENT} on {turn.answer}"
     fault = _MISTAKES[mistake] if mistake else ""
-    return Frame(board_text(policy, opponent), tuple(new), caption, fault, wanted, _line(policy) or _line(opponent))
+    return Frame(board_text(policy, opponent), tuple(new), caption, fault, missed, _line(policy) or _line(opponent))
 
 
 def _line(stones: int) -> tuple[int, ...]:

@@ -60,8 +60,8 @@ def _board(frame: Frame) -> str:
     lines = "".join(f"M{i * _CELL:g} 0v{_SIDE:g}M0 {i * _CELL:g}h{_SIDE:g}" for i in (1, 2))
     parts.append(f'<path d="{lines}" stroke="{GRID}" stroke-width="3" fill="none"/>')
     parts += [_mark(cell, mark) for cell, mark in enumerate(frame.board)]
-    if frame.wanted is not None:
-        row, column = divmod(frame.wanted, 3)
+    if frame.missed is not None:
+        row, column = divmod(frame.missed, 3)
         parts.append(
             f'<rect x="{column * _CELL + 3:g}" y="{row * _CELL + 3:g}" width="{_CELL - 6:g}" height="{_CELL - 6:g}" rx="6" '
             f'fill="none" stroke="{ALARM}" stroke-width="3" stroke-dasharray="5 4"/>'

@@ -8,7 +8,7 @@ from .frames import Frame, frames, result_text
 
 _RESET = "\x1b[0m"
 _STYLES = {POLICY: "\x1b[1;38;2;0;119;170m", OPPONENT: "\x1b[1;38;2;221;102;0m", ".": "\x1b[38;5;245m"}
-_NEW, _WANTED, _ALARM = "\x1b[48;2;255;243;196m", "\x1b[1;97;41m", "\x1b[1;31m"
+_NEW, _MISSED, _ALARM = "\x1b[48;2;255;243;196m", "\x1b[1;97;41m", "\x1b[1;31m"
 _WIDTH = 24  # columns of one board with its captions
 _ACROSS = 4  # boards beside each other
 
@@ -43,9 +43,9 @@ def _row(frame: Frame, row: int, color: bool) -> str:
     text = ""
     for cell in range(row, row + 3):
         mark = frame.board[cell]
-        shown = f"{'!' if cell == frame.wanted else ' '}{cell if mark == '.' else mark} "
+        shown = f"{'!' if cell == frame.missed else ' '}{cell if mark == '.' else mark} "
         if color:
-            back = _WANTED if cell == frame.wanted else _NEW if cell in frame.new else ""
+            back = _MISSED if cell == frame.missed else _NEW if cell in frame.new else ""
             shown = f"{_STYLES[mark]}{back}{shown}{_RESET}"
         text += shown
     return text

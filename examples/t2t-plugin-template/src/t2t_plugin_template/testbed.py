@@ -188,14 +188,14 @@ class Change(Testbed[Payment, Coins, Request]):
 
     def verify(self, instance: Payment, answer: Sequence[Message], format: str = "") -> Verdict:
         """The coins in the last brackets of the policy's last message: known ones (check `coins`) that sum to the amount."""
-        found = _ANSWER.findall(next((said.content for said in reversed(answer) if said.role == "assistant"), ""))
-        paid = [int(coin) for coin in found[-1].split(",")] if found else []
+        matches = _ANSWER.findall(next((said.content for said in reversed(answer) if said.role == "assistant"), ""))
+        paid = [int(coin) for coin in matches[-1].split(",")] if matches else []
         strange = [coin for coin in paid if coin not in instance.coins]
-        checks = {"readable": bool(found), "coins": bool(found) and not strange, "amount": sum(paid) == instance.amount}
+        checks = {"readable": bool(matches), "coins": bool(matches) and not strange, "amount": sum(paid) == instance.amount}
         faults = {}
         if strange:
             faults["coins"] = Fault(f"there is no coin of {strange[0]} cents", where={"coin": paid.index(strange[0]) + 1})
-        if found and not checks["amount"]:
+        if matches and not checks["amount"]:
             faults["amount"] = Fault(f"they are {sum(paid)} cents, not {instance.amount}", where={"cents": sum(paid)})
         if not all(checks.values()):
             return Verdict(checks, False, False, None, faults=faults)

@@ -56,8 +56,8 @@ class _Writer:
         if again:
             keys = list(self.family.bounds)
             stream.shuffle(keys)
-            chosen = set(keys[: stream.below(MOST_WRONG + 1)])
-            wrong = [key for key in self.family.bounds if key in chosen]
+            wrong_keys = set(keys[: stream.below(MOST_WRONG + 1)])
+            wrong = [key for key in self.family.bounds if key in wrong_keys]
         text = document(nested(changes))
         if stream.uniform() < SPOILT:
             for _ in range(1 + (stream.uniform() < TWICE)):

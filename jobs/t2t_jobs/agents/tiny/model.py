@@ -33,8 +33,8 @@ def words(families: Iterable[Family]) -> list[str]:
             heads.add(f"{dotted([last])} = " + '"' * quoted)
             heads |= {f"\n[{dotted(tables)}]\n"} if tables else set()
             values |= {choice for choice in bound.choices if isinstance(choice, str)}
-    found = [PAD, END, START, UNKNOWN, *sorted(heads), '"\n', *sorted(values), *sorted(asked)]
-    return list(dict.fromkeys([*found, *string.printable[:-2]]))
+    vocabulary = [PAD, END, START, UNKNOWN, *sorted(heads), '"\n', *sorted(values), *sorted(asked)]
+    return list(dict.fromkeys([*vocabulary, *string.printable[:-2]]))
 
 
 def make_tokenizer(vocabulary: Sequence[str]) -> Any:

@@ -59,8 +59,8 @@ def learn(families: Sequence[Family], seed: int, pairs: int, steps: int, log: An
             group["lr"] = RATE * min(1.0, (step + 1) / RISE, (steps - step) / (FALL * steps))
         ids, targets = batch(rows, stream)
         hidden = model.model(input_ids=ids).last_hidden_state
-        wanted = targets >= 0
-        loss = torch.nn.functional.cross_entropy(model.lm_head(hidden[wanted]), targets[wanted])
+        mask = targets >= 0
+        loss = torch.nn.functional.cross_entropy(model.lm_head(hidden[mask]), targets[mask])
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimizer in optimizers:
@@ -80,10 +80,10 @@ def batch(rows: Sequence[tuple[list[int], int]], stream: Stream) -> tuple[Any, A
 
     drawn = sorted((rows[stream.below(len(rows))] for _ in range(4 * BATCH)), key=lambda row: len(row[0]))
     at = BATCH * stream.below(4)
-    chosen = drawn[at : at + BATCH]
-    ids = torch.zeros(len(chosen), max(len(tokens) for tokens, _ in chosen), dtype=torch.long)
+    pairs = drawn[at : at + BATCH]
+    ids = torch.zeros(len(pairs), max(len(tokens) for tokens, _ in pairs), dtype=torch.long)
     targets = torch.full(ids.shape, -100)
-    for row, (tokens, start) in enumerate(chosen):
+    for row, (tokens, start) in enumerate(pairs):
         ids[row, : len(tokens)] = torch.tensor(tokens)
         targets[row, start - 1 : len(tokens) - 1] = ids[row, start : len(tokens)]
     return ids, targets

@@ -87,13 +87,13 @@ class Batch:
         """The log-probability (tokens,) of each of the policy's tokens under the model at that temperature."""
         import torch
 
-        found = []
+        parts = []
         for ids, own in self.parts:
             hidden = model.model(input_ids=ids).last_hidden_state[:, :-1]
-            chosen = own[:, 1:]
-            logits = model.lm_head(hidden[chosen]) / temperature
-            found.append(-torch.nn.functional.cross_entropy(logits, ids[:, 1:][chosen], reduction="none"))
-        return torch.cat(found)[self.places]
+            mask = own[:, 1:]
+            logits = model.lm_head(hidden[mask]) / temperature
+            parts.append(-torch.nn.functional.cross_entropy(logits, ids[:, 1:][mask], reduction="none"))
+        return torch.cat(parts)[self.places]
 
     def loss(self, logprobs: Any, old: Any, reference: Any, settings: Settings) -> tuple[Any, float]:
         """The loss to descend, and the mean KL per token (0 without a reference)."""

@@ -86,7 +86,7 @@ class Player:
             encoded = self._encoded(open_rollouts)
             seed = key(self._seed, "rollout", update, number, turn)
             generator = torch.Generator().manual_seed(seed % 2**63)
-            flat = [one for (one,) in sampler.sample(encoded, 1, settings.max_tokens, sampling, generator)]
+            flat = [completion for (completion,) in sampler.sample(encoded, 1, settings.max_tokens, sampling, generator)]
             said = self._tokenizer.batch_decode([answer.tokens for answer in flat], skip_special_tokens=True)
             going_on = []
             for rollout, prompt, answer, text in zip(open_rollouts, encoded, flat, said, strict=True):

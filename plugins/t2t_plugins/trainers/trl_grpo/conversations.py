@@ -77,10 +77,10 @@ def rollout(job: TrainingJob, settings: Settings, format: str) -> Callable[[list
         with sampling_model(trainer, settings) as model:
             held = Talk(job, settings, format, model, trainer.processing_class).hold(tasks, seed)
         return {
-            "prompt_ids": [one.prompt for one in held],
-            "completion_ids": [one.tokens for one in held],
-            "logprobs": [one.logprobs for one in held],
-            "env_mask": [one.own for one in held],
+            "prompt_ids": [conversation.prompt for conversation in held],
+            "completion_ids": [conversation.tokens for conversation in held],
+            "logprobs": [conversation.logprobs for conversation in held],
+            "env_mask": [conversation.own for conversation in held],
             "held": held,
         }
 
@@ -104,34 +104,38 @@ class Talk:
         held = [Conversation(task, first, self._ids(t)) for task, first, t in zip(tasks, openings, texts, strict=True)]
         going, turn = held, 0
         while going:
-            answers = self._answers([one.prompt + one.tokens for one in going], key(seed, turn))
-            answered = [(one, self._said(one, *answer)) for one, answer in zip(going, answers, strict=True)]
-            asked = [(one, shown) for one, shown in answered if shown is not None]
-            heard = self._texts([(*one.first, *shown) for one, shown in asked])
-            going = [one for (one, _), text in zip(asked, heard, strict=True) if self._heard(one, text.rpartition(_MARK)[2])]
+            answers = self._answers([conversation.prompt + conversation.tokens for conversation in going], key(seed, turn))
+            transcripts = [self._said(conversation, *answer) for conversation, answer in zip(going, answers, strict=True)]
+            asked = [(conversation, said) for conversation, said in zip(going, transcripts, strict=True) if said is not None]
+            heard = self._texts([(*conversation.first, *said) for conversation, said in asked])
+            tails = [text.rpartition(_MARK)[2] for text in heard]
+            answering = [conversation for conversation, _ in asked]
+            going = [conversation for conversation, tail in zip(answering, tails, strict=True) if self._heard(conversation, tail)]
             turn += 1
         return held
 
-    def _said(self, one: Conversation, tokens: list[int], logprobs: list[float], ended: bool) -> tuple[Message, ...] | None:
+    def _said(
+        self, conversation: Conversation, tokens: list[int], logprobs: list[float], ended: bool
+    ) -> tuple[Message, ...] | None:
         """Add a turn of the policy, and what the environment says to it. Returns what was said since the opening with a mark in
         the place of that turn, to see what the template puts after it; None where the conversation is over."""
-        one.add(tokens, logprobs, own=True)
-        one.end = self.tokenizer.decode(tokens[-1:]) if ended else ""
+        conversation.add(tokens, logprobs, own=True)
+        conversation.end = self.tokenizer.decode(tokens[-1:]) if ended else ""
         text = self.tokenizer.decode(tokens, skip_special_tokens=True)
         rest, calls = take_tool_calls(text) if self.job.testbed.tools else (text, ())
-        before, one.messages = one.messages, (*one.messages, Message("assistant", rest, tuple(calls)))
-        reply = replies(self.job.testbed, one.task, one.messages, self.format)
-        one.messages = (*one.messages, *reply)
+        before, conversation.messages = conversation.messages, (*conversation.messages, Message("assistant", rest, tuple(calls)))
+        reply = replies(self.job.testbed, conversation.task, conversation.messages, self.format)
+        conversation.messages = (*conversation.messages, *reply)
         return (*before, Message("assistant", _MARK), *reply) if reply else None
 
-    def _heard(self, one: Conversation, text: str) -> bool:
+    def _heard(self, conversation: Conversation, text: str) -> bool:
         """Add what the template puts after a turn of the policy, which wrote the end of it itself; whether there is room for the
         next turn."""
-        ids = self._ids(text.removeprefix(one.end))
+        ids = self._ids(text.removeprefix(conversation.end))
         room = getattr(self.model.config, "max_position_embeddings", None) or 1 << 30
-        if len(one.prompt) + len(one.tokens) + len(ids) + self.settings.max_tokens > room:
+        if len(conversation.prompt) + len(conversation.tokens) + len(ids) + self.settings.max_tokens > room:
             return False
-        one.add(ids, [0.0] * len(ids), own=False)
+        conversation.add(ids, [0.0] * len(ids), own=False)
         return True
 
     def _texts(self, conversations: Sequence[Sequence[Message]]) -> list[str]:
@@ -151,7 +155,7 @@ class Talk:
         settings, generator = self.settings, torch.Generator(device=self.model.device).manual_seed(seed % 2**63)
         if settings.engine != "plain" and supports(self.model):
             sampler = Sampler(self.model, end_tokens(self.model, self.tokenizer))
-            found = sampler.sample(prompts, 1, settings.max_tokens, settings.sampling, generator)
-            return [(one.tokens, one.logprobs, one.ended) for (one,) in found]
+            completions = sampler.sample(prompts, 1, settings.max_tokens, settings.sampling, generator)
+            return [(completion.tokens, completion.logprobs, completion.ended) for (completion,) in completions]
         plain = generate(self.model, self.tokenizer, prompts, settings.sampling, settings.max_tokens, generator)
         return [(tokens, [0.0] * len(tokens), ended) for tokens, ended in plain]

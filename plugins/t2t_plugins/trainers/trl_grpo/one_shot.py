@@ -64,9 +64,9 @@ class OneShot:
         from t2t_plugins.sampler import Sampler
 
         sampler = Sampler(model, end_tokens(model, tokenizer))
-        found = sampler.sample(ids, group, self.settings.max_tokens, self.settings.sampling, generator)
-        drawn = [one for answers in found for one in answers]
-        return [one.tokens for one in drawn], [one.logprobs for one in drawn]
+        groups = sampler.sample(ids, group, self.settings.max_tokens, self.settings.sampling, generator)
+        drawn = [completion for answers in groups for completion in answers]
+        return [completion.tokens for completion in drawn], [completion.logprobs for completion in drawn]
 
     def _plain(self, model: Any, tokenizer: Any, ids: Any, group: int, generator: Any) -> tuple[list[Any], list[Any] | None]:
         from t2t_plugins.policies.hf import generate

@@ -57,7 +57,7 @@ class Reward:
             judged.append([float(at), float(self._check(verdict.failure)), float(tokens)])
         weights = self.weights.weights() if self.job.testbed.length_term else NO_LENGTH
         totals = [round(total_reward(a, n, weights) / GRAIN) * GRAIN for a, n in zip(accuracies, lengths, strict=True)]
-        rows = [[*row, *one] for *row, one in zip(totals, short, valid, judged, strict=True)]
+        rows = [[*row, *judgement] for *row, judgement in zip(totals, short, valid, judged, strict=True)]
         everywhere = self.gather(torch.tensor(rows, dtype=torch.float64, device=self._device()))  # a group may be spread
         self.short.append(float(everywhere[:, 1].mean()))
         self.sampled.append(everywhere.tolist())

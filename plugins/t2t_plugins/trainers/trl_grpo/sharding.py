@@ -94,8 +94,8 @@ def whole_weights(trainer: Any, settings: Settings) -> Mapping[str, Any]:
         from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 
         options = StateDictOptions(full_state_dict=True, cpu_offload=True)
-        found: Mapping[str, Any] = get_model_state_dict(trainer.model_wrapped, options=options)
-        return found
+        state: Mapping[str, Any] = get_model_state_dict(trainer.model_wrapped, options=options)
+        return state
     import deepspeed
     from deepspeed.utils import safe_get_full_fp32_param
 

@@ -29,6 +29,6 @@ class LLM:
     def get_tokenizer(self) -> Tokenizer:
         return Tokenizer()
 
-    def generate(self, prompts: list[Any], wanted: list[Any], **options: Any) -> list[Any]:
+    def generate(self, prompts: list[Any], params: list[Any], **options: Any) -> list[Any]:
         answer = SimpleNamespace(text="nothing", finish_reason="stop", token_ids=[1, 2])
         return [SimpleNamespace(outputs=[answer]) for _ in prompts]
