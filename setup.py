@@ -17,7 +17,7 @@ COMPILE, LINK = (["/O2"], []) if MSVC else ([LEVEL, "-pthread", *SANITIZE], ["-p
 
 
 def is_stale(object_file, source):
-    """An object is made anew when its source or any header is newer: which header it includes is not looked up."""
+    """An object is made again when its source or any header is newer: which header it includes is not looked up."""
     made = os.path.getmtime(object_file) if os.path.exists(object_file) else 0.0
     return any(os.path.getmtime(file) > made for file in (source, *glob(f"{NATIVE}/**/*.hpp", recursive=True)))
 

@@ -11,7 +11,7 @@ responses, validation and the closing bench.
 Needed: vLLM, about 60 GB of disk (in --work), no network: weights are random. On one GPU the preset is `paper-lora`, on more it
 is `paper` in two processes with fsdp2. Each step runs in processes of its own, within a time of its own, and one that fails does
 not keep the next from running. It prints pass or what failed, measured memory and time beside the plan's figures, and writes one
-JSON to benchmarks/results/. The exit status is 0 where every step passed.
+JSON to benchmarks/results/. The exit status is 0 if every step passed.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ Facts = dict[str, Any]
 
 
 def t2t(*words: str) -> None:
-    """The command, as a user gives it; RuntimeError where it fails."""
+    """The command, as a user gives it. Raises RuntimeError if it fails."""
     status = subprocess.run([sys.executable, "-c", "from t2t_core.cli import main; main()", *words]).returncode
     require(not status, f"t2t {words[0]} ended with status {status}")
 
@@ -232,7 +232,7 @@ def order_of(check: Check, bed: Any) -> Any:
 
 
 def moved_weights(before: Path, after: Path) -> int:
-    """How many numbers of a whole checkpoint differ from those it started from; RuntimeError where it is not whole."""
+    """How many numbers of a whole checkpoint differ from those it started from. Raises RuntimeError if it is not whole."""
     from safetensors import safe_open
 
     def tensors(folder: Path) -> dict[str, Path]:

@@ -1,6 +1,6 @@
 """The study of a toy agent that writes training jobs: what its plan names, and the tables from what came of it.
 
-python studies/agents.py run FOLDER [--plan studies/agents/tiny.toml] [--pool local:2]     goes on where it stopped
+python studies/agents.py run FOLDER [--plan studies/agents/tiny.toml] [--pool local:2]     continues where it stopped
 python studies/agents.py table FOLDER                                                     FOLDER/table.md from the files
 
 FOLDER/seed_501/training/      t2t train-agent

@@ -93,7 +93,7 @@ def differences(outcomes: Mapping[str, Any], arm: str, against: str, set_name: s
 
 
 def check(folder: Path) -> int:
-    """How many differences were computed anew. Exits where one is not what sweep.json says."""
+    """How many differences were computed again. Exits where one is not what sweep.json says."""
     result, outcomes = (folders.read_json(folder / name) for name in ("sweep.json", "outcomes.json"))
     for line in result["differences"]:
         made = differences(outcomes, line["arm"], line["against"], line["set"], line["metric"])

@@ -1,11 +1,11 @@
 """Do reinforcement learning algorithms learn the lakes: three ways of PPO beside the planners, on sizes 3 to 10.
 
-    python studies/rl.py run FOLDER [--seeds 21-23] [--arms NAME ...]    a file an arm and seed; goes on where it stopped
+    python studies/rl.py run FOLDER [--seeds 21-23] [--arms NAME ...]    a file an arm and seed; continues where it stopped
     python studies/rl.py table FOLDER                                  FOLDER/table.md and FOLDER/curves.svg from the files
 
 Every arm plays fresh lakes of all sizes with 2 agents, half of which take a wait, for as many joint steps, and one policy plays
 all sizes. Which lakes of the sets were solved, and which at the optimum, is in the files, a digit a lake, so every figure can be
-computed anew.
+computed again.
 """
 
 from __future__ import annotations

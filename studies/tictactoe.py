@@ -1,11 +1,11 @@
 """What decides in tic-tac-toe: fixed configurations of the opponent, and the habits of training, each alone.
 
-    python studies/tictactoe.py run FOLDER [--seeds 11-15] [--arms NAME ...]   a file an arm and seed; goes on where it stopped
+    python studies/tictactoe.py run FOLDER [--seeds 11-15] [--arms NAME ...]   a file an arm and seed; continues where it stopped
     python studies/tictactoe.py table FOLDER                                 FOLDER/table.md from the files
     python studies/tictactoe.py talk FOLDER                                  FOLDER/talk.md from warm-up.json and road/
 
 Every arm starts from the warm-up `tiny:tictactoe` and plays 15,360 games by the trainer `grpo`. What an arm was given is in its
-file, beside how each game of the evaluation sets ended, so every figure can be computed anew.
+file, beside how each game of the evaluation sets ended, so every figure can be computed again.
 """
 
 from __future__ import annotations

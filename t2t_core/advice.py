@@ -9,7 +9,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 
 
 def checkout() -> Path | None:
-    """The root of the source checkout that this copy runs from; None where it was installed as a wheel."""
+    """The root of the source checkout that this copy runs from; None if it was installed as a wheel."""
     return _ROOT if (_ROOT / "setup.cfg").is_file() and (_ROOT / "setup.py").is_file() else None
 
 

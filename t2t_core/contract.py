@@ -243,7 +243,7 @@ _ATTRIBUTES: Mapping[str, Mapping[str, Check]] = {
 
 
 def missing(kind: str, made: Any) -> Complaint:
-    """What an object lacks that a factory of this kind has to make; None where all is there. A testbed may be a part of one (a
+    """What an object lacks that a factory of this kind has to make; None if all is there. A testbed may be a part of one (a
     bench needs no generator): what it lacks is named where somebody wants it."""
     if kind == "context module" and isinstance(made, str):
         return None  # a variant: the modules it stands for
@@ -262,7 +262,7 @@ def missing(kind: str, made: Any) -> Complaint:
 
 
 def strange(kind: str, made: Any) -> Complaint:
-    """What is wrong with the first attribute that is not of its kind; None where all are."""
+    """What is wrong with the first attribute that is not of its kind; None if all are."""
     for name, check in _ATTRIBUTES.get(kind, {}).items():
         if complaint := check(getattr(made, name, None)):
             return f"its {name} is {ascii(getattr(made, name, None))[:60]}, {complaint}"
@@ -270,6 +270,6 @@ def strange(kind: str, made: Any) -> Complaint:
 
 
 def wrong(kind: str, method: str, value: Any) -> Complaint:
-    """What is wrong with a value that a method of this kind returned; None where nothing is, or nobody looks."""
+    """What is wrong with a value that a method of this kind returned; None if nothing is, or nobody looks."""
     check = METHODS.get(kind, {}).get(method) or _OPTIONAL_METHODS.get(kind, {}).get(method)
     return check(value) if check else None

@@ -31,7 +31,7 @@ def said(response: Response) -> Message:
 
 
 def replies(testbed: AnyTestbed, instance: Any, messages: Sequence[Message], format: str) -> tuple[Message, ...]:
-    """What the environment answers to the last of `messages`, all that was said after the opening; nothing where the
+    """What the environment answers to the last of `messages`, all that was said after the opening; nothing if the
     conversation is over, or the policy has had its turns."""
     if sum(message.role == "assistant" for message in messages) >= testbed.turns:
         return ()
@@ -80,8 +80,8 @@ def play(
 
 
 def total(responses: Sequence[Response]) -> Response:
-    """The policy's turns of one conversation summed up: the last text, tokens and cost over all turns (None where no turn has
-    a figure), "error" or else "length" or "refusal" where a turn ended so."""
+    """The policy's turns of one conversation summed up: the last text, tokens and cost over all turns (None if no turn has
+    a figure), "error" or else "length" or "refusal" if a turn ended so."""
     last = responses[-1]
     if len(responses) == 1:
         return last

@@ -30,4 +30,4 @@ class BudgetSpent(T2TError):
 
 
 class NotReady(T2TError):
-    """What it needs is not at hand here and now (a key, a GPU, an extra), though nothing is wrong with what was asked for."""
+    """What it needs is not available here and now (a key, a GPU, an extra), though nothing is wrong with what was asked for."""

@@ -34,7 +34,7 @@ class Guarded:
             raise
         except Exception as error:
             raise guard.failed(self._plugin, name, error) from error
-        seen, wrapped = self._wrapped.get(name, (None, None))  # bound methods are made anew each time, and equal
+        seen, wrapped = self._wrapped.get(name, (None, None))  # bound methods are made again each time, and equal
         if seen is None or seen != value:
             if callable(value) and not isinstance(value, type):
                 wrapped = partial(_checked, self._plugin, name, f"{name}()", value)

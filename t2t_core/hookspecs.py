@@ -11,7 +11,7 @@ gets a registry and adds names to it:
 
 A target is a callable, or "module:attribute", which is imported only when somebody asks for the name. The built-ins come
 through the same hooks. A name is addressed as `name`, `name:argument` or `name:argument,key=value,...`; the factory gets
-the argument (text, "" where there is none) and the settings (text by key). What a plugin raises or returns wrongly is told
+the argument (text, "" if there is none) and the settings (text by key). What a plugin raises or returns wrongly is told
 with its name and ends the command (t2t_core.guard).
 """
 
@@ -145,9 +145,9 @@ class TrainingOrder:
 @dataclass(frozen=True)
 class TrainingJob:
     """What a trainer gets: the checkpoint it starts from, instances, the testbed (prompt, verifier, reward), its settings,
-    the folder for its new checkpoint and a seed. What an interrupted training goes on from belongs into `updates` in that
+    the folder for its new checkpoint and a seed. What an interrupted training continues from belongs into `updates` in that
     folder: it is removed once the round is whole, unless the result says to keep it. `resume_from` is the folder of the round
-    before, where there is one. `stop` tells whether the run was asked to stop (SIGTERM).
+    before, if there is one. `stop` tells whether the run was asked to stop (SIGTERM).
     `reward` holds the weights of the testbed's reward terms that the run changes; the others keep their defaults."""
 
     checkpoint: Path | None
@@ -222,7 +222,7 @@ class Designer(Protocol):
 
 
 class ContextModule(Protocol):
-    """The state of the rounds in, a section of the designer's context out, or None where it has nothing to say.
+    """The state of the rounds in, a section of the designer's context out, or None if it has nothing to say.
 
     With `compact` the section is a few lines of plain words and whole percents, for a policy too small to read prose. A
     factory may also return text such as "F,G,H:no_round_0": its name then stands for those modules (V1..V6 are made so).
@@ -248,12 +248,12 @@ class Trainer(Protocol):
     that can play what it trains, where not every policy can (a run with another is refused); `defaults` (setting -> value)
     and `constants` (name -> value, what no setting changes), which `t2t run --dry-run` prints; `facts` (name -> text: the
     algorithm, the reward), which the context T:full tells; `check(order)`, which raises T2TError for what `train` would
-    refuse (called in a dry run too); `ready(order)`, which raises T2TError where something it needs is not at hand on this
-    machine; and `plan(order, gpus)`, the text of what it takes of each GPU (`t2t_core.run.gpus.Gpus`, None where there are
-    none), T2TError where that does not fit; the dry run and the start of a run print it. All three get a `TrainingOrder`
+    refuse (called in a dry run too); `ready(order)`, which raises T2TError where something it needs is not available on this
+    machine; and `plan(order, gpus)`, the text of what it takes of each GPU (`t2t_core.run.gpus.Gpus`, None if there are
+    none). Raises T2TError if that does not fit; the dry run and the start of a run print it. All three get a `TrainingOrder`
     before a run begins.
     One with the attribute `stops_when_asked = True` looks at `job.stop()` now and then: where that is true it saves what an
-    interrupted training goes on from and raises KeyboardInterrupt. Any other is interrupted wherever it stands.
+    interrupted training continues from and raises KeyboardInterrupt. Any other is interrupted wherever it stands.
 
     registry.add("none", lambda argument, settings: NoTrainer(), "evaluate and design only")
     class NoTrainer:
@@ -335,7 +335,7 @@ class Exchange:
 @dataclass(frozen=True)
 class Tried:
     """What an earlier episode of the same agent on the same family came to: its job's values by dotted key, as far as they differ
-    from the job it started from, and its reward; `score` is the trained model's, None where there is none."""
+    from the job it started from, and its reward; `score` is the trained model's, None if there is none."""
 
     values: Mapping[str, Json]
     reward: float
@@ -379,15 +379,14 @@ class JobAgent(Protocol):
         def describe(self):
             return {}
 
-    It keeps nothing between two turns: what it does follows from the state, so that an episode goes on where it was interrupted.
-    One whose answers come from a model may have `act_all(states)`, which answers many episodes at once, in their order, and
-    `spend_at_most(usd)`, called before each turn; one that holds a model has `close()`.
+    It keeps nothing between two turns: what it does follows from the state, so that an interrupted episode continues where it
+    stopped.
     """
 
     def act(self, state: EpisodeState) -> AgentTurn: ...
 
     def describe(self) -> Mapping[str, Any]:
-        """Facts for the record, as JSON: the model and its versions, where there is one."""
+        """Facts for the record, as JSON: the model and its versions, if there is one."""
         ...
 
 

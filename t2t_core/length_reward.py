@@ -24,7 +24,7 @@ def length_reward(tokens: int, start: int = START, end: int = END) -> float:
 
 
 def share_short(tokens: Sequence[int], start: int = START) -> float:
-    """The share of responses without a length penalty (our choice of "short"). T2TError where there is none at all."""
+    """The share of responses without a length penalty (our choice of "short"). T2TError if there is none at all."""
     if not tokens:
         raise T2TError("an update without responses has no share of short ones")
     return sum(count <= start for count in tokens) / len(tokens)

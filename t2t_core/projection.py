@@ -1,11 +1,11 @@
 """Project for any testbed: a proposal settled against the knobs that are declared, with every correction named.
 
-Shares are made non-negative and sum to 1. A group that is not named keeps its other knobs; its share becomes 0 where the named
+Shares are made non-negative and sum to 1. A group that is not named keeps its other knobs; its share becomes 0 if the named
 ones sum to 1 (+- 0.02), else keeps its previous value before renormalising. Shares that are all zero, or an unreadable proposal,
 keep the previous ones. The other knobs are clipped to their bounds. Unknown groups and knobs are dropped; NaN, infinities,
 non-numbers and shares whose sum overflows count as missing. Numbers are never reinterpreted (30 is not 30 %). (Our choice.)
 
-A testbed whose generator cannot fill everything within these bounds goes on from here.
+A testbed whose generator cannot fill everything within these bounds continues from here.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Settling:
             self.values[group][self._share] = share if exact else share / total
 
     def _proposed_shares(self, named: Values) -> dict[str, float]:
-        """Before renormalising, for all groups; empty where none was named."""
+        """Before renormalising, for all groups; empty if none was named."""
         shares = {group: numbers[self._share] for group, numbers in named.items() if self._share in numbers}
         if sum(max(0.0, share) for share in shares.values()) == float("inf"):
             self.changes.append(Change(self._share, None, None, "the sum overflows: they count as missing"))

@@ -132,7 +132,7 @@ class Sampling:
     min_p: float = 0.0
 
     def recorded(self) -> dict[str, Any]:
-        """As JSON; what earlier versions did not know is left out where it changes nothing, so that their folders go on."""
+        """As JSON; what earlier versions did not know is left out if it changes nothing, so that their folders go on."""
         return {name: value for name, value in asdict(self).items() if value or name not in LATER_SAMPLING}
 
 
@@ -140,10 +140,10 @@ class Sampling:
 class Response:
     """One turn of a policy, or the error that came instead (`error` is not None; then `text` is what arrived, if anything).
 
-    Token counts are as the policy reports them, None where it has no tokens or they are not known; `reasoning_tokens` are
+    Token counts are as the policy reports them, None if it has no tokens or they are not known; `reasoning_tokens` are
     hidden ones and part of `completion_tokens`, `reasoning` their text where it was sent. `finish_reason` is "stop" (ended by
     the model, perhaps without text), "length", "refusal", "aborted" (broken off by the server, always an error) or "error".
-    `seconds` is wall time, `cost_usd` None where it is not known, `model` the one that served. `detail` is what a server said
+    `seconds` is wall time, `cost_usd` None if it is not known, `model` the one that served. `detail` is what a server said
     beside its answer, a refusal's reason say. `lasting`: the error would come again, so that asking again at once is in vain.
     `earlier` are the replies to the same question that came before and were no answer, where they cost something or may have.
     """
@@ -180,7 +180,7 @@ class Verdict:
 
     checks: every strict check by name, in the testbed's order. valid: all of them hold. optimal: valid and at the stored
     optimum; None (not False) where valid but no optimum is stored. cost: of the instance's objective, None unless valid.
-    costs: every cost the testbed knows, empty unless valid. gap: cost minus stored optimum, None where either is missing.
+    costs: every cost the testbed knows, empty unless valid. gap: cost minus stored optimum, None if either is missing.
     gaps: the same for each of `costs` whose optimum is stored. faults: for failed checks, where they first failed; also, under a
     name that is no check, what is wrong with the instance itself. figures: what else the testbed counts of an answer, valid or
     not, for its metrics and reward terms.
@@ -204,7 +204,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Metric:
-    """One figure a testbed reports. `value` maps (verdict, response) to a number, or None where it does not apply.
+    """One figure a testbed reports. `value` maps (verdict, response) to a number, or None if it does not apply.
 
     kind "rate": the value is 0 or 1 and every instance counts (an instance without an answer is 0); the figure is a
     percentage with an interval. kind "mean": the mean over the answers where the value is not None.
@@ -265,7 +265,7 @@ class Knob:
             instances that have some property.
         form: how a value is shown: "percent" (0.2 reads 20 %), "number" or "whole".
         unit: of a number, e.g. "steps".
-        harder: 1 where higher values make harder instances, -1 where lower ones do, 0 where neither is known. Schedules and
+        harder: 1 if higher values make harder instances, -1 if lower ones do, 0 if neither is known. Schedules and
             rules move a level knob by it, and leave one of 0 alone.
         step: a moderate change, in the knob's own unit; None: a twentieth of the range.
     """
@@ -335,7 +335,7 @@ class Scored:
 @dataclass(frozen=True)
 class Round:
     """What happened in one finished round, as facts: configurations and breakdowns are JSON (the testbed's `to_dict`).
-    `summary` is the designer's own explanation of this round's configuration, None where it gave none; `training` holds what
+    `summary` is the designer's own explanation of this round's configuration, None if it gave none; `training` holds what
     the trainer counted, per cell among other things."""
 
     index: int
@@ -350,7 +350,7 @@ ASKED_AGAIN = "asked once more, for the JSON alone"  # the note of a designer th
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a designer returns. `raw` is its reply word for word, `parsed` the configuration it proposes as JSON (None where
+    """What a designer returns. `raw` is its reply word for word, `parsed` the configuration it proposes as JSON (None if
     none could be read), `notes` what its reader mended, `responses` every call it made, failed ones included."""
 
     raw: str
@@ -364,7 +364,7 @@ class Proposal:
 @dataclass(frozen=True)
 class TrainingResult:
     """The new checkpoint (the old one where nothing was trained), figures of the round, and what it consumed: responses sampled,
-    optimizer steps, tokens. `keep_updates`: the next round goes on from what is in `updates` (the optimizer's state)."""
+    optimizer steps, tokens. `keep_updates`: the next round continues from what is in `updates` (the optimizer's state)."""
 
     checkpoint: Path | None
     metrics: Mapping[str, Json] = field(default_factory=dict)

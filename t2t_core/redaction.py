@@ -76,7 +76,7 @@ class Redactor:
         return value
 
     def found_in(self, text: str) -> str | None:
-        """The name of a secret that the text holds, or a long stretch of one; None where it holds none."""
+        """The name of a secret that the text holds, or a long stretch of one; None if it holds none."""
         for form in self._longest_first:
             if form in text:
                 return self._names[form]

@@ -67,7 +67,7 @@ class Entry:
         return [module for module in self.needs if not find_spec(module)]
 
     def load(self) -> Any:
-        """The target itself, imported if need be; T2TError where that fails."""
+        """The target itself, imported if need be. Raises T2TError if that fails."""
         if not isinstance(self.target, str):
             return self.target
         module, _, attribute = self.target.partition(":")
@@ -118,11 +118,11 @@ class Registry:
 
     @property
     def default(self) -> str:
-        """The name that stands where none is given: the first that was registered; "" where there is none."""
+        """The name that stands where none is given: the first that was registered; "" if there is none."""
         return next(iter(self.entries), "")
 
     def find(self, name: str) -> Entry:
-        """The entry of that name; T2TError with the nearest names where there is none."""
+        """The entry of that name; T2TError with the nearest names if there is none."""
         if name in self.entries:
             return self.entries[name]
         shown = ascii(name)[:80]

@@ -68,7 +68,7 @@ def read_settings(settings: Mapping[str, str], where: str, readers: Mapping[str,
 
 @dataclass(frozen=True)
 class Range:
-    """What a number may be: `low`..`high`, `low` itself left out where `above`, `high` where `below`."""
+    """What a number may be: `low`..`high`, `low` itself left out if `above`, `high` where `below`."""
 
     low: float = 0
     high: float = math.inf
@@ -210,8 +210,9 @@ def no_argument(argument: str, where: str) -> None:
 
 
 def refuse_secrets(value: Any, where: str) -> None:
-    """T2TError where a setting holds a key, in any nesting: by its name, as an address with a password, as JSON in a text, as the
-    value of an environment variable, or by its shape. The error names the setting and never shows the value.
+    """Raise T2TError if a setting holds a key, however deeply nested: recognised by its name, as an address with a password, as
+    JSON in a text, as the value of an environment variable, or by its shape. The error names the setting and never shows the
+    value.
 
     Args:
         value: a setting, or a table of them.

@@ -103,7 +103,7 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
     def knobs(self, request: RequestT) -> Sequence[Knob]: ...
 
     def cells(self, request: RequestT) -> Sequence[Cell]:
-        """The cells that a curriculum may choose between, in order; none where it can only choose between groups."""
+        """The cells that a curriculum may choose between, in order; none if it can only choose between groups."""
         return ()
 
     def cell_of(self, cell: str) -> str | None:
@@ -124,7 +124,7 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
         ...
 
     def group_of(self, text: str) -> str | None:
-        """The group that a designer means by this key ("nearby" for "near"); None where it is not clear."""
+        """The group that a designer means by this key ("nearby" for "near"); None if it is not clear."""
         return text if text in self.groups else None
 
     # --- instances
@@ -174,7 +174,7 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
 
     def reply(self, instance: InstanceT, messages: Sequence[Message], format: str) -> Sequence[Message]:
         """The environment's answer to the last of `messages`, which holds all that was said after the opening and ends with
-        the policy; nothing where the conversation is over. A function of its arguments alone, chance included: it draws from
+        the policy; nothing if the conversation is over. A function of its arguments alone, chance included: it draws from
         the instance's own seed and the state that the messages led to."""
         return ()
 
@@ -185,11 +185,11 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
 
     def verify(self, instance: InstanceT, answer: Any, format: str = "") -> Verdict:
         """The verdict of an answer: its text where `turns` is 1, else all the messages after the opening. `format` is the
-        prompt format in which it was asked, "" where that is not known."""
+        prompt format in which it was asked, "" if that is not known."""
         ...
 
     def plan(self, instance: InstanceT, answer: Any) -> Hashable | None:
-        """What an answer proposes, equal for answers that propose the same whatever they say around it; None where nothing can be
+        """What an answer proposes, equal for answers that propose the same whatever they say around it; None if nothing can be
         read. With several answers to an instance, the majority is counted by it. Unless told otherwise: the words of the
         answer, or of the policy's messages, however they are spaced."""
         said = [answer] if isinstance(answer, str) else [message.content for message in answer if message.role == "assistant"]
@@ -197,7 +197,7 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
         return words if any(words) else None
 
     def picture(self, instance: InstanceT, answer: Any, format: str = "") -> str:
-        """An answer as one <svg> element, moving where something moves, for the pages that show answers; "" where it draws none.
+        """An answer as one <svg> element, moving where something moves, for the pages that show answers; "" if it draws none.
         `answer` is what `verify` gets."""
         return ""
 

@@ -16,7 +16,7 @@ from t2t_core.registry import Registry, Spec
 
 
 def names(registry: Registry, spec: Spec) -> Sequence[str]:
-    """The settings of that spec that are transport; none where nobody has the name."""
+    """The settings of that spec that are transport; none if nobody has the name."""
     if spec.name not in registry:
         return ()
     declared = getattr(registry.find(spec.name).load(), "transport", ())

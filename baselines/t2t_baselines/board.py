@@ -43,7 +43,7 @@ class Board:
         return [divmod(n, self.size) for n in path[:end]]
 
     def distances(self, goal: int) -> list[int]:
-        """Steps from every cell to `goal`, other agents ignored; UNREACHABLE where there is no way."""
+        """Steps from every cell to `goal`, other agents ignored; UNREACHABLE if there is no way."""
         steps_to = [UNREACHABLE] * len(self.free)
         steps_to[goal] = 0
         frontier = [goal]

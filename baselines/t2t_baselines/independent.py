@@ -10,7 +10,7 @@ from .solver_policy import Paths, SolverPolicy
 
 
 def shortest_path(board: Board, start: int, goal: int) -> list[int]:
-    """A shortest path, ties to the first action (left, down, right, up); just the start where there is no way."""
+    """A shortest path, ties to the first action (left, down, right, up); just the start if there is no way."""
     distance = board.distances(goal)
     path = [start]
     if distance[start] == UNREACHABLE:

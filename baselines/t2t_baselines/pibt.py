@@ -22,7 +22,7 @@ class _Step:
         self.taken: dict[int, int] = {}
 
     def decide(self, agent: int) -> bool:
-        """Find `agent` a next cell; agents in the way inherit its priority and move first. False where it is stuck: it
+        """Find `agent` a next cell; agents in the way inherit its priority and move first. False if it is stuck: it
         stays, and whoever asked must look elsewhere (backtracking)."""
         here = self.now[agent]
         cells = [here, *self.board.steps[here]]

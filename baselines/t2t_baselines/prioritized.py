@@ -33,7 +33,7 @@ class _SpaceTime:
 
     def search(self, start: int, goal: int, earlier: Sequence[Path]) -> Path | None:
         """A path from `start` that stays on `goal` for good as early as possible and meets none of the `earlier` paths,
-        which stay on their last cells; None where there is none."""
+        which stay on their last cells; None if there is none."""
         horizon = max((len(path) - 1 for path in earlier), default=0)
         occupied, swaps = self._obstacles(earlier, horizon)
         target = 1 << self._bit(goal)

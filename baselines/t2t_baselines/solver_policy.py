@@ -40,7 +40,7 @@ class Planner:
         self.settings: dict[str, Any] = read_settings(settings or {}, f"policy {self.name}", self.readers)
 
     def answer(self, task: Task, stream: Stream) -> str:
-        """The text of one answer; NoPlan where there is nothing to answer."""
+        """The text of one answer. Raises NoPlan if there is nothing to answer."""
         raise NotImplementedError
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
@@ -74,7 +74,7 @@ class SolverPolicy(Planner):
     world, instances = "MAPF-FrozenLake", Instance
 
     def plan(self, instance: Instance, stream: Stream) -> Paths:
-        """One path per agent, start cell first; NoPlan where there is nothing to answer."""
+        """One path per agent, start cell first. Raises NoPlan if there is nothing to answer."""
         raise NotImplementedError
 
     def answer(self, task: Task, stream: Stream) -> str:

@@ -34,7 +34,7 @@ class Player(Planner):
 
 
 class Minimax(Player):
-    """The exact player: a win on the spot where there is one, else a random one of all optimal moves, by exhaustive search
+    """The exact player: a win on the spot if there is one, else a random one of all optimal moves, by exhaustive search
     (minimax). It never loses from the empty board; 100 % optimal, or something is broken.
 
     With the setting `p` each move is a random free cell with that probability: a player of any strength, whose games can be

@@ -137,7 +137,7 @@ class TestbedClient(EnvClient[Answer, Heard, Where]):
 
 
 def app(testbed: str = "", prompt_format: str = "") -> Any:
-    """The server as an ASGI application. T2TError where there is no such testbed or prompt format."""
+    """The server as an ASGI application. T2TError if there is no such testbed or prompt format."""
     make = functools.partial(TestbedEnvironment, testbed, prompt_format)
     name = f"t2t-{make().bed.name}"
     return create_app(make, Answer, Heard, env_name=name, max_concurrent_envs=SESSIONS, state_cls=Where)

@@ -38,7 +38,7 @@ class TestbedTask(vf.Task[Data]):
 
     __test__ = False  # pytest takes it for a test
     solver: ClassVar[str] = ""
-    """The policy whose answer shows that a task can be solved, as `t2t plugins` lists it; "" where there is none."""
+    """The policy whose answer shows that a task can be solved, as `t2t plugins` lists it; "" if there is none."""
 
     @property
     def key(self) -> str:

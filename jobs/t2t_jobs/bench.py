@@ -6,7 +6,7 @@
     ones before OUT/seed_0/0-AGENT/FAMILY/final_3/       one that counts: the agent does what it holds to be best OUT/bench.json
     the figures
 
-The final episodes of all agents on a family and seed have the same hidden evaluations, drawn anew for each.
+The final episodes of all agents on a family and seed have the same hidden evaluations, drawn again for each.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class Lane:
 
 
 def gain_of(result: EpisodeResult) -> float | None:
-    """The trained model's score minus the best untrained base's; None where the job did not come to one."""
+    """The trained model's score minus the best untrained base's; None if the job did not come to one."""
     return None if result.post is None or result.best_pre is None else result.post - result.best_pre
 
 

@@ -45,7 +45,7 @@ class Probed:
 
 @dataclass(frozen=True)
 class Done:
-    """A job that is through: `post` is the hidden score after training, None where it died (`failure` says of what), `pre` that
+    """A job that is through: `post` is the hidden score after training, None if it died (`failure` says of what), `pre` that
     of every untrained base."""
 
     pre: Mapping[str, float]
@@ -103,7 +103,7 @@ class EpisodeResult:
         ended: why there were no more turns: "submitted", or what was used up ("submissions", "turns", "tokens", "usd",
             "seconds").
         submissions: every one, with what was wrong with it.
-        valid_at: which of them was valid, None where none was.
+        valid_at: which of them was valid, None if none was.
         base, values: of the valid job, as far as its values differ from the one it started from.
         pre, best_pre, post: hidden scores of the untrained bases, the best of them, and of the trained model.
         failure: of a job that died.

@@ -1,7 +1,7 @@
 """What a task family is: what a job agent is to teach a small model, from which bases, within which bounds, and its measure.
 
 A family is a plugin (kind `families`): a world with some of its options, two or more untrained bases of different strength, a
-job to start from, what of it may be edited and between which bounds, a budget, and a hidden evaluation that is drawn anew, as a
+job to start from, what of it may be edited and between which bounds, a budget, and a hidden evaluation that is drawn again, as a
 twin of frozen sets, for every episode.
 """
 
@@ -52,7 +52,7 @@ class Bound:
     whole: bool = False
 
     def fault(self, value: Any) -> str | None:
-        """What is wrong with a value, in words; None where nothing is."""
+        """What is wrong with a value, in words; None if nothing is."""
         if self.kind == "choice":
             same = any(value == choice and type(value) is type(choice) for choice in self.choices)
             return None if same else f"must be one of {', '.join(map(str, self.choices))}, not {ascii(value)[:60]}"
@@ -222,7 +222,7 @@ def _bare(name: str) -> bool:
 
 
 def value_at(data: Mapping[str, Any], key: str) -> Any:
-    """The value at a dotted key; None where there is none."""
+    """The value at a dotted key; None if there is none."""
     value: Any = data
     for name in path_of(key):
         value = value.get(name) if isinstance(value, Mapping) else None

@@ -95,7 +95,7 @@ class Job:
 def read_job(
     folder: Path | SafePath, family: Family, allow_code: Sequence[str] = ()
 ) -> tuple[Job | None, list[Failure]]:
-    """The job in a folder, None where no job can be read there, and everything that is wrong with it at first sight: its text,
+    """The job in a folder, None if no job can be read there, and everything that is wrong with it at first sight: its text,
     its schema, what may not be edited, bounds. Values out of bounds are left out of the job, so that the rest of it can be looked
     at too; so is code that is not in `allow_code`. What lies in the folder may come from anybody: no link is followed."""
     place = SafePath.of(folder) / FILE

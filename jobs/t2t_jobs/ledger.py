@@ -85,7 +85,7 @@ class Ledger:
         self._per_episode, self._overall = per_episode or Limits(), overall or Limits()
 
     def reserve(self, id: str, kind: Kind, episode: str, at_most: Cost, job: str | None = None) -> None:
-        """Set aside what something may take at most. BudgetSpent where that does not fit; nothing is written then."""
+        """Set aside what something may take at most. Raises BudgetSpent if that does not fit; nothing is written then."""
         with _Writing(self.path) as writing:
             if id in writing.entries:
                 return
@@ -99,8 +99,8 @@ class Ledger:
             writing.append(Entry(id=id, kind=kind, episode=episode, job=job, settled=False, cost=at_most))
 
     def charge(self, id: str, kind: Kind, episode: str, cost: Cost, job: str | None = None) -> bool:
-        """Write down what something took; it takes its reservation's place. False where it stands there already. T2TError where
-        another cost does."""
+        """Write down what something took, in the place of its reservation. Returns False if it is there already. Raises
+        T2TError if it is there with another cost."""
         with _Writing(self.path) as writing:
             earlier = writing.entries.get(id)
             if earlier is not None and earlier.settled:
@@ -130,7 +130,7 @@ class Ledger:
         return sum((e.cost for e in entries if episode in (None, e.episode)), Cost())
 
     def reconcile(self, logs: Mapping[str, Cost]) -> list[str]:
-        """What is not as the logs say, in words; nothing where every id of the logs was charged what it took, and no other
+        """What is not as the logs say, in words; nothing if every id of the logs was charged what it took, and no other
         was."""
         entries, faults = self.entries(), []
         for id, cost in logs.items():

@@ -58,7 +58,7 @@ class Order:
 class JobResult:
     """What a job came to: `done/ID.json`.
 
-    `pre` are the untrained bases' hidden scores, `post` the trained model's, None where the job died; `failure` says why, and
+    `pre` are the untrained bases' hidden scores, `post` the trained model's, None if the job died; `failure` says why, and
     `failure_code` in a word. `cpu_seconds` are those of all attempts, and so are `gpu_seconds`, for which a worker's GPUs
     were held; `tokens`, `samples` and `updates` are those of its training.
     """
@@ -116,7 +116,7 @@ class Secret:
 
 
 class Queue:
-    """The folder of a queue; made where there is none.
+    """The folder of a queue; made if there is none.
 
     Args:
         folder: of the queue. No agent's workspace may lie in it, nor it in one.
@@ -192,7 +192,7 @@ class Queue:
     # --- workers
 
     def claim(self, worker: str) -> Claim | None:
-        """The oldest job that waits, now this worker's; None where none does."""
+        """The oldest job that waits, now this worker's; None if none does."""
         for path in sorted((self.folder / "queued").entries(), key=_age):
             token, job_id = secrets.token_hex(8), path.name.removesuffix(".json")
             if not _ID.fullmatch(job_id) or path.name == job_id:  # a file that is being written
@@ -218,7 +218,7 @@ class Queue:
         return None
 
     def heartbeat(self, claim: Claim, cpu_seconds: float = 0.0, gpu_seconds: float = 0.0) -> bool:
-        """A sign of life, with what the job has taken so far. False where the job is no longer this worker's."""
+        """A sign of life, with what the job has taken so far. False if the job is no longer this worker's."""
         marker = self.folder / "running" / claim.name
         with contextlib.suppress(OSError):
             os.utime(marker.path)
@@ -233,7 +233,7 @@ class Queue:
         folders.write_json(path, {**vars(told), **{name: round(max(n, getattr(told, name)), 3) for name, n in taken.items()}})
 
     def finish(self, claim: Claim, result: JobResult) -> bool:
-        """Keep the result. False where there is one already: the first one counts, and this changes nothing."""
+        """Keep the result. False if there is one already: the first one counts, and this changes nothing."""
         first = folders.write_once(self.folder / "done" / f"{claim.order.id}.json", _document(result))
         folders.remove(self.folder / "running" / claim.name)
         return first

@@ -74,8 +74,8 @@ def episode_reward(
     """The reward of one episode.
 
     Args:
-        submission: which submission was valid, from 1; None where none was.
-        trained: what the job came to; None where it died, or none was run.
+        submission: which submission was valid, from 1; None if none was.
+        trained: what the job came to; None if it died, or none was run.
         parsable: whether any submission could be read as a job.
 
     Raises:

@@ -75,7 +75,7 @@ class Room:
         return charge
 
     def reserve(self, job: str, episode: str, cpu_seconds: float) -> None:
-        """Set aside what a job may take; BudgetSpent where that does not fit any more."""
+        """Set aside what a job may take. Raises BudgetSpent if that does not fit any more."""
         self.ledger.reserve(job, "job", episode, Cost(cpu_seconds=cpu_seconds), job)
 
     def charge_job(self, job: str, episode: str) -> None:

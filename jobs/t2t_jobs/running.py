@@ -39,8 +39,8 @@ class Outcome:
 
 
 def run_job(queue: Queue, order: Order, work: SafePath) -> Outcome:
-    """Do a job, or go on with it, in the folder `work`. A job that cannot be done is an outcome with its failure; T2TError where
-    the fault is the machine's (a full disk)."""
+    """Do a job in the folder `work`, or continue it. A job that cannot be done is an outcome with its failure. Raises T2TError
+    if the fault is the machine's (a full disk)."""
     family = hidden.make_family(order.family)
     pre = hidden.baseline_scores(family, order.hidden_seed, queue.baselines)
     folder = queue.job_folder(order.id)

@@ -104,7 +104,7 @@ class Toolbox:
 
 
 def arguments_of(call: ToolCall) -> dict[str, str]:
-    """A call's arguments as texts by name; T2TError where there is no such tool, or they are not those it takes."""
+    """A call's arguments as texts by name. Raises T2TError if there is no such tool, or they are not those it takes."""
     tool = _BY_NAME.get(call.name)
     if tool is None:
         raise T2TError(f"there is no tool {ascii(call.name)[1:-1][:60]}", next=f"call one of {', '.join(_BY_NAME)}")

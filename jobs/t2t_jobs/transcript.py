@@ -1,7 +1,7 @@
 """An episode's log, `calls.jsonl`: what the agent said and what each of its calls came to, in the order in which it happened.
 
-A line is written before anything follows from it, so an episode that is killed goes on from its last line: the agent is not asked
-again what it has answered, and a job is not submitted twice.
+A line is written before anything follows from it, so an episode that is killed continues from its last line. The agent is not
+asked twice for what it has answered, and a job is not submitted twice.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Submission:
 
 @dataclass(frozen=True, kw_only=True)
 class Said:
-    """A turn. `at`: seconds of the episode so far; tokens and USD are those of the answer, None where none was asked for."""
+    """A turn. `at`: seconds of the episode so far; tokens and USD are those of the answer, None if none was asked for."""
 
     turn: int
     at: float

@@ -78,7 +78,7 @@ def work(
 ) -> int:
     """Do jobs until none has come for so many seconds; how many results were kept. `keep`: their runs stay in `work/`.
 
-    On SIGTERM or Ctrl-C the job at hand goes back into the queue.
+    On SIGTERM or Ctrl-C the job available goes back into the queue.
     """
     name = name or f"{socket.gethostname()}-{os.getpid()}"
     warm()
@@ -113,7 +113,7 @@ def gpus_held() -> int:
 def attend(
     queue: Queue, claim: Claim, check: Callable[[], None] = lambda: None, gpus: int = 0, keep: bool = False
 ) -> JobResult | None:
-    """Do one job. None where it is no longer ours, or goes back into the queue."""
+    """Do one job. None if it is no longer ours, or goes back into the queue."""
     began, work_folder = time.monotonic(), free_folder(queue, claim.order, claim.token)
     try:
         allowed = _allowed(claim)
@@ -199,7 +199,7 @@ def _outcome(queue: Queue, claim: Claim, work_folder: SafePath) -> Outcome:
 def _watched(
     queue: Queue, claim: Claim, work_folder: SafePath, child: int, allowed: float, check: Callable[[], None], gpus: int
 ) -> Ending | None:
-    """How the child ended; None where the job was taken from us meanwhile."""
+    """How the child ended; None if the job was taken from us meanwhile."""
     began = beat = time.monotonic()
     stopped: tuple[str, str] | None = None
     while True:

@@ -56,14 +56,14 @@ class Workspace:
         return [f"{path} ({len(text.encode())} bytes)" for path, text in self.files.items()]
 
     def read(self, path: str) -> str:
-        """A file's text; T2TError where there is none."""
+        """A file's text. Raises T2TError if there is none."""
         path = self._checked(path)
         if path not in self._files:
             raise T2TError(f"there is no file {path}", next=f"the workspace holds {', '.join(self.files) or 'nothing'}")
         return self._files[path]
 
     def write(self, path: str, text: str) -> None:
-        """Make a file or put another text into it; T2TError where the path leads out of the workspace or a limit is passed."""
+        """Make a file, or replace its text. Raises T2TError if the path leads out of the workspace or a limit is passed."""
         path, limits = self._checked(path), self._limits
         size = _size(text, path)
         if size > limits.file_bytes:
@@ -80,7 +80,7 @@ class Workspace:
             folders.write_atomic(self._folder / path, text)
 
     def edit(self, path: str, old: str, new: str) -> None:
-        """Put `new` in the place of `old`, which must stand in the file exactly once; T2TError where it does not."""
+        """Put `new` in the place of `old`, which must stand in the file exactly once. Raises T2TError if it does not."""
         text = self.read(path)
         count = text.count(old) if old else 0
         if count != 1:

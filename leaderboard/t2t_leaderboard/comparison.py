@@ -52,7 +52,7 @@ class Comparison:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """None where nothing varies within a column (one instance each, say): resampling tells nothing then."""
+        """None if nothing varies within a column (one instance each, say): resampling tells nothing then."""
         d = self.difference
         return None if d.low == d.high else (d.low, d.high)
 
@@ -73,7 +73,7 @@ def read_side(path: Path) -> Side:
 
 
 def compare(a: Side, b: Side, seed: int = 0) -> list[Comparison]:
-    """Every metric of every table, over the instances that both answered. T2TError where there is none."""
+    """Every metric of every table, over the instances that both answered. T2TError if there is none."""
     _refuse_strangers(a, b)
     metrics = a.evaluation.testbed.metrics
     one_each = a.evaluation.samples == b.evaluation.samples == 1
@@ -96,7 +96,7 @@ def compare(a: Side, b: Side, seed: int = 0) -> list[Comparison]:
 
 
 def in_common(a: Side, b: Side) -> str:
-    """How many instances each side answered and both did; "" where they are the same."""
+    """How many instances each side answered and both did; "" if they are the same."""
     ours, theirs = _asked(a), _asked(b)
     if ours == theirs:
         return ""

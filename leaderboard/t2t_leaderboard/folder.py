@@ -97,12 +97,12 @@ class Row:
 
     @property
     def label(self) -> str:
-        """What the user calls the row, "" where they gave it no name."""
+        """What the user calls the row, "" if they gave it no name."""
         return self.record.label
 
     @property
     def reader(self) -> int:
-        """The version of the reader that gave the verdicts in the export; 1 where an early version of the suite wrote it."""
+        """The version of the reader that gave the verdicts in the export; 1 if an early version of the suite wrote it."""
         return self.record.reader
 
     @property

@@ -124,7 +124,7 @@ def _label(spec: Spec) -> str:
 
 
 def refuse_twice(planned: Sequence[Planned]) -> None:
-    """T2TError where two policies of one request would be one row, or two rows would carry one name."""
+    """Raise T2TError if two policies of one request would be one row, or two rows would carry one name."""
     for number, entry in enumerate(planned):
         for other in planned[:number]:
             if (entry.asked, entry.label, entry.sampling) == (other.asked, other.label, other.sampling):
@@ -138,7 +138,7 @@ def refuse_twice(planned: Sequence[Planned]) -> None:
 
 
 def row_folder(bench: Bench, entry: Planned) -> SafePath:
-    """Where that policy's answers are, or are to be; T2TError where another row has its label."""
+    """Where that policy's answers are, or are to be. Raises T2TError if another row has its label."""
     for row in bench.rows():
         if entry.same(row):
             return row.folder

@@ -139,7 +139,7 @@ def _check_row(bench: Bench, row: Row, findings: _Findings) -> None:
     if bench.prompts_sha256(row.limit) != row.record.prompts_sha256:
         findings.problems.append(f"{row.folder / 'row.json'}: the prompts are not those that this version asks")
     if not row.finished:
-        if not (row.folder / LOG).is_empty():  # empty where the server refused the very first question
+        if not (row.folder / LOG).is_empty():  # empty if the server refused the very first question
             findings.late(f"{path}: the answers of {LOG} are not in it yet")
         return
     missing: list[str] = []
@@ -159,7 +159,7 @@ def _check_row(bench: Bench, row: Row, findings: _Findings) -> None:
 
 
 def show(path: Path | SafePath, verification: Verification) -> None:
-    """Let the folder's Markdown and HTML show the outcome beside the recomputed figures (none where the answers do not hold).
+    """Let the folder's Markdown and HTML show the outcome beside the recomputed figures (none if the answers do not hold).
     A page that was found to show something else is left as it is."""
     folder = SafePath.of(path)
     bench = read_bench(folder)
@@ -291,7 +291,7 @@ def _unlike(
     path: SafePath,
     late: list[str],
 ) -> str | None:
-    """How an exported answer differs from the last one of the log, None where it does not. What was the last one once, and what
+    """How an exported answer differs from the last one of the log, None if it does not. What was the last one once, and what
     was not asked then, is only late."""
     where, logged = f"{path}, line {line.number}", log.response(index)
     if logged is None:

@@ -35,7 +35,7 @@ class SetRecord:
 @dataclass(frozen=True, kw_only=True)
 class BenchSettings:
     """What names the question: `settings` in a bench's run.json and in a submission. `system_prompt` is left out of the file
-    where there is none."""
+    if there is none."""
 
     testbed: str
     sets: list[SetRecord]
@@ -97,7 +97,7 @@ class SubmissionRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class BoardHead:
-    """`leaderboard.json` as far as a check goes by it. Its figures are not read: they are computed anew from the answers and
+    """`leaderboard.json` as far as a check goes by it. Its figures are not read: they are computed again from the answers and
     held against what stands there. `answer_pages` is absent from format 1."""
 
     format: Count

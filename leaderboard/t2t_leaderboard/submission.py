@@ -145,7 +145,7 @@ def seal(metadata: Mapping[str, Any]) -> str:
 
 
 def read(place: Path | SafePath) -> Submission:
-    """Read a submission; T2TError where it has not the shape of one."""
+    """Read a submission. Raises T2TError if it has not the shape of one."""
     folder = SafePath.of(place)
     path = folder / METADATA
     written = folders.read_json(path)

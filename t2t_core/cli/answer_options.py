@@ -43,7 +43,7 @@ def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_instances(testbed: AnyTestbed, given: Mapping[str, Any]) -> Sequence[Any] | None:
-    """The instances of --instances, None where it is not given. T2TError where options are given that do nothing."""
+    """The instances of --instances, None if it is not given. Raises T2TError if options are given that do nothing."""
     if given["answers_from"] is None:
         context = click.get_current_context()
         table = context.params.get("form", "jsonl") != "jsonl"  # which holds the questions

@@ -39,7 +39,7 @@ def named(args: Sequence[str]) -> str:
 
 
 def options_of(testbed: str) -> list[Option]:
-    """What the testbed adds; nothing where it is not installed (the command itself will say so)."""
+    """What the testbed adds; nothing if it is not installed (the command itself will say so)."""
     known = Spec.parse(testbed).name in installed().testbeds
     return list(installed().testbeds.make(testbed).options()) if known else []
 
@@ -74,7 +74,7 @@ class WithForms(click.Command):
         return own.make_context(info_name, args, parent, **extra)
 
     def _form_of(self, testbed: str) -> click.Command | None:
-        """What the testbed brings, with the option that named it; None where it brings nothing. T2TError where there is no such
+        """What the testbed brings, with the option that named it; None if it brings nothing. T2TError if there is no such
         testbed, or what it names cannot be imported."""
         if not testbed:
             return None

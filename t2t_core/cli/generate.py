@@ -90,7 +90,7 @@ def generate(
 
 
 def checked(configuration: str | None, out: Path | None, given: bool, asking: bool, testbed: str = "") -> Path:
-    """The file to write; T2TError where an option is missing, or one too many."""
+    """The file to write. Raises T2TError if an option is missing, or one too many."""
     if given and configuration is not None:
         raise T2TError("--configuration and --instances exclude each other", cause="instances are drawn, or read from a file")
     required = (("--configuration", configuration or given), ("--out", out))
@@ -144,7 +144,7 @@ def check_form(testbed: AnyTestbed, form: str, out: Path, asking: bool) -> None:
 
 
 def check_shard(text: str | None, form: str, out: Path, asking: bool) -> Shard | None:
-    """The part that is wanted, None for the whole; T2TError where it does not go with the other options."""
+    """The part that is wanted, None for the whole. Raises T2TError if it does not go with the other options."""
     if text is None:
         return None
     if asking:

@@ -62,8 +62,8 @@ def gather(given: Mapping[str, Any], fork: Fork | None = None) -> tuple[Experime
 
 
 def preset_of(given: Mapping[str, Any], fork: Fork | None = None) -> str:
-    """The preset that options begin with: the one named, else the testbed's own, "" where a file or a fork stands for it;
-    T2TError where the testbed brings none."""
+    """The preset that options begin with: the one named, else the testbed's own, "" if a file or a fork stands for it.
+    Raises T2TError if the testbed brings none."""
     if given["preset"] or given["config"] or fork:
         return str(given["preset"] or "")
     testbed = given["testbed"] or installed().testbeds.default

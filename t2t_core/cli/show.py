@@ -70,7 +70,7 @@ def show(
 
 
 def chosen_instance(testbed: AnyTestbed, source: str | None, set_name: str | None, identity: str | None) -> Any:
-    """The instance that `FILE#ID`, or a set's name, and --id say; the first where none is named."""
+    """The instance that `FILE#ID`, or a set's name, and --id say; the first if none is named."""
     if (source is None) == (set_name is None):
         example = next(iter(testbed.protected_sets()), "NAME")
         raise T2TError("name a file or a set", next=f"t2t show instances.jsonl#ID, or t2t show --set {example} --id ID")
@@ -139,7 +139,7 @@ def _spoken(record: Mapping[str, Any]) -> list[Message]:
 
 
 def _held(testbed: AnyTestbed, instance: Any, spoken: Sequence[Message], form: str) -> tuple[Message, ...]:
-    """All that was said after the opening; T2TError where the policy speaks on after the end."""
+    """All that was said after the opening. Raises T2TError if the policy speaks on after the end."""
     messages: tuple[Message, ...] = ()
     for turn, message in enumerate(spoken, 1):
         messages = (*messages, message)

@@ -126,7 +126,7 @@ def _configurations(
 
 
 def _ahead(cluster: str | None, reporter: Reporter) -> Ahead | None:
-    """What does the runs on a cluster, None where they are done here."""
+    """What does the runs on a cluster, None if they are done here."""
     return None if cluster is None else partial(on_ray.run_ahead, cluster=on_ray.Cluster.parse(cluster), reporter=reporter)
 
 

@@ -154,7 +154,7 @@ class AnswerIndex:
         return read_response(self._line(index, offset), self._where)
 
     def _line(self, index: int, offset: int) -> dict[str, Any]:
-        """The line of a question; T2TError where another one has come into its place, since the log was changed meanwhile."""
+        """The line of a question. Raises T2TError if another one has come into its place, since the log was changed meanwhile."""
         if self._reader is None:
             self._reader = paths.open_plain(self.path)
         self._reader.seek(offset)
@@ -202,7 +202,7 @@ class AnswerLog(AnswerIndex):
 
     def append(self, index: int, response: Response, answer: Sequence[Message] = ()) -> None:
         """Record one answer, and each reply before it that was none as a line of its own; it is on its way to the disk when
-        this returns. In a conversation it is one turn, and `answer` what the environment says to it: nothing where it ends."""
+        this returns. In a conversation it is one turn, and `answer` what the environment says to it: nothing if it ends."""
         position, sample = divmod(index, self._samples)
         replies = (*response.earlier, replace(response, earlier=())) if response.earlier else (response,)
         for reply in map(self.without_secrets, replies):

@@ -273,7 +273,7 @@ def _calls(message: dict[str, Any], where: str) -> tuple[ToolCall, ...]:
 
 
 def refuse_protected(testbed: AnyTestbed, instances: Sequence[Any]) -> None:
-    """T2TError where an instance to learn from is, up to the testbed's symmetries, one of a protected (evaluation or
+    """Raise T2TError if an instance to learn from is, up to the testbed's symmetries, one of a protected (evaluation or
     validation) set."""
     learnt = {testbed.identity(instance): instance.id for instance in instances}
     for name in testbed.protected_sets():

@@ -48,7 +48,7 @@ class Outcome:
         return 0 < self.progress.asked == self.progress.errors
 
     def require_answers(self, what: str) -> None:
-        """T2TError where every question failed: what follows would be drawn from nothing."""
+        """Raise T2TError if every question failed: what follows would be drawn from nothing."""
         if self.unanswered:
             raise T2TError(
                 f"no question of {what} was answered",
@@ -218,7 +218,7 @@ def _spent(progress: Progress, max_usd: float | None) -> str | None:
 
 
 def refuse_unpriced(response: Response, spends: bool = True) -> None:
-    """T2TError where a budget cannot hold, since nobody knows what `response` cost. `spends`: answers cost money even where no
+    """Raise T2TError if a budget cannot hold, since nobody knows what `response` cost. `spends`: answers cost money even where no
     tokens are reported. An error is not judged by this, nor a refusal that came before any token."""
     if response.cost_usd is not None or response.error is not None:
         return

@@ -41,7 +41,7 @@ class Drafts:
         return self._log.undisturbed()
 
     def line(self, index: int) -> bytes:
-        """The line of that question; empty where none was made, or where the temporary folder is full: the log has it too."""
+        """The line of that question; empty if none was made, or where the temporary folder is full: the log has it too."""
         line = b""
         with suppress(OSError):
             self._file.seek(self._offsets[index])

@@ -18,7 +18,7 @@ Tokens = Annotated[int, Meta(ge=0, lt=1 << 50)]
 Amount = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)]  # an integer stays one: it is written again as it was read
 DAMAGED = "the file was damaged or edited by hand"
 _ALWAYS = ("text", "prompt_tokens", "completion_tokens", "reasoning_tokens", "finish_reason", "error", "cost_usd")
-_WHERE_KNOWN = ("model", "reasoning", "detail", "lasting")  # written where there is something to write
+_WHERE_KNOWN = ("model", "reasoning", "detail", "lasting")  # written if there is something to write
 
 
 class CallRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,7 +87,7 @@ class Conversation:
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictRecord:
-    """A verdict, its faults aside; `figures` are left out where there are none."""
+    """A verdict, its faults aside; `figures` are left out if there are none."""
 
     checks: dict[str, bool]
     valid: bool
@@ -170,7 +170,7 @@ def verdict_record(verdict: Verdict) -> dict[str, Any]:
 
 
 def response_fault(response: Response) -> str | None:
-    """What is wrong with the types of a response that a plugin made, None where all is well."""
+    """What is wrong with the types of a response that a plugin made, None if all is well."""
     if not isinstance(response.text, str):
         return f"text is {type(response.text).__name__}, not a string"
     if response.finish_reason not in get_args(Finish):

@@ -77,7 +77,7 @@ class Evaluation:
         self, index: int, turns: Sequence[tuple[Response, Sequence[Message]]], where: str
     ) -> tuple[Message, ...]:
         """All that was said in the index-th conversation after its opening: the policy's turns, each with what the environment
-        replied when it was held. T2TError where the environment would reply otherwise now."""
+        replied when it was held. Raises T2TError if the environment would reply otherwise now."""
         messages: tuple[Message, ...] = ()
         for response, answer in turns:
             messages = (*messages, said(response))

@@ -41,7 +41,7 @@ def sizes(samples: int) -> list[int]:
 
 
 def majority(plans: Sequence[Hashable | None], values: Sequence[float]) -> float:
-    """The mean value of the answers that propose what most do; 0 where no answer has a readable plan."""
+    """The mean value of the answers that propose what most do; 0 if no answer has a readable plan."""
     votes = Counter(plan for plan in plans if plan is not None)
     most = max(votes.values(), default=0)
     leading = [plan for plan, count in votes.items() if count == most]

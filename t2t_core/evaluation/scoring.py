@@ -19,7 +19,7 @@ def scored(evaluation: Evaluation, path: Path | SafePath, as_recorded: bool = Fa
     """The answers of an export, scored afresh from their raw text, in instance order. `as_recorded`: where the verdict that
     stands there is another, that one counts (another version of the testbed's reader gave it).
 
-    T2TError where the file does not hold exactly the evaluation's questions in their order.
+    Raises T2TError if the file does not hold exactly the evaluation's questions in their order.
     """
     lines = jsonlines.read(path)
     for index in range(len(evaluation)):

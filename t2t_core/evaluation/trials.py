@@ -24,7 +24,7 @@ class Inference:
 
     p: two-sided, of "no difference". detectable: the true difference that would be told from zero (at 5 %) with 80 % power,
     given this spread. p_equivalence: of "they differ by the margin or more" (two one-sided tests); below 0.05 they are
-    equivalent within the margin. All NaN where one seed gives no interval.
+    equivalent within the margin. All NaN if one seed gives no interval.
     """
 
     p: float
@@ -74,7 +74,7 @@ def probability_of_improvement(ours: Sequence[float], theirs: Sequence[float]) -
 
 def area_under(curve: Sequence[tuple[float, float]], until: float) -> float:
     """The mean height of a learning curve from its first point to `until` (trapezoids): (spent so far, score) in order. A
-    curve that ends before keeps its last score; NaN where it begins after."""
+    curve that ends before keeps its last score; NaN if it begins after."""
     spent, scores = (np.array(column, dtype=float) for column in zip(*curve, strict=True))
     if until < spent[0]:
         return math.nan
@@ -95,6 +95,6 @@ def worst_quarter(rates: Mapping[str, float]) -> float:
 
 
 def forgetting(validations: Sequence[Mapping[str, float]]) -> float:
-    """The worst drop of a group from its best validation to the last one; 0 where none fell."""
+    """The worst drop of a group from its best validation to the last one; 0 if none fell."""
     last = validations[-1]
     return max((max(v[group] for v in validations if group in v) - rate for group, rate in last.items()), default=0.0)

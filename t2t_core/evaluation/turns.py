@@ -56,7 +56,7 @@ class Tasks(Sequence[Task]):
         return turn if turn is not None else self._evaluation.task(self.questions[position])
 
     def take(self, position: Any) -> int:
-        """Mark the position as answered; the question there. T2TError where it is none, or was answered before."""
+        """Mark the position as answered; the question there. Raises T2TError if it is none, or was answered before."""
         if type(position) is not int or not 0 <= position < len(self):
             raise broken(f"there is no position {ascii(position)[:40]} among {len(self)} tasks")
         if self.answered[position]:
@@ -89,7 +89,7 @@ class Questions:
         self._said: dict[int, tuple[Message, ...]] = {}  # what was said after the opening, of the open conversations
 
     def batch(self, open_at_once: int | None = None) -> Tasks | None:
-        """The next tasks, None where all is asked. `open_at_once`: a policy that looks at its tasks again after each answer
+        """The next tasks, None if all is asked. `open_at_once`: a policy that looks at its tasks again after each answer
         gets the next turns and conversations as room appears, beginning with so many."""
         if not self._waiting:
             return None

@@ -1,6 +1,6 @@
 """The runs of a sweep or a study on a Ray cluster, side by side (`t2t sweep --ray`). Its folder lies where every node sees it.
 
-Each run is a task. It keeps what it did in its folder, so a task that Ray starts again, because a node died say, goes on from
+Each run is a task. It keeps what it did in its folder, so a task that Ray starts again, because a node died say, continues from
 there; the sweep itself then finds every run done and makes the tables, the same bytes as without Ray.
 """
 
@@ -78,7 +78,7 @@ def run_ahead(planned: Sequence[Sequence[PlannedRun]], cluster: Cluster, reporte
 
 
 def connect(ray: Any, address: str, where: str = "--ray") -> None:
-    """Begin a cluster on this machine ("local") or join one; T2TError where there is none."""
+    """Begin a cluster on this machine ("local") or join one. Raises T2TError if there is none."""
     try:
         if address == "local":
             ray.init(address="local", include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")

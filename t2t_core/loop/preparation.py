@@ -24,8 +24,8 @@ _SHOWN = 5  # corrections of a prepared configuration that are listed
 class Preparation:
     """The parts of a run.
 
-    `first` is the prepared configuration of round 0, None where it is drawn; `designer` and `validation` are None in a dry run
-    where they want something (a key, a server) that is not at hand.
+    `first` is the prepared configuration of round 0, None if it is drawn; `designer` and `validation` are None in a dry run
+    where they want something (a key, a server) that is not available.
     """
 
     experiment: Experiment
@@ -40,7 +40,7 @@ class Preparation:
 
     @property
     def designer_at_hand(self) -> Designer:
-        """The designer; NotReady where a dry run went on without it."""
+        """The designer. Raises NotReady if a dry run went on without it."""
         if self.designer is None:
             raise NotReady(f"the designer {self.experiment.designer} is not at hand")
         return self.designer
@@ -58,11 +58,11 @@ def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
 
     Args:
         experiment: the resolved configuration.
-        dry: whether nothing is going to be run: what is not at hand is no mistake then.
+        dry: whether nothing is going to be run: what is not available is no mistake then.
 
     Raises:
         T2TError: an unknown plugin, setting, option or set, or a value that no run could go by.
-        NotReady: something is not at hand.
+        NotReady: something is not available.
     """
     plugins = installed()
     testbed: AnyTestbed = plugins.testbeds.make(experiment.testbed)
@@ -90,7 +90,7 @@ def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
 
 
 def check_plays(experiment: Experiment, trainer: Trainer) -> None:
-    """T2TError where the run's policy cannot play what its trainer trains."""
+    """Raise T2TError if the run's policy cannot play what its trainer trains."""
     players, name = getattr(trainer, "policies", ()), Spec.parse(experiment.policy).name
     if players and name not in players:
         raise T2TError(
@@ -104,7 +104,7 @@ def check_plays(experiment: Experiment, trainer: Trainer) -> None:
 def check_apart(
     validation: Evaluation | None, sets: Sequence[InstanceSet], experiment: Experiment, testbed: AnyTestbed
 ) -> None:
-    """T2TError where what steers the design is also to measure it: a set by its name, or instances in a file of one's own."""
+    """Raise T2TError if what steers the design is also to measure it: a set by its name, or instances in a file of one's own."""
     steering = experiment.validation.get("set")
     same = any(evaluation_set.name == steering for evaluation_set in sets)
     own = [instance for evaluation_set in sets if evaluation_set.kind == "file" for instance in evaluation_set.instances]

@@ -1,7 +1,7 @@
 """The closed loop: generate -> train -> validate -> break down -> design -> project, round after round (paper section 1).
 
 Every stage writes its files whole or not at all, and a stage whose last file is there is never done again: the same command
-goes on from wherever the last one stopped. Design runs after every round but the last.
+continues from wherever the last one stopped. Design runs after every round but the last.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Loop:
             self.tracking.whole_round(files, self._updates(files.index))
 
     def _ready(self) -> None:
-        """T2TError where there is something to train and the trainer lacks what it needs, before anything is begun. Where there
+        """T2TError if there is something to train and the trainer lacks what it needs, before anything is begun. Where there
         are GPUs, what the training takes of them is told."""
         rounds = (RoundFiles(self.folder, index) for index in range(self.experiment.rounds))
         if all(files.training.exists() for files in rounds):
@@ -268,7 +268,7 @@ class Loop:
         return sum(RoundFiles(self.folder, before).read_training().updates for before in range(index))
 
     def _clear(self, files: RoundFiles) -> None:
-        """What an interrupted training goes on from is several times a checkpoint, and of no use once the round is trained."""
+        """What an interrupted training continues from is several times a checkpoint, and of no use once the round is trained."""
         if files.updates.exists() and not files.read_training().keep_updates:
             folders.remove_folder(files.updates)
 

@@ -9,7 +9,7 @@ Or fixed configurations as arms, which share no round: what each trains on diffe
     OUT/seed_3/uniform/     an arm: every round trains on the configuration in uniform.json. The first arm's bench measures the
                             untrained policy too, and its trained policy is what the others are compared with
 
-Every arm goes on where it stopped, so the same command continues an interrupted sweep.
+Every arm continues where it stopped, so the same command continues an interrupted sweep.
 """
 
 from __future__ import annotations

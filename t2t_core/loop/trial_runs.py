@@ -1,4 +1,5 @@
-"""Short trial runs for designers that try before they propose: train from the checkpoint at hand, validate, and charge for it."""
+"""Short trial runs for designers that try before they propose: train from the current checkpoint, validate, and charge for
+it."""
 
 from __future__ import annotations
 

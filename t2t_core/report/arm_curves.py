@@ -34,7 +34,7 @@ def _number(seed: SafePath) -> tuple[int, str]:
 
 
 def curves(folder: SafePath, order: Sequence[str]) -> Iterator[Section]:
-    """How the arms went on the way, over their seeds; `order` is that of the arms elsewhere on the page. Nothing where the folder
+    """How the arms went on the way, over their seeds; `order` is that of the arms elsewhere on the page. Nothing if the folder
     keeps no runs."""
     runs = seed_runs(folder)
     names = [*(name for name in order if name in runs), *(name for name in runs if name not in order)]
@@ -64,7 +64,7 @@ def _rewards(run: SafePath) -> list[float | None]:
 
 
 def _over_seeds(title: str, arms: Mapping[str, Sequence[Sequence[float | None]]], names: Sequence[str], scale: float) -> Lines:
-    """A line per arm: at every place the mean over the seeds that came so far, with an interval where there are several."""
+    """A line per arm: at every place the mean over the seeds that came so far, with an interval if there are several."""
     longest = max(len(seed) for arm in arms.values() for seed in arm)
     step = max(1, -(-longest // _MOST))
     series = []
@@ -98,7 +98,7 @@ def seeds_chart(title: str, arms: Mapping[str, Sequence[float]]) -> Dots:
 
 
 def require_finished(folder: SafePath, file: str, what: str) -> SafePath:
-    """The result file of a folder; T2TError where it is not through yet."""
+    """The result file of a folder. Raises T2TError if it is not through yet."""
     path = folder / file
     if not path.exists():
         raise T2TError(f"the {what} is not finished", where=str(folder), next="give the same t2t sweep again: it goes on")

@@ -36,7 +36,7 @@ Number = float | None
 
 @dataclass(frozen=True)
 class Edit:
-    """One design step as arrays over groups: `before` and `after` (groups x knobs, the share first), `valid` (v_g, NaN where
+    """One design step as arrays over groups: `before` and `after` (groups x knobs, the share first), `valid` (v_g, NaN if
     nothing was asked), `failed` (failed answers), `named` (whether the last summary names the group; None without one) and
     `start`, the configuration of round 0; `rise`: whether later groups are harder."""
 
@@ -76,7 +76,7 @@ class Measure:
     ordered: bool = False
 
     def value(self, edit: Edit) -> Number:
-        """The number of a design step; None where it has nothing to stand on."""
+        """The number of a design step; None if it has nothing to stand on."""
         return self.compute(edit) if edit.rise or not self.ordered else None
 
 
@@ -93,7 +93,7 @@ def _overlap(first: Any, second: Any) -> Number:
 
 
 def _spearman(values: Any) -> Number:
-    """Spearman's rank correlation with the groups' order; None where the values are all equal."""
+    """Spearman's rank correlation with the groups' order; None if the values are all equal."""
     values = np.asarray(values, dtype=float)
     if len(values) < 2 or np.ptp(values) < 1e-12:
         return None
@@ -270,7 +270,7 @@ def analyze(folder: Path | SafePath) -> dict[str, Any]:
 def arms(results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Runs of one designer with one context, such as the seeds of a sweep, together: [{"arm", "runs", "values": {measure: its
     value at every step that has one}, "mean": {measure: {"value", "low", "high"} or None}}]. The mean is over the runs' means,
-    with a 95 % t interval where there are two or more."""
+    with a 95 % t interval if there are two or more."""
     together: dict[str, list[Mapping[str, Any]]] = {}
     for result in results:
         given = f", {result['start']}" if result.get("start") else ""
@@ -380,7 +380,7 @@ def _meaning(declared: Declaration) -> Callable[[str], str | None]:
 
 def named_groups(summary: str | None, groups: Sequence[str], meaning: Callable[[str], str | None] = lambda word: None) -> Any:
     """Which groups a summary names, as they are called or as the testbed reads its words; a number in percent or with decimals is
-    none. None where there is no summary."""
+    none. None if there is no summary."""
     if summary is None:
         return None
     text = summary.casefold()

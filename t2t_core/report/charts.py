@@ -55,7 +55,7 @@ POINTS = Axis(None, None, signed=True)
 
 @dataclass(frozen=True)
 class Series:
-    """A named line: a figure per position, None where there is none. `colour` None: figures that others measured, in grey."""
+    """A named line: a figure per position, None if there is none. `colour` None: figures that others measured, in grey."""
 
     name: str
     points: Sequence[Figure | None]
@@ -144,7 +144,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Lane:
-    """A row of dots: its name ("" where it goes with the one above it), its points, and a bar at their mean, if any."""
+    """A row of dots: its name ("" if it goes with the one above it), its points, and a bar at their mean, if any."""
 
     name: str
     points: Sequence[Point]

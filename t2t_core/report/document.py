@@ -39,7 +39,7 @@ class Column:
     Args:
         title: its head.
         words: it holds texts, not numbers.
-        total: it sums the others up: set apart, and the last to lose its intervals where there is little room.
+        total: it sums the others up: set apart, and the last to lose its intervals if there is little room.
         heat: its figures are percentages, coloured by their size.
         facets: what the page's filters know it by.
     """

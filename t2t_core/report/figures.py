@@ -14,7 +14,7 @@ class Figure:
 
     Args:
         value: None is shown as a dash.
-        low, high: None where there is no interval.
+        low, high: None if there is no interval.
         digits: decimals of the value; the interval has one less unless `interval_digits` says otherwise.
         signed: a difference, shown with its sign.
         unit: put before ("$") or behind (" %") the value, where the column does not say it.
@@ -45,7 +45,7 @@ class Figure:
         return " / ".join(texts) or DASH
 
     def interval(self, coarser: int = 0) -> str:
-        """`low–high`, of differences `low to high`; empty where there is none."""
+        """`low–high`, of differences `low to high`; empty if there is none."""
         if self.value is None or self.low is None or self.high is None:
             return ""
         digits = self.digits - 1 if self.interval_digits is None else self.interval_digits

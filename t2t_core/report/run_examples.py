@@ -23,7 +23,7 @@ _FAILURES = 3  # ways of failing shown of a group
 
 
 def examples(rounds: Sequence[RoundFiles], experiment: Experiment) -> Iterator[Section]:
-    """A section of examples; none where nothing was validated, or the testbed or its set is not here."""
+    """A section of examples; none if nothing was validated, or the testbed or its set is not here."""
     if not rounds or not rounds[-1].validation.exists() or Spec.parse(experiment.testbed).name not in installed().testbeds:
         return
     testbed, files, name = installed().testbeds.make(experiment.testbed), rounds[-1], experiment.validation.get("set")

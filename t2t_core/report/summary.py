@@ -22,7 +22,7 @@ EQUAL = ("rounds", "instances", "samples", "updates")  # what two arms must have
 
 @dataclass(frozen=True)
 class Share:
-    """A rate as a share with its 95 % interval; None where nothing was answered."""
+    """A rate as a share with its 95 % interval; None if nothing was answered."""
 
     value: float | None
     low: float
@@ -51,7 +51,7 @@ class RoundSummary:
 
 @dataclass(frozen=True)
 class Changed:
-    """A knob, or the joint cells, of a group that differ between two configurations; None where there was, or is, none."""
+    """A knob, or the joint cells, of a group that differ between two configurations; None if there was, or is, none."""
 
     group: str
     knob: str

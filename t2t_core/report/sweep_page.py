@@ -12,7 +12,7 @@ from t2t_core.store.paths import SafePath
 
 
 def sweep_page(path: Path | SafePath) -> Document:
-    """The page of a finished sweep's folder; T2TError where it is none."""
+    """The page of a finished sweep's folder. Raises T2TError if it is none."""
     folder = SafePath.of(path)
     result = folders.read_record(require_finished(folder, "sweep.json", "sweep"), SweepResult)
     made = sweep_document(result)

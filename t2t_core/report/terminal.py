@@ -1,4 +1,4 @@
-"""A report in a terminal: intervals beside their figures where there is room, else under them, else those of totals alone."""
+"""A report in a terminal: intervals beside their figures if there is room, else under them, else those of totals alone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The bench at the end of a run: base, designed and control policy on the evaluation sets, with intervals and paired differences.
 
 Rates are the unweighted mean over the columns of a table, as the paper prints them. Each arm's answers are on
-disk, so a bench goes on where it stopped; two arms with one checkpoint are asked once.
+disk, so a bench continues where it stopped; two arms with one checkpoint are asked once.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ClosingBench:
 
     def ask(self, arms: Sequence[Arm]) -> None:
         """Evaluate the arms on the sets that `[evaluation]` selects, as far as their answers are not there: first the one whose
-        policy is at hand."""
+        policy is available."""
         with folders.Interrupts():
             for arm in sorted(_asked(arms), key=lambda arm: not self._engines.has(arm.checkpoint)):
                 for evaluation_set, evaluation in self._sets:
@@ -81,12 +81,12 @@ class ClosingBench:
         self._reporter.done(f"bench {name} {arm.name}", time.monotonic() - started)
 
     def earlier_table(self) -> BenchTable | None:
-        """The result of an earlier session, where there is one."""
+        """The result of an earlier session, if there is one."""
         path = self._folder / "table.json"
         return read_table(path) if path.exists() else None
 
     def table(self, arms: Sequence[Arm]) -> BenchTable | None:
-        """The result, also in `bench/table.json`: a pure function of the answers. None where no set is selected."""
+        """The result, also in `bench/table.json`: a pure function of the answers. None if no set is selected."""
         if not self._sets:
             return None
         sets = []
@@ -126,7 +126,7 @@ def evaluations(experiment: Experiment, testbed: AnyTestbed) -> Iterator[tuple[I
 
 
 def evaluation_sets(experiment: Experiment, testbed: AnyTestbed) -> list[InstanceSet]:
-    """What `[evaluation]` selects, nothing where it is empty: the testbed's sets by its options, then the file of one's own,
+    """What `[evaluation]` selects, nothing if it is empty: the testbed's sets by its options, then the file of one's own,
     `instances`. T2TError for what the testbed does not know."""
     if not experiment.evaluation:
         return []

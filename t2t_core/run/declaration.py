@@ -69,7 +69,7 @@ class Declaration:
         )
 
     def knob(self, name: str) -> Knob | None:
-        """The knob of that name, None where it is not declared."""
+        """The knob of that name, None if it is not declared."""
         return next((knob for knob in self.knobs if knob.name == name), None)
 
     def in_order(self, names: Sequence[str]) -> list[str]:

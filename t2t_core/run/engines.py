@@ -27,7 +27,7 @@ class Engines:
         return self._policy
 
     def has(self, checkpoint: Path | None) -> bool:
-        """Whether the policy with that checkpoint is at hand."""
+        """Whether the policy with that checkpoint is available."""
         return self._policy is not None and self._checkpoint == checkpoint
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 testbed = "guessing"              # names as `t2t plugins` lists them
 policy = "hf:{checkpoint}"        # {checkpoint} is filled with the current checkpoint
-checkpoint = "Qwen/Qwen3-4B"      # where training starts; "" where the policy has none
+checkpoint = "Qwen/Qwen3-4B"      # where training starts; "" if the policy has none
 trainer = "trl-grpo"
 designer = "checkpoint"
 context = "V6"
@@ -102,7 +102,7 @@ class Experiment:
     evaluation: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON; what earlier versions did not know is left out where it is empty or 0, so that their runs go on."""
+        """As JSON; what earlier versions did not know is left out if it is empty or 0, so that their runs go on."""
         return {name: value for name, value in asdict(self).items() if value or name not in _LATER}
 
     @classmethod
@@ -145,7 +145,7 @@ class Experiment:
         return Sampling(**given)
 
     def start(self) -> Path | None:
-        """The checkpoint training starts from, None where the policy has none. It is a folder, the id of a model on a hub, or
+        """The checkpoint training starts from, None if the policy has none. It is a folder, the id of a model on a hub, or
         the name of a registered policy that brings its own (its attribute `checkpoint`)."""
         spec = Spec.parse(self.checkpoint)
         if spec.name in installed().policies:
@@ -167,7 +167,7 @@ class Experiment:
         return place
 
     def check_designer(self, designer: Designer) -> None:
-        """T2TError where the run's own policy is to design and cannot talk."""
+        """Raise T2TError if the run's own policy is to design and cannot talk."""
         name = Spec.parse(self.policy).name
         if getattr(designer, "asks_own_policy", False) and not getattr(installed().policies.find(name).load(), "talks", True):
             raise T2TError(
@@ -274,7 +274,7 @@ def _inline(data: dict[str, Any], folder: Path) -> None:
 
 def read_published(name: str) -> dict[str, Any]:
     """The values a publication gives, in the form of a configuration: the file (beside the preset's) that the preset names
-    as `published`; empty where it names none."""
+    as `published`; empty if it names none."""
     path = Path(installed().presets.make(name))
     published = read_toml(path).get("published")
     return read_toml(path.with_name(str(published))) if published else {}

@@ -1,4 +1,4 @@
-"""Forks: another designer goes on from a round that a finished run shares, so that the arms differ in nothing else.
+"""Forks: another designer continues from a round that a finished run shares, so that the arms differ in nothing else.
 
 `RUN@ROUND` takes over the rounds 0..ROUND of RUN, their training and validation included, but not the design after ROUND.
 Only what comes after may differ: designer, context, the number of rounds, and the bench at the end.
@@ -36,7 +36,7 @@ class Fork:
         return cls(SafePath(Path(match[1])), int(match[2]), text)
 
     def check(self, experiment: Experiment) -> None:
-        """T2TError where the fork would differ from its source in more than what comes after the shared round."""
+        """Raise T2TError if the fork would differ from its source in more than what comes after the shared round."""
         _, theirs = open_run(self.source)
         kept = {k: v for k, v in transport.asked(theirs.to_dict()).items() if k not in MAY_DIFFER}
         settings = {k: v for k, v in transport.asked(experiment.to_dict()).items() if k not in MAY_DIFFER}

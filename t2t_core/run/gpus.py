@@ -29,7 +29,7 @@ def read_gpus(text: str) -> Gpus:
 
 
 def gpus_here() -> Gpus | None:
-    """This machine's GPUs as nvidia-smi sees them, each as large as the smallest; None where there are none."""
+    """This machine's GPUs as nvidia-smi sees them, each as large as the smallest; None if there are none."""
     command = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
     try:
         output = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout

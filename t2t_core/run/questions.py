@@ -21,7 +21,7 @@ from t2t_core.store.paths import SafePath
 
 
 def validation(experiment: Experiment, testbed: AnyTestbed) -> Evaluation:
-    """The questions of every validation of a run; T2TError where the configuration names no set."""
+    """The questions of every validation of a run. Raises T2TError if the configuration names no set."""
     settings = experiment.validation
     if not settings.get("set"):
         raise T2TError("the run has no validation set", where="[validation]", next='add set = "..." to it')

@@ -66,7 +66,7 @@ class RoundFiles:
 
     @property
     def updates(self) -> SafePath:
-        """What an interrupted training goes on from."""
+        """What an interrupted training continues from."""
         return self.checkpoint / "updates"
 
     @property
@@ -116,7 +116,7 @@ class RoundFiles:
         return read_instances(testbed, self.instances)
 
     def trained_checkpoint(self) -> Path | None:
-        """The checkpoint after this round's training; None where the policy has none. T2TError for a path that leaves the run."""
+        """The checkpoint after this round's training; None if the policy has none. T2TError for a path that leaves the run."""
         text = self.read_training().checkpoint
         if text is None:
             return None
@@ -172,7 +172,7 @@ class RoundFiles:
 
 
 def open_run(folder: Path | SafePath) -> tuple[dict[str, Any], Experiment]:
-    """The manifest and the experiment of a run folder; T2TError where it is none, or one of another version."""
+    """The manifest and the experiment of a run folder. Raises T2TError if it is none, or one of another version."""
     manifest = folders.read_manifest(folder, KIND)
     settings = {key: value for key, value in manifest["settings"].items() if key != "fork"}
     return manifest, Experiment.from_dict(settings, str(SafePath.of(folder) / folders.MANIFEST))

@@ -28,7 +28,7 @@ class Generation:
 @dataclass(frozen=True, kw_only=True)
 class Training:
     """`training.json`: the new checkpoint, relative to the run where it lies inside, and what training consumed. `keep_updates`:
-    the next round goes on from the trainer's saved states."""
+    the next round continues from the trainer's saved states."""
 
     checkpoint: str | None
     samples: Count
@@ -121,7 +121,7 @@ class Projected:
 
 @dataclass(frozen=True, kw_only=True)
 class RateRow:
-    """A rate as shares, with its 95 % interval and the share of every column; None where it is not known."""
+    """A rate as shares, with its 95 % interval and the share of every column; None if it is not known."""
 
     value: float | None
     low: float | None

@@ -169,7 +169,7 @@ def tracker_specs(report_to: str) -> list[str]:
 
 
 def check(report_to: str) -> None:
-    """T2TError where a setting names a tracker that nobody brought."""
+    """Raise T2TError if a setting names a tracker that nobody brought."""
     for text in tracker_specs(report_to):
         installed().trackers.find(Spec.parse(text).name)
 

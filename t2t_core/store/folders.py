@@ -124,7 +124,7 @@ def take_over(source: SafePath, target: SafePath, left_out: Collection[str] = ()
 
 
 def make_folder(path: Path | SafePath) -> None:
-    """The folder and those above it; T2TError where that cannot be."""
+    """The folder and those above it. Raises T2TError if that cannot be."""
     locks.check()
     try:
         paths.make_folder(path)
@@ -133,7 +133,7 @@ def make_folder(path: Path | SafePath) -> None:
 
 
 def rename(path: SafePath, target: SafePath) -> None:
-    """Put a finished file or folder into its place; T2TError where that cannot be."""
+    """Put a finished file or folder into its place. Raises T2TError if that cannot be."""
     locks.check()
     try:
         with paths.located(path) as (there, old), paths.located(target, paths.FOLDER) as (here, new):
@@ -144,7 +144,7 @@ def rename(path: SafePath, target: SafePath) -> None:
 
 
 def remove(path: Path | SafePath) -> None:
-    """Remove a file, or whatever else has its name and is no folder; nothing where there is none."""
+    """Remove a file, or whatever else has its name and is no folder; nothing if there is none."""
     try:
         with contextlib.suppress(FileNotFoundError), paths.located(path) as (folder, name):
             os.unlink(name, dir_fd=folder)
@@ -153,7 +153,7 @@ def remove(path: Path | SafePath) -> None:
 
 
 def remove_folder(path: SafePath) -> None:
-    """Remove a folder and what is in it, no link followed; nothing where there is none."""
+    """Remove a folder and what is in it, no link followed; nothing if there is none."""
     locks.check()
     try:
         with contextlib.suppress(FileNotFoundError), paths.located(path, paths.FOLDER) as (folder, name):
@@ -186,7 +186,7 @@ def document(value: Any) -> str:
 
 
 def read_bytes(path: Path | SafePath, most: int = jsonlines.MAX_FILE) -> bytes:
-    """The whole of a regular file; T2TError where it is none, cannot be read or is longer than `most` bytes."""
+    """The whole of a regular file. Raises T2TError if it is none, cannot be read or is longer than `most` bytes."""
     try:
         data = bytearray()
         with paths.open_plain(path, most) as file:
@@ -224,7 +224,7 @@ def read_record(path: Path | SafePath, kind: type[T]) -> T:
 
 
 def sha256(path: Path | SafePath) -> str:
-    """The hash of a file's bytes, in hexadecimal; T2TError where it cannot be read."""
+    """The hash of a file's bytes, in hexadecimal. Raises T2TError if it cannot be read."""
     try:
         with paths.open_plain(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]

@@ -71,7 +71,7 @@ def of(testbed: AnyTestbed) -> dict[str, FileFormat]:
 
 
 def write(testbed: AnyTestbed, name: str, sets: Sequence[InstanceSet], out: Path, about: About) -> None:
-    """Write sets in the format of that name. T2TError where there is no such format, or it needs what is not installed."""
+    """Write sets in the format of that name. T2TError if there is no such format, or it needs what is not installed."""
     known = {key: value for key, value in of(testbed).items() if value.write}
     if name not in known:
         raise T2TError(f"there is no format {ascii(name)[:60]} to write", next=f"--format {', '.join(known)}")

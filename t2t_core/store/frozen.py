@@ -16,7 +16,7 @@ from t2t_core.store import jsonlines
 
 @cache
 def read(package: str, name: str) -> bytes:
-    """A file of the package, checked against its SHA256SUMS; T2TError where it is not the published one."""
+    """A file of the package, checked against its SHA256SUMS. Raises T2TError if it is not the published one."""
     folder = files(package)
     sums = {file: digest for digest, file in map(str.split, (folder / "SHA256SUMS").read_text().splitlines())}
     data = (folder / name).read_bytes()

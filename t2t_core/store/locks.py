@@ -62,7 +62,7 @@ def locked(path: Path | SafePath) -> Iterator[str | None]:
 
 @contextlib.contextmanager
 def waiting(path: SafePath) -> Iterator[None]:
-    """Hold the file `path`, made where there is none, after whoever holds it now: for what takes a moment. The kernel drops the
+    """Hold the file `path`, made if there is none, after whoever holds it now: for what takes a moment. The kernel drops the
     lock with its process."""
     try:
         paths.make_folder(path.parent)
@@ -91,7 +91,7 @@ def _clean(folder: SafePath) -> None:
 
 
 def holder(path: Path | SafePath) -> str | None:
-    """Which other process works in the folder, or was killed while it did, in its own words; None where none has said so."""
+    """Which other process works in the folder, or was killed while it did, in its own words; None if none has said so."""
     folder = SafePath.of(path)
     if folder in _held:
         return None
@@ -103,7 +103,7 @@ def holder(path: Path | SafePath) -> str | None:
 
 
 def check() -> None:
-    """FolderLost where a folder that this process holds is no longer the one it locked: somebody moved or removed it, or its
+    """Raise FolderLost if a folder that this process holds is no longer the one it locked: somebody moved or removed it, or its
     lock. What was written until now is in it, wherever it is; a file made now would lie in another one."""
     for folder, (place, descriptor) in _held.items():
         try:  # nothing is opened, so a link on the way does no harm: what counts is that the same file lies at its end

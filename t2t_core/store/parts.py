@@ -109,7 +109,7 @@ def merge(testbed: AnyTestbed, paths: Sequence[Path]) -> tuple[list[Any], About]
 
 
 def testbed_of(path: Path) -> str:
-    """Whose instances a part holds; T2TError where it is no part."""
+    """Whose instances a part holds. Raises T2TError if it is no part."""
     return str(_head(path)["testbed"])
 
 

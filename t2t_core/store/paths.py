@@ -73,7 +73,7 @@ class SafePath:
         return SafePath(self.root, self.parts[:-1]) if self.parts else SafePath(self.root.parent)
 
     def exists(self) -> bool:
-        """Is anything there? A link counts: opening it says what is wrong. T2TError where the way to it is none."""
+        """Is anything there? A link counts: opening it says what is wrong. Raises T2TError if the way to it is none."""
         return self._look() is not None
 
     def is_empty(self) -> bool:
@@ -98,7 +98,7 @@ class SafePath:
             raise unreadable(self, error) from None
 
     def entries(self) -> list[SafePath]:
-        """What the folder holds, in the order of the names; nothing where there is no such folder."""
+        """What the folder holds, in the order of the names; nothing if there is no such folder."""
         try:
             descriptor = self.open_folder(FOLDER)
         except FileNotFoundError:
@@ -246,7 +246,7 @@ def _regular(name: str, status: os.stat_result) -> None:
 
 
 def open_own(path: Path | SafePath, flags: int) -> FileIO:
-    """A regular file to read and change in place, made where there is none. A link is refused, and so is a file that has a second
+    """A regular file to read and change in place, made if there is none. A link is refused, and so is a file that has a second
     name (a hard link): what is written here would change there too.
 
     It closes itself, and gives up its lock, once nobody has it any more: an interrupt may come between any two instructions."""

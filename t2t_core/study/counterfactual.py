@@ -74,7 +74,7 @@ CHANGES: Mapping[str, Change] = {
 
 def reactions(designer: Designer, brief: Brief) -> dict[str, float | None]:
     """For every fact, the mean absolute difference over groups and knobs between the design on the brief and on the brief with
-    that fact changed, after Project; None where either was no design."""
+    that fact changed, after Project; None if either was no design."""
     plain = _design(designer, brief)
     return {name: _apart(plain, _design(designer, _changed(brief, change))) for name, change in CHANGES.items()}
 

@@ -123,7 +123,7 @@ class MeasuredSets:
 
 
 def measured_rates(plan: Plan, answers: Mapping[str, Values]) -> dict[str, Values]:
-    """Of everything that a bench measured, what the plan compares; T2TError where it measured nothing of the kind."""
+    """Of everything that a bench measured, what the plan compares. Raises T2TError if it measured nothing of the kind."""
     kept: dict[str, Values] = {}
     for measure in plan.measure:
         kept.setdefault(measure.set, {})[measure.metric] = rates(answers, measure)
@@ -189,7 +189,7 @@ def kept_seeds(file: PlanFile, folder: SafePath, names: Collection[str]) -> list
 
 
 def read_trials(file: PlanFile, folder: SafePath, codes: list[str], names: Collection[str]) -> Trials:
-    """Those arms of all seeds from what is kept; T2TError where one is missing."""
+    """Those arms of all seeds from what is kept. Raises T2TError if one is missing."""
     sets = MeasuredSets.of(file.experiment)
     seeds = [read_seed(folder, file, seed, sets, names) for seed in file.plan.seeds]
     arms = {name: [seed.arms[name] for seed in seeds] for name in names}
@@ -221,6 +221,6 @@ def _decoded(coded: Coded, sets: MeasuredSets, place: SafePath) -> dict[str, Val
 
 
 def code_hashes(folder: SafePath) -> list[str]:
-    """The hashes of the code of every session; T2TError where `code.json` does not hold such."""
+    """The hashes of the code of every session. Raises T2TError if `code.json` does not hold such."""
     path = folder / CODE
     return folders.read_record(path, CodeRecord).sha256 if path.exists() else []

@@ -153,8 +153,8 @@ def read_plan(path: Path) -> PlanFile:
 
 
 def entered(file: PlanFile, designer: str, seeds: int | None = None) -> PlanFile:
-    """The plan with its gate, its control and one designer of somebody's, on the first so many of its seeds; T2TError where the
-    plan has no arm `fixed`, or fewer seeds."""
+    """The plan reduced to its gate, its control and one designer of the user's, on its first `seeds` seeds. Raises T2TError if
+    the plan has no arm `fixed`, or fewer seeds."""
     plan = file.plan
     control = next((name for name, arm in plan.arms.items() if arm.designer == "fixed" and not arm.replica), None)
     if control is None:

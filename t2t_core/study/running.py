@@ -142,7 +142,7 @@ def _answers(file: PlanFile, experiment: Experiment, place: SafePath, name: str)
 
 
 def _codes(folder: SafePath, file: PlanFile) -> list[str]:
-    """The hashes of the code of every session that ran something, this one last where there is something to run."""
+    """The hashes of the code of every session that ran something, this one last if there is something to run."""
     known = outcomes.code_hashes(folder)
     if len(outcomes.kept_seeds(file, folder, list(file.plan.arms))) < len(file.plan.seeds) and known[-1:] != [now := code_hash()]:
         known.append(now)

@@ -15,7 +15,7 @@ from t2t_core.study.study_document import ROLES, study_document
 
 
 def study_page(path: Path | SafePath) -> Document:
-    """The page of a finished study's folder; T2TError where it is none."""
+    """The page of a finished study's folder. Raises T2TError if it is none."""
     folder = SafePath.of(path)
     result = folders.read_record(require_finished(folder, "study.json", "study"), StudyResult)
     made = study_document(result)

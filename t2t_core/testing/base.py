@@ -41,7 +41,7 @@ def calling(what: str, allowed: type[BaseException] | tuple[type[BaseException],
 
 
 def as_json(value: Any, what: str) -> str:
-    """`value` as JSON text; CheckFailed where it is none, or holds NaN."""
+    """`value` as JSON text. Raises CheckFailed if it is none, or holds NaN."""
     try:
         return json.dumps(value, allow_nan=False, sort_keys=True)
     except (TypeError, ValueError) as error:

@@ -120,7 +120,7 @@ def check_tracker(make: Callable[[], Any], folder: Path) -> None:
 
     Args:
         make: what makes your tracker; called once a session.
-        folder: of a run, e.g. pytest's tmp_path; made where it is not there.
+        folder: of a run, e.g. pytest's tmp_path; made if it is not there.
     """
     folder.mkdir(parents=True, exist_ok=True)
     run = TrackedRun("0123456789abcdef", "runs/checked", folder, {"seed": 1, "training": {"group": 8}})

@@ -17,7 +17,7 @@ class Dump:
         U_c = L_c + sqrt(2 ln(n + 1) / (n_c + 1))
         w_c = exp(U_c / temperature), normalised
 
-    L_c is the mean |advantage| of the cell's answers in the latest round that sampled it (0 where none did), n_c the groups of
+    L_c is the mean |advantage| of the cell's answers in the latest round that sampled it (0 if none did), n_c the groups of
     answers sampled from it in all rounds, n their sum. The trainer must count by cell (`grpo` and `trl-grpo` do).
 
     Source: Wang et al. 2025 (DUMP: Automated Distribution-Level Curriculum Learning, arXiv:2504.09710), where L is taken over a

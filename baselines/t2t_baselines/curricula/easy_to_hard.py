@@ -13,7 +13,7 @@ from t2t_core.settings import no_argument, number, read_settings
 
 class EasyToHard:
     """From the first groups and low levels to all groups and high levels. For the next round n of R, with t = n / (R - 1)
-    (1 where R is 1), and the groups numbered from 0 to G - 1:
+    (1 if R is 1), and the groups numbered from 0 to G - 1:
 
     frontier = 2 + t * (G - 3)
     share    = 1 for a group up to the frontier, `rest` beyond (default 0.1), normalised

@@ -9,7 +9,7 @@ _WORLD = "mapf-frozenlake"
 
 
 def check_order(order: TrainingOrder, file: str, where: str) -> None:
-    """T2TError where a round could not be trained: in another world, or from another trainer's checkpoint.
+    """Raise T2TError if a round could not be trained: in another world, or from another trainer's checkpoint.
 
     Args:
         order: what a run wants.

@@ -138,7 +138,7 @@ def around(cells: Any) -> Any:
 
 
 def distances(free: Any, goal: Any) -> Any:
-    """The length of a shortest way to the goal from every cell; UNREACHED where there is none."""
+    """The length of a shortest way to the goal from every cell; UNREACHED if there is none."""
     lengths = np.where(goal, 0, UNREACHED).astype(np.int32)
     reached, frontier, steps = goal.copy(), goal, 0
     while True:
@@ -196,7 +196,7 @@ class Ppo:
             raise T2TError("minibatches must divide lakes * horizon", where=WHERE)
 
     def ready(self, order: TrainingOrder) -> None:
-        """T2TError where what it needs is not installed."""
+        """Raise T2TError if what it needs is not installed."""
         needs_torch(WHERE)
 
     def train(self, job: TrainingJob) -> TrainingResult:
@@ -333,7 +333,7 @@ def save(network: Any, folder: Path, view: int, hidden: int) -> None:
 
 
 def load(folder: Path) -> tuple[Any, int]:
-    """The network of a folder, and how far it sees; T2TError where there is none."""
+    """The network of a folder, and how far it sees. Raises T2TError if there is none."""
     from safetensors import SafetensorError
     from safetensors.torch import load
 

@@ -77,7 +77,7 @@ class Sb3:
         layers_of(check_settings(Settings, {**self._settings, **order.settings}, TRAINER).layers, TRAINER)
 
     def ready(self, order: TrainingOrder) -> None:
-        """T2TError where what it needs is not installed."""
+        """Raise T2TError if what it needs is not installed."""
         needs_sb3(TRAINER)
 
     def train(self, job: TrainingJob) -> TrainingResult:

@@ -73,7 +73,7 @@ def generate(
 
     With --answers-from POLICY that policy is asked about them, and --out gets the answers that the verifier passed, as chat
     messages to learn from (the trainer trl-sft takes the file). No instance of an evaluation or validation set is drawn then.
-    Every answer is kept in OUT.asked as it comes; the same command goes on after a kill.
+    Every answer is kept in OUT.asked as it comes; the same command continues after a kill.
 
     How far it is shows on standard error. Ctrl-C ends it, and leaves no half file.
     """

@@ -81,8 +81,8 @@ class Instance:
             both lie on free cells; an agent may start on its own goal (generated ones never do, our choice).
         objective: "makespan" (default) or "sum_of_costs"; what `optimal` and the reward refer to.
         id: as on the paper's project page, e.g. "2agents_3x3_0236"; letters, digits and `_.:+-`.
-        optimal_makespan, optimal_sum_of_costs: exact optima in steps, None where not known.
-        requires_wait: whether every optimal solution (of `objective`) contains a wait; None where not known.
+        optimal_makespan, optimal_sum_of_costs: exact optima in steps, None if not known.
+        requires_wait: whether every optimal solution (of `objective`) contains a wait; None if not known.
 
     Raises:
         T2TError: what is wrong with which field.

@@ -44,6 +44,6 @@ def iterate_instances(path: str | os.PathLike[str]) -> Iterator[Instance]:
 
 
 def write_instances(path: str | os.PathLike[str], instances: Iterable[Instance]) -> None:
-    """Write a whole file at once: it is there complete, or not at all. T2TError where it cannot be written."""
+    """Write a whole file at once: it is there complete, or not at all. Raises T2TError if it cannot be written."""
     text = "".join(jsonlines.dumps(instance.to_dict()) + "\n" for instance in instances)
     folders.write_atomic(Path(path), text)

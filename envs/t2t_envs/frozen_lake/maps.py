@@ -50,7 +50,7 @@ class Layout:
         return grid
 
     def instance(self, objective: str = "makespan", name: str = "") -> Instance:
-        """The instance of the agents that the map names; T2TError where two start, or end, on one cell."""
+        """The instance of the agents that the map names. Raises T2TError if two start, or end, on one cell."""
         return Instance(self.size, self.holes, self.starts, self.goals, objective, name)
 
 

@@ -55,7 +55,7 @@ def scenario_text(instance: Instance, map_name: str) -> str:
 
 
 def _distance(instance: Instance, start: Cell, goal: Cell) -> int:
-    """Moves from start to goal where nobody else is; T2TError where there is no way, which the format can't say."""
+    """Moves from start to goal where nobody else is. Raises T2TError if there is no way, which the format can't say."""
     holes, seen, waiting = set(instance.holes), {start}, deque([(start, 0)])
     while waiting:
         (row, column), steps = waiting.popleft()

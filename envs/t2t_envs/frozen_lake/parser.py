@@ -58,7 +58,7 @@ _PLAIN_LABELS: dict[str, int] = {f"Agent {agent}": agent for agent in range(MAX_
 
 
 class Reading(NamedTuple):
-    """The paths by label, in the order in which their labels first appear; None where the text is not parsable, and why."""
+    """The paths by label, in the order in which their labels first appear; None if the text is not parsable, and why."""
 
     paths: Mapping[Label, Path] | None
     why: str = ""
@@ -71,7 +71,7 @@ def format_answer(paths: Sequence[Sequence[Cell]]) -> str:
 
 
 def parse_answer(text: str) -> Mapping[Label, Path] | None:
-    """The paths by label, in the order in which their labels first appear; None where the text is not parsable.
+    """The paths by label, in the order in which their labels first appear; None if the text is not parsable.
 
     Labels are as written, 0 or not: which ones belong to an instance is the verifier's business. A label that is no
     ordinary number (`-1`, `A`, one of many digits) is kept as text.
@@ -110,7 +110,7 @@ def _tagged(text: str) -> Iterator[str]:
 
 
 def _plain(body: str) -> dict[Label, Path] | None:
-    """The documented form, read by looking up whole cells; None where anything at all deviates from it."""
+    """The documented form, read by looking up whole cells; None if anything at all deviates from it."""
     paths: dict[Label, Path] = {}
     for line in body.strip().split("\n"):
         name, _, rest = line.partition(": ")

@@ -99,7 +99,7 @@ def search(instance: Instance, objective: str, max_nodes: int, waits: bool = Tru
 
 
 def requires_wait(instance: Instance, objective: str, cost: int, max_nodes: int) -> bool | None:
-    """Whether every solution of the optimal `cost` waits: search again without waits. None where a limit came first."""
+    """Whether every solution of the optimal `cost` waits: search again without waits. None if a limit came first."""
     status = search(instance, objective, max_nodes, waits=False, bound=cost).status
     return {"solved": False, "infeasible": True}.get(status)
 

@@ -17,7 +17,7 @@ def accuracy_reward(cost: int | None, optimum: object) -> float:
     """0 unless valid; 1.0 at the optimum, falling linearly to 0.3 at a gap of twice the optimum, 0.3 beyond (paper).
 
     Args:
-        cost: the answer's cost in steps, None where it is not valid.
+        cost: the answer's cost in steps, None if it is not valid.
         optimum: the stored optimum in steps. Missing or unreadable gives 0.5 (paper); so does one above the cost of a valid
             answer, which is no optimum (our choice). Optimum 0: 1.0 at gap 0, else 0.3 (our choice).
     """

@@ -58,7 +58,7 @@ def first_conflict(before: Sequence[Cell], after: Sequence[Cell]) -> Conflict | 
 
 def first_path_conflict(paths: Sequence[Sequence[Cell]]) -> tuple[int, Conflict] | None:
     """The first conflict of whole paths and the step at which it happens (both agents are there, or have swapped, at that
-    step); a shorter path stays on its last cell. None where there is none. Work is linear in the paths' total length, so
+    step); a shorter path stays on its last cell. None if there is none. Work is linear in the paths' total length, so
     that one endless path beside many short ones costs no more than its cells."""
     start = [path[0] for path in paths]
     if conflict := first_conflict(start, start):
@@ -94,7 +94,7 @@ def conflicting_agents(before: Sequence[Cell], after: Sequence[Cell]) -> set[int
 
 class JointMove(NamedTuple):
     """What one joint action does. `positions` are the cells after the move (where the agents end up even if the move is
-    fatal); `fell` the agents that entered a hole; `conflict` the first conflict, None where there is none or it was blocked."""
+    fatal); `fell` the agents that entered a hole; `conflict` the first conflict, None if there is none or it was blocked."""
 
     positions: tuple[Cell, ...]
     fell: tuple[int, ...]
@@ -141,7 +141,7 @@ def position_at(path: Sequence[Cell], step: int) -> Cell:
 
 
 def arrival(path: Sequence[Cell], goal: Cell) -> int | None:
-    """The step at which the agent arrives on its goal for good; None where its path does not end there."""
+    """The step at which the agent arrives on its goal for good; None if its path does not end there."""
     if not path or path[-1] != goal:
         return None
     step = len(path) - 1

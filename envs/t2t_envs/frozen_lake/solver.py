@@ -59,7 +59,7 @@ class Label:
     Args:
         status: "solved", "infeasible" (proven) or "undecided" (the node limit came first).
         cost: the optimum in steps, None unless solved.
-        requires_wait: whether every optimal solution waits; None where not asked for or not decided.
+        requires_wait: whether every optimal solution waits; None if not asked for or not decided.
         nodes: search nodes stored and expanded, the unit of `max_nodes`.
         work: everything done, in steps of some ten nanoseconds; 0 without the native core.
     """

@@ -234,7 +234,7 @@ class MAPFFrozenLake(Testbed[Instance, Configuration, Request]):
         return instance.canonical()
 
     def set_names(self, options: Mapping[str, Any]) -> Sequence[str]:
-        """The frozen sets of these numbers of agents (2: the validation set); T2TError where one has none."""
+        """The frozen sets of these numbers of agents (2: the validation set). Raises T2TError if one has none."""
         names: list[str] = []
         for agents in options.get("agents", AGENTS):
             matching = _sets_with(agents)

@@ -20,7 +20,7 @@ Result = Literal["win", "draw", "loss"]
 @dataclass(frozen=True)
 class Turn:
     """One message of the policy: the board it saw (both players' stones as bitmasks), the move it named, whether that was legal,
-    and the opponent's answer where there was one."""
+    and the opponent's answer if there was one."""
 
     number: int
     policy: int
@@ -31,7 +31,7 @@ class Turn:
 
     @property
     def cell(self) -> int | None:
-        """The cell of a legal move, None where the board did not change."""
+        """The cell of a legal move, None if the board did not change."""
         return self.move.cell if self.legal else None
 
 

@@ -133,7 +133,7 @@ class Instance:
 
 
 def start_fault(policy: int, opponent: int, mover: str) -> str | None:
-    """Why no game can start from a position, None where one can."""
+    """Why no game can start from a position, None if one can."""
     own, other = (policy, opponent) if mover == "policy" else (opponent, policy)
     if other.bit_count() - own.bit_count() not in (0, 1):
         return f"it is not the {mover}'s turn: {policy.bit_count()} X and {opponent.bit_count()} O"

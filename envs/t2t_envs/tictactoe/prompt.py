@@ -83,7 +83,7 @@ def make_end(game: Game, format: str) -> str:
 
 
 def read_board(text: str) -> Seen | None:
-    """The board that a message of the environment shows, None where it shows none."""
+    """The board that a message of the environment shows, None if it shows none."""
     if _COMPACT.fullmatch(text):
         return Seen("compact", text)
     rows = [match.groups() for match in _ROW.finditer(text)][-3:]

@@ -74,7 +74,7 @@ def ways_to_lose(own: int, other: int, cell: int) -> int:
 
 @cache
 def mistake(own: int, other: int, cell: int) -> Mistake | None:
-    """What is wrong with a legal move, None where nothing is that these names cover:
+    """What is wrong with a legal move, None if nothing is that these names cover:
 
     * "missed_win": a line could have been completed and was not;
     * "missed_block": no line could; the other player threatened to complete one, on one cell, and may do so now;

@@ -22,7 +22,7 @@ def worker(queue: Path, idle_exit: float, name: str, keep_runs: bool) -> int:
     """Take jobs from a queue's folder, train them one after another, and keep their results there.
 
     It runs anywhere that sees the folder, beside any number of others; each job has one result, whoever is killed. A stop (Ctrl-C
-    or SIGTERM) puts the job at hand back.
+    or SIGTERM) puts the job available back.
     """
     from t2t_core.errors import T2TError
     from t2t_core.store.paths import SafePath

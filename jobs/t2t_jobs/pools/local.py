@@ -48,7 +48,7 @@ class LocalPool:
         self._broken = 0
 
     def start(self, queue: Path) -> None:
-        """Begin as many workers as jobs are there to be done, up to the pool's size. T2TError where they do not live."""
+        """Begin as many workers as jobs are there to be done, up to the pool's size. Raises T2TError if they do not live."""
         counts = Queue(queue).counts()
         self._look()
         workers = min(self.size, counts["queued"] + counts["running"])
@@ -61,7 +61,7 @@ class LocalPool:
             self._workers.append(_Begun(process, errors, time.monotonic()))
 
     def _look(self) -> None:
-        """Forget workers that ended; T2TError where one after another failed."""
+        """Forget workers that ended. Raises T2TError if one after another failed."""
         for begun in [worker for worker in self._workers if worker.process.poll() is not None]:
             self._workers.remove(begun)
             self._broken = self._broken + 1 if begun.process.returncode > 0 else 0

@@ -22,7 +22,7 @@ class Trainee:
 
     @classmethod
     def parse(cls, text: str) -> Trainee:
-        """From an agent's name as on the command line; T2TError where it has no weights that could be trained."""
+        """From an agent's name as on the command line. Raises T2TError if it has no weights that could be trained."""
         spec = Spec.parse(text)
         if spec.name == "tiny":
             return cls(spec, str(installed().agents.make(spec).checkpoint))

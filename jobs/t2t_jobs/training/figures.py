@@ -23,8 +23,8 @@ class StepRecord:
         reward, validation, quality, speed: means over the episodes; parts before their weights.
         parsable, valid, first_try, trained: shares of the episodes: of which something could be read, with a valid job, with a
             valid first submission, whose job came to a trained model.
-        score, gain: of those trained, the hidden score, and that minus the best untrained base's; None where there are none.
-        stronger: of the valid jobs, the share with the best untrained base; None where there are none.
+        score, gain: of those trained, the hidden score, and that minus the best untrained base's; None if there are none.
+        stronger: of the valid jobs, the share with the best untrained base; None if there are none.
         families: the mean reward on each.
         bases: of the valid jobs, how many chose each base.
         knobs: by key, the share of the valid jobs of families that let it be edited that set it otherwise than the job to start
@@ -103,7 +103,7 @@ def step_record(
 
 
 def _knobs(valid: Sequence[EpisodeResult], families: Mapping[str, Family]) -> dict[str, list[float | None]]:
-    """By key: where each job of a family that lets it be edited has set it, None where it left it alone."""
+    """By key: where each job of a family that lets it be edited has set it, None if it left it alone."""
     places: dict[str, list[float | None]] = {}
     for result in valid:
         for key, bound in families[result.family].bounds.items():

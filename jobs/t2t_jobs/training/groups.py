@@ -61,7 +61,7 @@ class Group:
         return [result.total for result in self.results if result is not None]
 
     def turns(self, agent: LanguageModelAgent) -> list[Spoken]:
-        """Everything that was said in it, each turn with its episode's advantage; nothing where all episodes came to the same."""
+        """Everything that was said in it, each turn with its episode's advantage; nothing if all episodes came to the same."""
         spoken = []
         for episode, advantage in zip(self.episodes, advantages(self.rewards()), strict=True):
             for said in episode.turns if advantage else ():

@@ -180,7 +180,7 @@ class Learner:
         return dict(state["trained"])
 
     def save(self, folder: SafePath) -> None:
-        """This version: as transformers (or PEFT) reads it, and what learning goes on from."""
+        """This version: as transformers (or PEFT) reads it, and what learning continues from."""
         import torch
 
         self.model.save_pretrained(folder.path)

@@ -7,7 +7,7 @@
 
 Groups are begun with the newest version there is, and their jobs run while the agent learns from others: a step takes the first
 groups whose jobs are all through, so a slow job holds up its own group and no step. A group more than `lag` updates behind is
-left out. Everything goes on where it was killed.
+left out. Everything continues where it was killed.
 """
 
 from __future__ import annotations

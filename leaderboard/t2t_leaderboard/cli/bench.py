@@ -139,7 +139,7 @@ _AS_GIVEN = ("limit", "samples", "prompt_format", "seed", "twin", "instances", "
 
 
 def _system_prompt(text: str) -> str:
-    """What `--system-prompt` says, or the file that it names; T2TError where that holds no words, or something of a key."""
+    """What `--system-prompt` says, or the file that it names. Raises T2TError if that holds no words, or something of a key."""
     said = read_text(Path(text[1:]), _MAX_SYSTEM_PROMPT).strip() if text.startswith("@") else text.strip()
     if text and not said:
         raise T2TError("the system prompt is empty", where="--system-prompt", next="leave it out, or give it words")
@@ -148,7 +148,7 @@ def _system_prompt(text: str) -> str:
 
 
 class Display:
-    """A bar where there is a terminal, a line now and then where there is none."""
+    """A bar if there is a terminal, a line now and then if there is none."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

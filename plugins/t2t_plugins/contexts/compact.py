@@ -40,7 +40,7 @@ from t2t_core.records import Knob
 
 
 def percent(part: float, whole: float = 1.0) -> int:
-    """`part` of `whole` as a whole percent, halves up, kept within 0..100; 0 where there is nothing."""
+    """`part` of `whole` as a whole percent, halves up, kept within 0..100; 0 if there is nothing."""
     if not whole or not math.isfinite(part / whole):
         return 0
     return max(0, min(100, math.floor(100 * part / whole + 0.5)))
@@ -97,7 +97,7 @@ def proposal_text(configuration: Mapping[str, Mapping[str, Any]], knobs: Sequenc
 def read_proposal(data: Mapping[str, Any], knobs: Sequence[Knob]) -> dict[str, dict[str, Any]] | None:
     """A compact proposal (the JSON object already read) as a configuration's JSON.
 
-    None where the object is not in the compact form (no group has a list). A group with another number of values keeps
+    None if the object is not in the compact form (no group has a list). A group with another number of values keeps
     those it has; what is no number is left as it is for Project to refuse by name.
     """
     lists = {str(group): values for group, values in data.items() if isinstance(values, list)}

@@ -77,7 +77,7 @@ class Rule:
 
 
 def most_frequent(failures: Mapping[str, int]) -> list[str]:
-    """The failed checks with the highest count, none where nothing failed."""
+    """The failed checks with the highest count, none if nothing failed."""
     highest = max(failures.values(), default=0)
     return [check for check, count in failures.items() if highest and count == highest]
 

@@ -79,7 +79,8 @@ def account_headers(url: str) -> dict[str, str]:
 
 
 def _parts(text: str) -> SplitResult:
-    """An address taken apart; ValueError where none is like it, which a connection would find out late, question by question."""
+    """An address taken apart. Raises ValueError if it is not one: a connection would find that out late, question by
+    question."""
     if not text.isprintable() or " " in text:
         raise ValueError("it holds a blank or something that is no letter")
     url = urlsplit(text)

@@ -32,7 +32,7 @@ class Figures:
 
 
 class Address:
-    """One address and its health. `failures` in a row; 0 where its last reply was one."""
+    """One address and its health. `failures` in a row; 0 if its last reply was one."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -126,7 +126,7 @@ class Addresses:
         return replace(judged, kind=PASSING, response=replace(judged.response, lasting=False))
 
     def report(self) -> list[str]:
-        """A line on each address since the last report; none where there is only one."""
+        """A line on each address since the last report; none if there is only one."""
         lines = [_line(address.url, address.figures) for address in self._all] if len(self._all) > 1 else []
         for address in self._all:
             address.figures = Figures()

@@ -25,7 +25,7 @@ class StoredAnswers:
         {"id": "set_0001", "text": "<answer>...</answer>"}
 
     Fields, the first present of each: `id`, `instance_id` or `instance`; `text`, `completion`, `response`, `answer` or
-    `generation`. Optional: `sample` (0 where absent), `tokens` or `completion_tokens`, `prompt_tokens`, `reasoning_tokens`,
+    `generation`. Optional: `sample` (0 if absent), `tokens` or `completion_tokens`, `prompt_tokens`, `reasoning_tokens`,
     `finish_reason`, `error`, `cost_usd`, `model`, `reasoning`. Other fields are ignored, so the `answers.jsonl` of a bench
     folder is such a file; of a conversation it has `turns`, which are said one after the other.
 
@@ -108,7 +108,7 @@ class StoredAnswers:
         return str(task.place) if by_place else task.instance_id, task.sample
 
     def _by_place(self, tasks: Sequence[Task]) -> bool:
-        """Whether the file's numbers are places in what is asked. T2TError where they may be those of another set."""
+        """Whether the file's numbers are places in what is asked. Raises T2TError if they may be those of another set."""
         names = {name for name, _ in (*self._lines, *self._bad)}
         if not self._numbered or any(task.instance_id in names for task in tasks):
             return False

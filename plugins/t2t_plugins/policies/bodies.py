@@ -27,7 +27,7 @@ def decoded(reply: HttpReply) -> str:
 
 
 def parsed(reply: HttpReply) -> Any:
-    """The body's JSON, None where it holds none. More is allowed than in files: NaN (as None), and doubled keys."""
+    """The body's JSON, None if it holds none. More is allowed than in files: NaN (as None), and doubled keys."""
     text = decoded(reply)
     try:
         return _lenient.decode(text)
@@ -36,7 +36,7 @@ def parsed(reply: HttpReply) -> Any:
 
 
 def dumped(value: Any, most: int) -> str:
-    """The beginning of a value as JSON, "" where it is nested too deeply for that."""
+    """The beginning of a value as JSON, "" if it is nested too deeply for that."""
     try:
         return json.dumps(value)[:most]
     except RecursionError:
@@ -103,7 +103,7 @@ def _add_calls(calls: dict[Any, dict[str, Any]], piece: Any) -> None:
 
 
 def _event(line: str) -> Mapping[str, Any]:
-    """The object in one line of a stream; an empty one where there is none."""
+    """The object in one line of a stream; an empty one if there is none."""
     try:
         value = _lenient.decode(line[5:].strip()) if line.startswith("data:") else None
     except (ValueError, RecursionError):

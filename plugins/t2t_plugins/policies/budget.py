@@ -33,7 +33,7 @@ class Budget:
         """Wait until one more request fits; returns what is kept back for it, which `settle` gives back.
 
         Args:
-            most: USD that the request can cost, None where no price is known.
+            most: USD that the request can cost, None if no price is known.
 
         Raises:
             BudgetSpent: it does not fit, and nothing is under way that could make room.

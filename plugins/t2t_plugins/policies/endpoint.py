@@ -269,7 +269,7 @@ def conversation(task: Task) -> dict[str, Any]:
 
 
 def _prices_of(path: Path, *names: str) -> Prices:
-    """The prices of the first of `names` that the file knows; T2TError where it knows none."""
+    """The prices of the first of `names` that the file knows. Raises T2TError if it knows none."""
     table = folders.read_json(path)
     row = next((table[name] for name in names if name in table), None)
     example = '"MODEL": {"in": 1.25, "out": 10}, in USD per million tokens'

@@ -56,7 +56,7 @@ class Patience:
 class Exchange:
     """One batch, which may grow: an answer that is taken may bring further tasks, the next turns of conversations.
 
-    `connect` makes the client, `ask` puts one question to it; `most` is what a question can cost (USD, None where no
+    `connect` makes the client, `ask` puts one question to it; `most` is what a question can cost (USD, None if no
     price is known), and `budget` what all of them may.
     """
 
@@ -166,7 +166,7 @@ class Exchange:
                 group.create_task(self._work(client))
 
     async def _next(self) -> int | None:
-        """The next task's position; None where there are no more, and none can come of an answer that is still on its way."""
+        """The next task's position; None if there are no more, and none can come of an answer that is still on its way."""
         while self._given >= len(self._tasks):
             if not self._untaken:
                 return None

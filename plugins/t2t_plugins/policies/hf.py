@@ -201,7 +201,7 @@ def load(name: str, settings: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def model_facts(name: str, where: str) -> tuple[Any, str]:
-    """A model's configuration and its chat template ("" where it has none), without its weights.
+    """A model's configuration and its chat template ("" if it has none), without its weights.
 
     Raises:
         NotReady: it is neither a checkpoint's folder nor in the local cache, and the Hub was not reached.
@@ -224,7 +224,7 @@ _FILES = ("config.json", "generation_config.json", "tokenizer_config.json", "ada
 
 
 def check_files(name: str) -> None:
-    """T2TError where a local checkpoint's configuration is no JSON object, or one that would break whatever reads it."""
+    """Raise T2TError if a local checkpoint's configuration is no JSON object, or one that would break whatever reads it."""
     for file in _FILES:
         if (path := Path(name) / file).exists():
             folders.read_json(path)

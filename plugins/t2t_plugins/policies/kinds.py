@@ -120,7 +120,7 @@ TOO_LONG = "a smaller max_tokens=, or a server with a longer context (vLLM: --ma
 
 
 def of_finish(reason: str) -> Kind | None:
-    """The kind that a finish reason stands for, None where it says nothing."""
+    """The kind that a finish reason stands for, None if it says nothing."""
     word = reason.strip().lower().partition(":")[0]
     for words, kind in ((_ENDED, ANSWER), (_CUT, CUT), (_REFUSED, REFUSAL), (_ABORTED, ABORTED), (_FAULTS, PASSING)):
         if word in words:
@@ -129,7 +129,7 @@ def of_finish(reason: str) -> Kind | None:
 
 
 def of_error(status: int, text: str) -> tuple[Kind, str]:
-    """The kind of an error, and what to do about it ("" where nothing is known).
+    """The kind of an error, and what to do about it ("" if nothing is known).
 
     Args:
         status: of HTTP, or the one that an error inside a 200 names.

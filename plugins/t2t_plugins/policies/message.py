@@ -16,7 +16,7 @@ _THOUGHTS = ("thinking", "reasoning")
 
 
 class Said(NamedTuple):
-    """`readable` is False where something of it may be an answer and could not be read."""
+    """`readable` is False if something of it may be an answer and could not be read."""
 
     text: str = ""
     thoughts: str = ""
@@ -25,7 +25,7 @@ class Said(NamedTuple):
 
 
 def of_choice(choice: Mapping[str, Any]) -> Any:
-    """A choice's message; None where it has none. A text in its place is what the model said, and so is one beside it where there
+    """A choice's message; None if it has none. A text in its place is what the model said, and so is one beside it where there
     is none (servers of plain completions send `text`)."""
     message = choice.get("message")
     if message is None and isinstance(choice.get("text"), str):

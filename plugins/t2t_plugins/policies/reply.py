@@ -53,7 +53,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Prices:
-    """USD per million tokens, None where not given."""
+    """USD per million tokens, None if not given."""
 
     input: float | None = None
     output: float | None = None
@@ -125,7 +125,7 @@ class _Completion:
 
     @cached_property
     def _choice(self) -> Mapping[str, Any]:
-        """The choice that was asked for: the one with index 0, or the first where none has it. Empty where there is none."""
+        """The choice that was asked for: the one with index 0, or the first if none has it. Empty if there is none."""
         choices = self.data.get("choices")
         choices = choices if isinstance(choices, list) and choices else [None]
         whole = [c for c in choices if isinstance(c, Mapping)]
@@ -327,7 +327,7 @@ def _error(status: int, parsed: Any, reply: HttpReply, redact: Callable[[str], s
 
 def _asked_wait(headers: Mapping[str, str], message: str, parsed: Any) -> float | None:
     """Seconds to wait: from `retry-after-ms`, `Retry-After` (seconds, a date, or a duration such as 500ms), Google's
-    `retryDelay`, or words. None where there is nothing, or nonsense."""
+    `retryDelay`, or words. None if there is nothing, or nonsense."""
     candidates = [
         _milliseconds(headers.get("retry-after-ms", "")),
         _seconds(headers.get("retry-after", "")),

@@ -35,7 +35,7 @@ class Unfit(ValueError):
 
 @dataclass(frozen=True)
 class Stored:
-    """What a record says. id: of the instance; a number where the file has numbers. sample: None where it says none. turns: what
+    """What a record says. id: of the instance; a number where the file has numbers. sample: None if it says none. turns: what
     was said, turn by turn. repeated: further records of the same id are further samples, in the order of the file."""
 
     id: str | int

@@ -49,8 +49,8 @@ class TensorBoard:
         self._writer.close()
 
     def _mark(self, step: int) -> None:
-        """A session's training begins here. Where it goes on from a saved update, TensorBoard drops what the session before told
-        of later ones. Figures of rounds stay: a round has an update at least, so its number is below the step."""
+        """A session's training begins here. If it continues from a saved update, TensorBoard drops what the session before
+        logged for later updates. Figures of rounds stay: a round has at least one update, so its number is below the step."""
         from tensorboard.compat.proto.event_pb2 import SessionLog
 
         self._trains = True

@@ -20,14 +20,14 @@ from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
 from t2t_core.text import one_line
 
-UPDATES = "updates"  # in a job's folder: the states an interrupted training goes on from (t2t_core.records.TrainingJob)
+UPDATES = "updates"  # in a job's folder: the states an interrupted training continues from (t2t_core.records.TrainingJob)
 CUT_OFF = "every response was cut off at max_tokens: none could earn what a finished answer earns"
 NO_SPREAD = "no group's rewards differ: but for the KL term there is nothing to learn from"
 NO_GRADIENT = "the gradient is zero: the update changed nothing"
 
 
 def refuse_overlap(job: TrainingJob) -> None:
-    """T2TError where a training instance is, up to the testbed's symmetries, one of a protected set."""
+    """Raise T2TError if a training instance is, up to the testbed's symmetries, one of a protected set."""
     refuse_protected(job.testbed, job.instances)
 
 
@@ -84,7 +84,7 @@ def remove_torn(folder: Path) -> None:
 @contextmanager
 def saving(folder: Path) -> Iterator[None]:
     """A training that saves its states in `folder`: where the disk has no room for one, that is told, and the one before is what
-    it goes on from."""
+    it continues from."""
     try:
         yield
     except Exception as error:

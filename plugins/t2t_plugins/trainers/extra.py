@@ -11,7 +11,7 @@ _WHAT = "this trainer needs the training extra"
 
 
 def require(where: str, *modules: str, what: str = _WHAT, next: str | None = None) -> None:
-    """T2TError where one of the modules cannot be imported."""
+    """Raise T2TError if one of the modules cannot be imported."""
     for name in modules:
         try:
             import_module(name)

@@ -42,7 +42,7 @@ class CellFacts:
 
     Args:
         testbed: whose cells these are.
-        state: what `state` gave, as it was read, to go on from there.
+        state: what `state` gave, as it was read, to continue from there.
     """
 
     def __init__(self, testbed: AnyTestbed, state: Mapping[str, CellRecord] | None = None) -> None:

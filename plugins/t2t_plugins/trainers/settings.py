@@ -18,7 +18,7 @@ def check_formats(order: TrainingOrder, where: str, **formats: str) -> None:
 
 
 def check_start(order: TrainingOrder, where: str) -> None:
-    """T2TError where there is nothing to train."""
+    """T2TError if there is nothing to train."""
     if order.checkpoint is None:
         raise T2TError(
             f"{where} has nothing to train", cause="the run's policy has no checkpoint", next="set checkpoint = FOLDER_OR_ID"

@@ -73,7 +73,7 @@ class Shape:
 
 
 def shape_of(checkpoint: str) -> Shape | None:
-    """The shape of a checkpoint's folder or of a model that is known by name; None where it is not known or not of this kind."""
+    """The shape of a checkpoint's folder or of a model that is known by name; None if it is not known or not of this kind."""
     if checkpoint in QWEN3:
         hidden, intermediate, layers, heads, tied = QWEN3[checkpoint]
         return Shape(151_936, hidden, intermediate, layers, heads, 8, 128, tied)
@@ -82,7 +82,7 @@ def shape_of(checkpoint: str) -> Shape | None:
 
 
 def read_shape(config: Mapping[str, Any]) -> Shape | None:
-    """The shape that a transformers configuration describes; None where it is no dense decoder with these names."""
+    """The shape that a transformers configuration describes; None if it is no dense decoder with these names."""
     if any(type(config.get(name)) is not int or config[name] < 1 for name in _NAMES) or config.get("num_experts"):
         return None
     vocabulary, hidden, intermediate, layers, heads = (int(config[name]) for name in _NAMES)

@@ -4,7 +4,7 @@ the last whole update.
 An update of a large model takes minutes, and a machine that is about to be taken away waits for less. But the weights do not
 change between two steps of the optimizer, so what was there after the last one can be saved at any moment at which all processes
 meet: its weights, its optimizer, and the states of chance that were noted then. Responses sampled since are lost. A training that
-goes on from there ends in the same bytes as one that was never stopped.
+continues from there ends in the same bytes as one that was never stopped.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ class Sft:
             )
 
     def ready(self, order: TrainingOrder) -> None:
-        """T2TError where what it needs is not at hand on this machine."""
+        """Raise T2TError if what it needs is not available on this machine."""
         require(WHERE, "torch", "datasets", "transformers", "trl")
         model_facts(str(order.checkpoint), WHERE)
 
@@ -207,8 +207,8 @@ def _examples(job: TrainingJob, settings: Settings, path: Path, form: str) -> It
 
 
 def _turns(testbed: AnyTestbed, demonstration: Demonstration, form: str) -> Iterator[Example]:
-    """Every turn of a conversation; T2TError where it was held in another form than the one to be learnt: what the policy said
-    would be out of place there."""
+    """Every turn of a conversation. Raises T2TError if it was held in another prompt format than the one to be learnt, because
+    what the policy said would be out of place there."""
     if form and form != demonstration.prompt_format:
         raise T2TError(
             f"the conversations were held in the prompt format {demonstration.prompt_format}, but the policy learns {form}",

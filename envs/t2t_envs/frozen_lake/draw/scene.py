@@ -79,7 +79,7 @@ class Scene:
 
 
 def _falls(instance: Instance, paths: Mapping[int, Sequence[Cell]]) -> list[tuple[int, int, Cell]]:
-    """(step, agent, hole) in the order of the steps; who goes on from hole to hole falls once."""
+    """(step, agent, hole) in the order of the steps. An agent that moves on from hole to hole falls once."""
     holes = set(instance.holes)
     falls = [next(((t, agent, cell) for t, cell in enumerate(path) if cell in holes), None) for agent, path in paths.items()]
     return sorted(fall for fall in falls if fall is not None)

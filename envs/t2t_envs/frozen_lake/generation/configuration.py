@@ -60,7 +60,7 @@ class SizeKnobs:
     cells: tuple[JointCell, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers by name, and "cells" where there are some."""
+        """The numbers by name, and "cells" if there are some."""
         numbers: dict[str, Any] = {name: getattr(self, name) for name in KNOBS}
         return numbers | {CELLS: [asdict(cell) for cell in self.cells]} if self.cells else numbers
 
@@ -223,7 +223,7 @@ def _refuse_keys(given: Iterable[object], known: Sequence[str], needed: Sequence
 
 
 def _checked(size: int, knobs: SizeKnobs) -> SizeKnobs:
-    """Numbers within bounds, cells normalised and the ratios their means; T2TError where something is neither."""
+    """Numbers within bounds, cells normalised and the ratios their means. Raises T2TError if something is neither."""
     where = f"size {size}"
     data_ratio = _number(knobs.data_ratio, KNOBS[0], HIGHEST[KNOBS[0]], where)
     if not knobs.cells:

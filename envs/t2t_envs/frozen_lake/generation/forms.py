@@ -122,7 +122,7 @@ def _enumerated(cell: GridCell) -> Count:
 
 
 def _estimate(cell: GridCell, wait: bool) -> int:
-    """A safe lower bound on the forms of one kind (see above); 0 where the kind is too rare to sample."""
+    """A safe lower bound on the forms of one kind (see above); 0 if the kind is too rare to sample."""
     if wait and cell.num_agents == 1:
         return 0  # nobody is in the way
     quota = Quota(wait=HITS if wait else 0, wait_free=0 if wait else HITS, distinct=False)
@@ -141,7 +141,7 @@ def _draw(cell: GridCell, quota: Quota) -> Draws:
 
 
 def _row(cell: GridCell) -> list[int] | None:
-    """The table's row for a cell, None where it has none."""
+    """The table's row for a cell, None if it has none."""
     column = _table().get(cell.objective, {}).get(str(cell.num_agents), {}).get(str(cell.size), [])
     return column[cell.holes] if cell.holes < len(column) else None
 

@@ -217,7 +217,7 @@ class CellJob:
         return instances, report
 
     def _draw(self, quota: Quota) -> Draws:
-        """As many as sampling finds. T2TError where that takes too much work."""
+        """As many as sampling finds. Raises T2TError if that takes too much work."""
         cell, begun = self.cell, time.monotonic()
         draws = draw_cell(
             cell,
@@ -275,7 +275,7 @@ class CellJob:
 def _in_order(
     size: int, jobs: Sequence[CellJob], done: Mapping[GridCell, tuple[list[Instance], SizeReport]]
 ) -> list[Instance | None]:
-    """The instances of a size with their ids, hole counts in no order; None where another shard has one."""
+    """The instances of a size with their ids, hole counts in no order; None if another shard has one."""
     cells: list[Sequence[Instance | None]] = []
     for job in jobs:
         if job.cell.size == size:

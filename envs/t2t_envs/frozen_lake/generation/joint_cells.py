@@ -83,7 +83,7 @@ def _read_cell(name: str, cell: object, note: Note) -> JointCell | None:
 
 
 def fit(size: int, cells: Listed, count: int, request: Request, note: Note) -> tuple[JointCell, ...]:
-    """The cells that `count` instances of this size can be drawn from, their shares normalised; none where none is possible."""
+    """The cells that `count` instances of this size can be drawn from, their shares normalised; none if none is possible."""
 
     @cache
     def there(holes: int) -> Count:
@@ -120,7 +120,7 @@ def described(cell: JointCell) -> str:
 
 
 def _of_a_kind_there_is(cell: JointCell, kinds: Count) -> JointCell | None:
-    """The cell, without a kind that there is none of; None where nothing is left of it."""
+    """The cell, without a kind that there is none of; None if nothing is left of it."""
     if kinds.wait == 0 and cell.wait_ratio > 0:
         return replace(cell, wait_ratio=0.0) if cell.wait_ratio < 1 and kinds.wait_free else None
     if kinds.wait_free == 0 and cell.wait_ratio < 1:

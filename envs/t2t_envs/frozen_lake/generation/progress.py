@@ -61,7 +61,7 @@ class Watcher:
         self._begun = time.monotonic()
 
     def of_cell(self, size: int, holes: int) -> Callable[[int, int, int, int], None] | None:
-        """What `sampling.draw_cell` calls while it draws a cell; None where nobody is to be told."""
+        """What `sampling.draw_cell` calls while it draws a cell; None if nobody is to be told."""
         if self._tell is None:
             return None
 

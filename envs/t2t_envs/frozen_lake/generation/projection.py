@@ -38,7 +38,7 @@ def project(proposal: Mapping[str, Any] | None, previous: Configuration, request
     """Enforce the constraints on a proposal (our choice of rules). Never fails; whatever it passes, `generate` can fill.
 
     Data ratios are made non-negative and renormalised. A size that is not named keeps its hole and wait ratio; its data
-    ratio becomes 0 where the named ones sum to 1 (+- 0.02), else keeps its previous value before renormalising. All-zero
+    ratio becomes 0 if the named ones sum to 1 (+- 0.02), else keeps its previous value before renormalising. All-zero
     data ratios, or an unreadable proposal, keep the previous ones. Hole ratios are clipped to [0, 0.5]; hole and wait ratios
     to what the size can produce for this request. Unknown sizes are dropped; NaN, infinities, non-numbers and data ratios
     whose sum overflows count as missing. Numbers are never reinterpreted (30 is not 30 %).
@@ -158,7 +158,7 @@ class _Projector:
         self._fit_to_what_there_is()
 
     def _proposed_data_ratios(self, named: dict[str, dict[str, float]]) -> dict[str, float]:
-        """Before renormalising, for all sizes; empty where nothing was named."""
+        """Before renormalising, for all sizes; empty if nothing was named."""
         ratios = {size: numbers["data_ratio"] for size, numbers in named.items() if "data_ratio" in numbers}
         if sum(max(0.0, ratio) for ratio in ratios.values()) == float("inf"):
             self.change("data_ratio", None, None, "the sum overflows: they count as missing")
@@ -243,7 +243,7 @@ class _Projector:
             self._clip_wait(size, counts[size])
 
     def _set_cells(self, size: int, count: int, proposed: Mapping[str, float]) -> bool:
-        """Draw the size from its joint cells, as far as they are possible; False where none is, or it has none."""
+        """Draw the size from its joint cells, as far as they are possible; False if none is, or it has none."""
         key = str(size)
         cells = self.proposed_cells[key]
         self.cells[key] = fit(size, cells, count, self.request, self._note(key)) if cells else ()

@@ -59,7 +59,7 @@ def variant(instance: Instance) -> object:
 
 
 def candidate_of(cell: GridCell, stream: Stream, given: set[int] | None = None) -> Instance | None:
-    """One uniform candidate, with the `given` holes where there are such; None where an agent starts on its goal or is cut off
+    """One uniform candidate, with the `given` holes if there are such; None if an agent starts on its goal or is cut off
     from it."""
     n = cell.size * cell.size
     holes: set[int] = set() if given is None else given
@@ -106,7 +106,7 @@ def _instance(cell: GridCell, holes: set[int] | frozenset[int], starts: list[int
 def _label(
     instance: Instance, max_nodes: int, left: dict[bool, int], both: bool
 ) -> tuple[Instance | None, bool]:
-    """The instance with its labels, None where it has no solution or is undecided; and whether it was decided."""
+    """The instance with its labels, None if it has no solution or is undecided; and whether it was decided."""
     label = solver.solve_many([instance], max_nodes=max_nodes, wait=True)[0]
     if label.status == "infeasible":
         return None, True

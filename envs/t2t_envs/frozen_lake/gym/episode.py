@@ -73,7 +73,7 @@ class Lobby:
         return Instance(size, holes, starts, goals, objective, identity, **labels)
 
     def _wait(self, size: int) -> bool | None:
-        """Whether the drawn lakes of this size all require a wait, or none does; None where nobody asked."""
+        """Whether the drawn lakes of this size all require a wait, or none does; None if nobody asked."""
         waits = {part[3] for part in self.lakes.parts if part[0] == size} if not isinstance(self.lakes, GivenLakes) else set()
         return waits == {1 << 32} if waits in ({0}, {1 << 32}) else None
 
@@ -207,7 +207,7 @@ class Episode:
         return self._drawn
 
     def optimum(self) -> int | None:
-        """The exact optimum of the present lake, searched for if need be; None where `max_nodes` doesn't decide it."""
+        """The exact optimum of the present lake, searched for if need be; None if `max_nodes` doesn't decide it."""
         self.check_started()
         if self._given is not None:
             return self._given.optimum
@@ -249,7 +249,7 @@ class Episode:
 
 
 def restart(stepper: Any, *masks: Any) -> None:
-    """Begin the next lake, or of a vector those of the mask; T2TError where there is no such lake."""
+    """Begin the next lake, or of a vector those of the mask. Raises T2TError if there is no such lake."""
     try:
         stepper.reset(*masks) if masks else stepper.restart()
     except stepping_core().NoSuchLake as error:

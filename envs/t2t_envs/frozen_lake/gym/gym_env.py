@@ -42,7 +42,7 @@ class MAPFFrozenLakeEnv(gym.Env[Any, Any]):
     - 3: Move up
     - 4: Wait
 
-    A move off the grid leaves the agent where it is (ours). `env.unwrapped.action_masks()`, `(k, 5)` int8, is 1 where an action
+    A move off the grid leaves the agent where it is (ours). `env.unwrapped.action_masks()`, `(k, 5)` int8, is 1 if an action
     is no move off the grid or into a hole; `action_masks=True` puts it into every info as `action_mask`. Its rows go into
     `env.action_space.sample(tuple(masks))`, the flat array into sb3-contrib's MaskablePPO.
 
@@ -51,7 +51,7 @@ class MAPFFrozenLakeEnv(gym.Env[Any, Any]):
 
     | key | space | meaning |
     |---|---|---|
-    | `holes` | `Box(0, 1, (N, N), uint8)` | 1 where there is a hole |
+    | `holes` | `Box(0, 1, (N, N), uint8)` | 1 if there is a hole |
     | `positions` | `Box(0, N-1, (k, 2), int32)` | (row, column) of each agent, from the top left |
     | `goals` | `Box(0, N-1, (k, 2), int32)` | (row, column) of each goal; with `relative_goals=True` the steps to it |
     | `step` | `Discrete(max_steps + 1)` | steps taken |
@@ -253,7 +253,7 @@ class MAPFFrozenLakeEnv(gym.Env[Any, Any]):
 
     @property
     def optimum(self) -> int | None:
-        """The exact optimum of the instance being played, found when asked for; None where `max_nodes` doesn't decide it."""
+        """The exact optimum of the instance being played, found when asked for; None if `max_nodes` doesn't decide it."""
         return self._episode.optimum()
 
     @property
@@ -262,7 +262,7 @@ class MAPFFrozenLakeEnv(gym.Env[Any, Any]):
         return self._episode.paths
 
     def action_masks(self) -> np.ndarray[Any, np.dtype[np.int8]]:
-        """(k, 5) int8, 0 where an action is a move off the grid or into a hole. Its rows are the masks that
+        """(k, 5) int8, 0 if an action is a move off the grid or into a hole. Its rows are the masks that
         `MultiDiscrete.sample` takes, and flat it is what sb3-contrib's MaskablePPO takes."""
         self._episode.check_started()
         masks: np.ndarray[Any, np.dtype[np.int8]] = self._episode.stepper.masks()

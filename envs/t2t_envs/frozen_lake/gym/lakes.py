@@ -168,7 +168,7 @@ def configured_lakes(configuration: Configuration, options: EnvOptions) -> Drawn
 
 
 def read_configuration(source: ConfigurationSource) -> Configuration:
-    """A configuration as it is, from its dict form, or from a JSON file; T2TError where it is none."""
+    """A configuration as it is, from its dict form, or from a JSON file. Raises T2TError if it is none."""
     if isinstance(source, Configuration):
         return source
     if isinstance(source, Mapping):
@@ -180,7 +180,7 @@ def read_configuration(source: ConfigurationSource) -> Configuration:
 
 
 def read_pool(source: PoolSource, num_agents: int | None = None) -> list[Instance]:
-    """The instances of a JSON Lines file, a MovingAI `.scen` file, or a list of instances or their dicts; T2TError where one
+    """The instances of a JSON Lines file, a MovingAI `.scen` file, or a list of instances or their dicts. Raises T2TError if one
     is wrong or there is none."""
     if isinstance(source, (str, PathLike)):
         path = Path(source)
@@ -198,7 +198,7 @@ def read_pool(source: PoolSource, num_agents: int | None = None) -> list[Instanc
 
 
 def check_fit(instances: Sequence[Instance], options: EnvOptions) -> None:
-    """T2TError where an instance doesn't fit the spaces of the environment."""
+    """Raise T2TError if an instance doesn't fit the spaces of the environment."""
     for item in instances:
         fits = item.size <= options.frame if options.max_size is not None else item.size == options.size
         if fits and item.num_agents == options.num_agents:

@@ -138,7 +138,7 @@ class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[mis
         return dict(zip(self._names, self._episode.individual_rewards(ended), strict=True))
 
     def action_masks(self) -> np.ndarray[Any, np.dtype[np.int8]]:
-        """(k, 5) int8, a row per agent in the order of `possible_agents`; 0 where an action is no use, as in the infos."""
+        """(k, 5) int8, a row per agent in the order of `possible_agents`; 0 if an action is no use, as in the infos."""
         self._episode.check_started()
         masks: np.ndarray[Any, np.dtype[np.int8]] = self._episode.stepper.masks()
         return masks
@@ -159,7 +159,7 @@ class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[mis
 
     @property
     def optimum(self) -> int | None:
-        """The exact optimum of the instance being played, found when asked for; None where `max_nodes` doesn't decide it."""
+        """The exact optimum of the instance being played, found when asked for; None if `max_nodes` doesn't decide it."""
         return self._episode.optimum()
 
     @property

@@ -26,7 +26,7 @@ def render_frame(instance: Instance, recent: Sequence[Sequence[Cell]], step: int
     """The positions at `step` as text ("ansi"), as an (height, width, 3) uint8 image ("rgb_array"), or printed ("human":
     on a terminal in colour, one frame over the other, else as plain text).
 
-    `recent` holds per agent its last cells: the one it is on, and before it, where there is one, the one it came from.
+    `recent` holds per agent its last cells: the one it is on, and before it, if there is one, the one it came from.
     """
     if mode is None:
         raise T2TError("the environment has no render mode", where="render()", next='make it with render_mode="ansi"')

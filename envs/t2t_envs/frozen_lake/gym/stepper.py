@@ -143,7 +143,7 @@ class Stepper:
         return self.options.observer.planes(self.sight)
 
     def masks(self) -> Any:
-        """(k, 5) int8: 1 where an action is no move off the grid or into a hole; waiting always is."""
+        """(k, 5) int8: 1 if an action is no move off the grid or into a hole; waiting always is."""
         size = len(self._lake.holes)
         mask = np.zeros((self.options.agents, 5), np.int8)
         for agent, (row, column) in enumerate(self.positions):

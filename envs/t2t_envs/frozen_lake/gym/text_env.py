@@ -147,7 +147,7 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
 
     @property
     def optimum(self) -> int | None:
-        """The exact optimum of the instance being asked, found when asked for; None where `max_nodes` doesn't decide it."""
+        """The exact optimum of the instance being asked, found when asked for; None if `max_nodes` doesn't decide it."""
         return self._episode.optimum()
 
     def set_configuration(self, configuration: ConfigurationSource) -> None:

@@ -201,7 +201,7 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
         return infos
 
     def action_masks(self) -> np.ndarray[Any, np.dtype[np.int8]]:
-        """(num_envs, k, 5) int8, 0 where an action is a move off the grid or into a hole."""
+        """(num_envs, k, 5) int8, 0 if an action is a move off the grid or into a hole."""
         if self._done is None:
             raise T2TError("there is no episode yet", where="action_masks()", next="call reset() first")
         masks: np.ndarray[Any, np.dtype[np.int8]] = self._stepper.masks()
@@ -234,7 +234,7 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
         return mask
 
     def _keys(self, seed: int | Sequence[int] | None) -> Any:
-        """One stream key per environment; none where the streams go on."""
+        """One stream key per environment; none if the streams go on."""
         if seed is None and self._seeded:
             return np.zeros(0, np.uint64)
         self._seeded = True

@@ -67,7 +67,7 @@ class Steps:
                 self._fault = self._fault or f"{ascii(token.text)[:20]} stands in the row of a step"
 
     def paths(self) -> list[tuple[Label, Path]]:
-        """The agents' paths; Unplaceable where steps are missing, or an agent between two of its cells."""
+        """The agents' paths. Raises Unplaceable if steps are missing, or an agent between two of its cells."""
         if self._fault:
             raise Unplaceable(self._fault)
         counted([number for number, _ in self.rows])
@@ -81,6 +81,6 @@ class Steps:
 
 
 def counted(numbers: Sequence[int]) -> None:
-    """Unplaceable where the numbers of steps do not count from 0 or 1."""
+    """Raise Unplaceable if the numbers of steps do not count from 0 or 1."""
     if numbers and (numbers[0] not in (0, 1) or list(numbers) != list(range(numbers[0], numbers[0] + len(numbers)))):
         raise Unplaceable("the steps do not count from 0 or 1")

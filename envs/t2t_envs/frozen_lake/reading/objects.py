@@ -32,9 +32,9 @@ _LASTING = re.compile(r"duration|repeats?|times|count|for_steps|steps")
 
 
 def read(data: Any, text: Callable[[str], Paths | None]) -> Paths | None:
-    """The paths in a JSON value, None where it holds none; `text` reads an answer that stands in it as text.
+    """The paths in a JSON value, None if it holds none; `text` reads an answer that stands in it as text.
 
-    Unplaceable where it holds something that is no path, or two answers.
+    Raises Unplaceable if it holds something that is no path, or two answers.
     """
     return _read(data, "", 0, text)
 
@@ -121,7 +121,7 @@ def _is_word(value: Any) -> bool:
 
 
 def _value(item: Any, keys: Sequence[str]) -> Any:
-    """The value of the only one of these keys; None where there is none or more than one."""
+    """The value of the only one of these keys; None if there is none or more than one."""
     if not isinstance(item, dict):
         return None
     values = [value for key, value in item.items() if key.lower() in keys]

@@ -139,7 +139,7 @@ class OpenPath:
         self._beside = False
 
     def end(self) -> str:
-        """What could not be placed, now that the path has ended; "" where everything was."""
+        """What could not be placed, now that the path has ended; "" if everything was."""
         if self._instead:
             self.refuse(f"{self._instead} stands where a cell should")
         if self._again and self._arrows:  # (2,0) -> (2,1), (2,1) -> (2,2): moves, or does the agent wait?

@@ -17,7 +17,7 @@ _REMARKS = (tokens.NEUTRAL, tokens.STOP, tokens.COLON)
 
 
 def read(lines: Sequence[Line]) -> list[tuple[Label, Path]]:
-    """The paths in the lines of a table; none where it has no agents. Unplaceable for what stands between cells and is none."""
+    """The paths in the lines of a table; none if it has no agents. Unplaceable for what stands between cells and is none."""
     rows = [_columns(line) for line in lines]
     rules = [all(not column or {t.kind for t in column} <= {tokens.DASH, tokens.COLON} for column in row) for row in rows]
     header: list[list[Token]] = []
@@ -82,7 +82,7 @@ def _number(column: Line) -> int | None:
 
 
 def _only_cell(column: Line, before: Sequence[Cell]) -> Cell | None:
-    """The one cell of a column, None where it is empty."""
+    """The one cell of a column, None if it is empty."""
     cells: list[Cell] = [token.value for token in column if token.kind in tokens.CELLS]
     others = [token for token in column if token.kind not in (*tokens.CELLS, *_REMARKS, tokens.WAIT)]
     waits = any(token.kind == tokens.WAIT for token in column)
@@ -96,7 +96,7 @@ def _only_cell(column: Line, before: Sequence[Cell]) -> Cell | None:
 
 
 def _row(header: Sequence[Line], row: Sequence[Line]) -> tuple[Label, Path] | None:
-    """One agent's row; None where it holds no path."""
+    """One agent's row; None if it holds no path."""
     labels = _labels(row)
     if len(labels) > 1:
         raise Unplaceable("a row of a table belongs to two agents")
@@ -123,7 +123,7 @@ def _row(header: Sequence[Line], row: Sequence[Line]) -> tuple[Label, Path] | No
 
 
 def _columns_of_path(header: Sequence[Line], columns: Sequence[Line]) -> list[Line]:
-    """The columns that hold the path: the one whose header says so, those of the steps, or all where no header is."""
+    """The columns that hold the path: the one whose header says so, those of the steps, or all if no header is."""
     holding = [place for place, column in enumerate(columns) if _cells(column)]
     paths = [place for place, column in enumerate(header) if _says(column, _PATH) and place < len(columns)]
     if len(paths) == 1 and len(header) > 1:

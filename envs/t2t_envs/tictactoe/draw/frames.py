@@ -64,7 +64,7 @@ def _frame(turn: Turn) -> Frame:
 
 
 def _line(stones: int) -> tuple[int, ...]:
-    """The cells of a complete line, () where there is none."""
+    """The cells of a complete line, () if there is none."""
     complete = next((line for line in rules.LINES if stones & line == line), 0)
     return tuple(cell for cell in rules.CELLS if complete >> cell & 1)
 

@@ -90,7 +90,7 @@ def check_reset_options(options: Mapping[str, Any] | None, known: Collection[str
 
 
 def read_pool(source: PoolSource) -> list[Instance]:
-    """The instances of a file or a list; T2TError where there is none, or something else."""
+    """The instances of a file or a list. Raises T2TError if there is none, or something else."""
     if isinstance(source, str | os.PathLike):
         pool = [_instance(line.value, f"{source}, line {line.number}") for line in jsonlines.read(Path(source))]
     else:
@@ -138,7 +138,7 @@ class Play:
         self._game = game
 
     def check_open(self) -> None:
-        """T2TError where the game has ended."""
+        """Raise T2TError if the game has ended."""
         if self.game.result is not None:
             raise T2TError("the episode has ended", where="step()", next="call reset() first")
 

@@ -22,7 +22,7 @@ from .rendering import FPS, RENDER_MODES, check_render_mode, render_board
 
 
 def board_array(own: int, other: int) -> np.ndarray[Any, np.dtype[np.int8]]:
-    """(3, 3) int8: 1 where `own` has a stone, -1 where `other` has one."""
+    """(3, 3) int8: 1 if `own` has a stone, -1 if `other` has one."""
     flat = [(own >> cell & 1) - (other >> cell & 1) for cell in rules.CELLS]
     return np.array(flat, np.int8).reshape(3, 3)
 

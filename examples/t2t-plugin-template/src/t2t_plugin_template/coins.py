@@ -44,7 +44,7 @@ class Payment:
 
 
 def fewest_coins(coins: Sequence[int], highest: int) -> list[list[int] | None]:
-    """For every amount in 0..highest the fewest coins that pay it, None where nothing does."""
+    """For every amount in 0..highest the fewest coins that pay it, None if nothing does."""
     best: list[list[int] | None] = [[]]
     for amount in range(1, highest + 1):
         ways = [[*way, coin] for coin in coins if coin <= amount and (way := best[amount - coin]) is not None]

@@ -36,6 +36,6 @@ class Focus:
 
 
 def _worth(counts: Mapping[str, Any]) -> float:
-    """1 at a valid rate of a half, falling to 0.1 at 0 and 1; 0.1 where nothing is known."""
+    """1 at a valid rate of a half, falling to 0.1 at 0 and 1; 0.1 if nothing is known."""
     answers = counts.get("answers", 0)
     return 0.1 + 0.9 * (1 - 2 * abs(counts["valid"] / answers - 0.5)) if answers else 0.1

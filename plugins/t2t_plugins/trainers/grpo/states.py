@@ -1,4 +1,4 @@
-"""What `grpo` saves between two updates, and reads to go on from there."""
+"""What `grpo` saves between two updates, and reads to continue from there."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read_state(folder: Path) -> StateRecord:
 
 
 def kept_optimizer(before: Path) -> Path:
-    """The optimizer's state that the round before left; T2TError where it left none."""
+    """The optimizer's state that the round before left. Raises T2TError if it left none."""
     saved = last_state(before / UPDATES)
     if saved is None or not (saved / OPTIMIZER).is_file():
         raise T2TError(
@@ -54,7 +54,7 @@ def kept_optimizer(before: Path) -> Path:
 
 
 def last_state(updates: Path) -> Path | None:
-    """The last state that was saved in the folder; None where there is none."""
+    """The last state that was saved in the folder; None if there is none."""
     folder = SafePath.of(updates)
     numbers = [int(match[1]) for entry in folder.entries() if (match := re.fullmatch(r"update-(\d{1,9})", entry.name))]
     whole = [number for number in numbers if (folder / f"update-{number}" / STATE).exists()]

@@ -47,7 +47,7 @@ class Grpo:
         check(check_settings(Settings, {**self._settings, **order.settings}, WHERE), order)
 
     def ready(self, order: TrainingOrder) -> None:
-        """T2TError where what it needs is not at hand on this machine."""
+        """Raise T2TError if what it needs is not available on this machine."""
         require(WHERE, "torch", "transformers")
         check_model(str(order.checkpoint))
 

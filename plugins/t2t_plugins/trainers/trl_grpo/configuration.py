@@ -44,7 +44,7 @@ def configuration(settings: Settings, folder: Path, seed: int, updates: int, lon
 
     Args:
         settings: of the trainer.
-        folder: for the states that an interrupted training goes on from.
+        folder: for the states that an interrupted training continues from.
         seed: of the round.
         updates: of the round.
         longest_prompt: in tokens; with the responses' limit the most that vLLM has to hold.

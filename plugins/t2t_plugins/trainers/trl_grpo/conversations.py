@@ -42,7 +42,7 @@ class Conversation:
     logprobs: list[float] = field(default_factory=list)
     messages: tuple[Message, ...] = ()
     end: str = ""
-    """How the policy ended its last turn, "" where it was cut off."""
+    """How the policy ended its last turn, "" if it was cut off."""
 
     def add(self, tokens: Sequence[int], logprobs: Sequence[float], own: bool) -> None:
         self.tokens += tokens
@@ -118,7 +118,7 @@ class Talk:
         self, conversation: Conversation, tokens: list[int], logprobs: list[float], ended: bool
     ) -> tuple[Message, ...] | None:
         """Add a turn of the policy, and what the environment says to it. Returns what was said since the opening with a mark in
-        the place of that turn, to see what the template puts after it; None where the conversation is over."""
+        the place of that turn, to see what the template puts after it; None if the conversation is over."""
         conversation.add(tokens, logprobs, own=True)
         conversation.end = self.tokenizer.decode(tokens[-1:]) if ended else ""
         text = self.tokenizer.decode(tokens, skip_special_tokens=True)

@@ -156,7 +156,7 @@ def _flags(options: Mapping[str, Any]) -> list[str]:
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """Of the launched processes: this one's, and where there is no GPU, that there is none."""
+    """Of the launched processes: this one's, and if there is no GPU, that there is none."""
     import torch
 
     ours = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUNBUFFERED": "1"}

@@ -62,7 +62,7 @@ def share(folder: Path, rank: int) -> int:
 
 
 def of_machine(settings: Settings, rank: int) -> Settings:
-    """The job's settings as that machine launches them; T2TError where the run has no such machine."""
+    """The job's settings as that machine launches them. Raises T2TError if the run has no such machine."""
     machines = int(settings.accelerate.get("num_machines", 1))
     if not 0 < rank < machines:
         raise T2TError(

@@ -1,7 +1,7 @@
 """What a training has really taken of its process's memory, part by part, to be put beside its plan (`plan`).
 
 The file `memory.json` beside the new checkpoint holds bytes: what is kept (weights, gradients, optimizer, reference) anywhere;
-where there is a GPU also what a forward pass kept for its backward pass and the most that was allocated at once. Of the first two
+if there is a GPU also what a forward pass kept for its backward pass and the most that was allocated at once. Of the first two
 updates: an optimizer has no state before its first step.
 """
 
@@ -87,7 +87,7 @@ class Passes:
         self._handles: list[Any] = []
 
     def watch(self, model: Any) -> None:
-        """Begin; nothing where there is no GPU."""
+        """Begin; nothing if there is no GPU."""
         import torch
 
         if not torch.cuda.is_available():

@@ -15,7 +15,7 @@ from t2t_plugins.trainers.trl_grpo.sharding import sampling_model
 
 
 def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:
-    """A `rollout_func` for TRL, or None where TRL's own way is wanted or needed.
+    """A `rollout_func` for TRL, or None if TRL's own way is wanted or needed.
 
     Where the model is in shards of FSDP2 it has to be put together first, which TRL does not do for `generate`.
     """

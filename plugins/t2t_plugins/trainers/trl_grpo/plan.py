@@ -163,7 +163,7 @@ class Plan:
 
 
 def disk(plan: Plan) -> tuple[float, float]:
-    """Bytes that stay of every round (its checkpoint), and that come on top while it trains: two states to go on from, the one
+    """Bytes that stay of every round (its checkpoint), and that come on top while it trains: two states to continue from, the one
     before being removed when the next is whole."""
     checkpoint = float(plan.shape.parameters * plan._width)
     trained = plan._trained

@@ -100,7 +100,7 @@ class Reward:
 
 
 def read_facts(folder: Path, testbed: AnyTestbed) -> CellFacts:
-    """What was counted by cell up to a saved update; nothing where it has none."""
+    """What was counted by cell up to a saved update; nothing if it has none."""
     path = folder / FACTS_FILE
     if not path.exists():
         return CellFacts(testbed)

@@ -228,7 +228,7 @@ def _check_machines(settings: Settings) -> None:
 
 
 def check_fill(settings: Settings, instances: int) -> None:
-    """T2TError where so many instances do not fill one update."""
+    """Raise T2TError if so many instances do not fill one update."""
     if instances < settings.prompts:
         raise T2TError(
             f"{instances} instances do not fill an update of {settings.prompts} prompts",
@@ -238,7 +238,7 @@ def check_fill(settings: Settings, instances: int) -> None:
 
 
 def check_split(settings: Settings) -> None:
-    """T2TError where an update does not split evenly into buckets, processes and backward passes."""
+    """Raise T2TError if an update does not split evenly into buckets, processes and backward passes."""
     if settings.prompts % settings.buckets:
         raise T2TError(f"{settings.prompts} prompts do not split evenly into {settings.buckets} buckets", where=WHERE)
     if settings.micro < 1 or settings.part % (settings.micro * settings.processes):

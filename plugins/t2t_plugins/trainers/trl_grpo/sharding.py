@@ -19,7 +19,7 @@ OPTIMIZERS = {"none": "optimizer.pt", "fsdp2": "optimizer.bin", "zero2": "global
 
 
 def check_sharded(model: Any, settings: Settings, processes: int) -> None:
-    """T2TError where the model that is about to be trained is not spread over the processes as it was asked for. (Accelerate
+    """Raise T2TError if the model that is about to be trained is not spread over the processes as it was asked for. (Accelerate
     turns a wish for FSDP that it cannot grant into plain data parallelism, without a word.)"""
     parameters = list(model.parameters())
     if settings.sharding == "fsdp2":
@@ -140,7 +140,7 @@ def load_optimizer(trainer: Any, settings: Settings, state: Path) -> None:
 
 
 def plain_model(settings: Settings, start: Path) -> Any:
-    """The model that the round started from, on this process's CPU, with fresh adapters where there are some. For the end of a
+    """The model that the round started from, on this process's CPU, with fresh adapters if there are some. For the end of a
     training: models that are loaded later are not sharded by DeepSpeed either."""
     import os
 

@@ -78,13 +78,13 @@ class Grpo:
         check_passed_on(settings)
 
     def ready(self, order: TrainingOrder) -> None:
-        """T2TError where what it needs is not at hand on this machine."""
+        """Raise T2TError if what it needs is not available on this machine."""
         settings = check_settings(Settings, {**self._settings, **order.settings}, WHERE)
         require(WHERE, "torch", "datasets", "transformers", "trl")
         check_machine(settings, str(order.checkpoint))
 
     def plan(self, order: TrainingOrder, gpus: Gpus | None) -> str:
-        """What the training takes of each GPU, of the disk and of time; T2TError where it does not fit."""
+        """What the training takes of each GPU, of the disk and of time. Raises T2TError if it does not fit."""
         return plan_text(check_settings(Settings, {**self._settings, **order.settings}, WHERE), order, gpus)
 
     def train(self, job: TrainingJob) -> TrainingResult:
@@ -176,7 +176,7 @@ def begin(trainer: Any, settings: Settings, before: Path | None) -> Any:
 
 
 def check_state(saved: Path, settings: Settings) -> None:
-    """T2TError where a saved state lacks its optimizer: transformers would go on without it, and say nothing."""
+    """Raise T2TError if a saved state lacks its optimizer: transformers would go on without it, and say nothing."""
     if not common.holds(saved, OPTIMIZERS[settings.sharding]):
         raise T2TError(
             "the saved state of this training has no optimizer",
@@ -187,7 +187,7 @@ def check_state(saved: Path, settings: Settings) -> None:
 
 
 def kept_state(before: Path, settings: Settings) -> Path:
-    """The state with the optimizer of the round before; T2TError where it left none."""
+    """The state with the optimizer of the round before. Raises T2TError if it left none."""
     saved = last_saved(before / common.UPDATES)
     if saved is None or not common.holds(saved, OPTIMIZERS[settings.sharding]):
         raise T2TError(
@@ -200,7 +200,7 @@ def kept_state(before: Path, settings: Settings) -> Path:
 
 
 def longest_prompt(prompts: Sequence[str], settings: Settings, start: str) -> int:
-    """Tokens of the longest prompt; 0 where nobody asks (only vLLM is told how much room it needs)."""
+    """Tokens of the longest prompt; 0 if nobody asks (only vLLM is told how much room it needs)."""
     if not settings.engine.startswith("vllm"):
         return 0
     from transformers import AutoTokenizer
