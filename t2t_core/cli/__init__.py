@@ -34,7 +34,7 @@ class Commands(click.Group):
         except Exception as error:
             entry = installed().commands.find(ctx.invoked_subcommand or "")
             if entry.distribution.startswith(f"{OWN} "):
-                raise  # a fault of ours is shown in full, so that it can be reported
+                raise  # our own bugs keep their traceback, so that they can be reported
             raise guard.failed(guard.Plugin("command", entry.name, entry.distribution), "its code", error) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> Any:
         sys.exit(error.exit_code)
     except T2TError as error:
         click.echo(f"error: {plain_lines(str(error))}", err=True)
-        if _in_an_interrupt(error):  # what was under way could not be ended in order, on a full disk, say
+        if _in_an_interrupt(error):  # work under way could not be ended in order, for example on a full disk
             _end_interrupted()
         sys.exit(2)
     except PermissionError as error:  # a folder that this user may not even look into
@@ -74,12 +74,12 @@ def main(arguments: list[str] | None = None) -> Any:
 
 
 def _end_interrupted() -> NoReturn:
-    click.echo("interrupted; what was finished is kept, the same command goes on", err=True)
+    click.echo("interrupted; finished work is kept, and the same command continues", err=True)
     sys.exit(130)
 
 
 def _in_an_interrupt(error: BaseException | None) -> bool:
-    """Whether the error came up while Ctrl-C or SIGTERM was on its way out."""
+    """Whether the error was raised while Ctrl-C or SIGTERM was being handled."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True
@@ -88,5 +88,5 @@ def _in_an_interrupt(error: BaseException | None) -> bool:
 
 
 def _warning(message: Warning | str, *_: object, **__: object) -> str:
-    """A warning on a line of its own: a line of our source says nothing to whoever typed a command."""
+    """Print a warning on a line of its own, without our source line: it means nothing to somebody who typed a command."""
     return f"warning: {plain_lines(str(message))}\n"

@@ -28,12 +28,12 @@ from t2t_core.store import folders
 def analyze(places: tuple[Path, ...], as_json: bool, formulas: bool, out: Path | None) -> None:
     """How a designer behaved: the paper's five dimensions as numbers, per design step and on average.
 
-    FOLDERS are runs, or sweeps of runs. Of several runs, those of one designer with one context are averaged.
+    FOLDERS are runs, or sweeps of runs. Runs of the same designer with the same context are averaged.
     """
-    runs = list({run.path.resolve(): run for folder in places for run in runs_of(folder)}.values())  # each once
+    runs = list({run.path.resolve(): run for folder in places for run in runs_of(folder)}.values())  # each folder once
     results = [analyze_run(folder) for folder in runs]
     if not any(result["steps"] for result in results):
-        raise T2TError("no design step is finished in these runs", where=", ".join(map(str, places)))
+        raise T2TError("these runs hold no finished design step", where=", ".join(map(str, places)))
     data: dict[str, Any] = {"measures": described(), "runs": results, "arms": arms(results)}
     if as_json:
         click.echo(json.dumps(data, indent=2))

@@ -1,4 +1,5 @@
-"""The options with which a testbed's `generate` also asks a policy for answers to learn from, and what becomes of them."""
+"""The options with which a testbed's `generate` also asks a policy for answers to learn from, and the code that acts on
+them."""
 
 from __future__ import annotations
 
@@ -18,20 +19,22 @@ from t2t_core.store import instance_files
 from t2t_core.text import one_line
 
 _OPTIONS = (
-    click.option("--answers-from", metavar="POLICY", help="Also ask this policy (see t2t plugins), and write its good answers."),
+    click.option("--answers-from", metavar="POLICY", help="Also ask this policy (see t2t plugins) and write its good answers."),
     click.option(
         "--instances",
         type=click.Path(path_type=Path),
-        help="With --answers-from: ask about the instances of this file instead of drawing some.",
+        help="With --answers-from: ask about the instances in this file instead of drawing new ones.",
     ),  # fmt: skip
     click.option(
-        "--keep", type=click.Choice(demonstrations.KEEP), default="valid", show_default=True, help="Which answers are written."
+        "--keep", type=click.Choice(demonstrations.KEEP), default="valid", show_default=True, help="Which answers to write."
     ),  # fmt: skip
     click.option("--samples", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Answers per instance."),
-    click.option("--temperature", type=float, default=0.0, show_default=True, help="Of the answers; 0 is greedy."),
-    click.option("--max-tokens", type=click.IntRange(1), default=4096, show_default=True, help="Of an answer."),
-    click.option("--prompt-format", default="", help="How the question is worded.  [default: the policy's own form]"),
-    click.option("--max-usd", type=float, help="Stop asking once so much is spent."),
+    click.option(
+        "--temperature", type=float, default=0.0, show_default=True, help="Sampling temperature of the answers; 0 is greedy."
+    ),
+    click.option("--max-tokens", type=click.IntRange(1), default=4096, show_default=True, help="Most tokens of one answer."),
+    click.option("--prompt-format", default="", help="The wording of the question.  [default: the policy's own]"),
+    click.option("--max-usd", type=float, help="Stop asking once this much is spent."),
 )
 
 
@@ -43,7 +46,7 @@ def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_instances(testbed: AnyTestbed, given: Mapping[str, Any]) -> Sequence[Any] | None:
-    """The instances of --instances, None if it is not given. Raises T2TError if options are given that do nothing."""
+    """The instances of --instances, None without that option. Raises T2TError if options are given that have no effect here."""
     if given["answers_from"] is None:
         context = click.get_current_context()
         table = context.params.get("form", "jsonl") != "jsonl"  # which holds the questions
@@ -51,12 +54,12 @@ def read_instances(testbed: AnyTestbed, given: Mapping[str, Any]) -> Sequence[An
             if name == "prompt_format" and table:
                 continue
             if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-                raise T2TError(f"--{name.replace('_', '-')} is for answers", next="add --answers-from POLICY")
+                raise T2TError(f"--{name.replace('_', '-')} only applies to answers", next="add --answers-from POLICY")
     return instance_files.read_instances(testbed, given["instances"]) if given["instances"] else None
 
 
 def ask(testbed: AnyTestbed, instances: Sequence[Any], given: Mapping[str, Any], seed: int, out: Path) -> None:
-    """Ask the policy of --answers-from and say what came of it."""
+    """Ask the policy of --answers-from and report the outcome."""
     for name in ("temperature", "max_usd"):
         if given[name] is not None and not (math.isfinite(given[name]) and given[name] >= 0):
             raise T2TError(f"--{name.replace('_', '-')} must be a number of at least 0")
@@ -80,9 +83,9 @@ def ask(testbed: AnyTestbed, instances: Sequence[Any], given: Mapping[str, Any],
         raise T2TError(
             f"no question to {given['answers_from']} was answered",
             cause=f"the last error: {one_line(counts.last_error)}" if counts.last_error else "",
-            next="mend it and give the same command again: it asks only for what is missing",
+            next="fix that and repeat the command: it asks only for the missing answers",
         )
     if counts.stopped:
-        say.note(f"{counts.stopped}; the same command with a larger --max-usd goes on")
+        say.note(f"{counts.stopped}; repeat the command with a larger --max-usd to continue")
     elif counts.unanswered:
-        say.note(f"the last error: {one_line(counts.last_error)}; the same command asks for these answers again")
+        say.note(f"the last error: {one_line(counts.last_error)}; repeat the command to ask for these answers again")

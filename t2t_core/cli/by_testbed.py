@@ -1,4 +1,4 @@
-"""Commands that depend on the testbed named on their own command line: its options, or its own form of the command."""
+"""Commands that depend on the testbed named on their command line: it adds options, or has its own form of the command."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from t2t_core.registry import Entry, Spec
 
 
 class _Default(click.Option):
-    """The option --testbed; without it, the first testbed that was registered is meant."""
+    """The option --testbed. Its default is the first testbed that was registered."""
 
     def get_default(self, ctx: click.Context, call: bool = True) -> Any:
         return installed().testbeds.default
 
 
-_SHOWN: dict[str, Any] = {"metavar": "NAME", "help": "Which task (see t2t plugins; default: the first of them registered)."}
+_SHOWN: dict[str, Any] = {"metavar": "NAME", "help": "The task (see t2t plugins; default: the first one registered)."}
 
 
 def testbed_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -29,7 +29,7 @@ def testbed_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def named(args: Sequence[str]) -> str:
-    """The value of --testbed, before click reads the rest."""
+    """The value of --testbed, before click parses the rest of the line."""
     for place, word in enumerate(args):
         if word == "--testbed" and place + 1 < len(args):
             return args[place + 1]
@@ -39,13 +39,13 @@ def named(args: Sequence[str]) -> str:
 
 
 def options_of(testbed: str) -> list[Option]:
-    """What the testbed adds; nothing if it is not installed (the command itself will say so)."""
+    """The options that the testbed adds; none if it is not installed, which the command itself will report."""
     known = Spec.parse(testbed).name in installed().testbeds
     return list(installed().testbeds.make(testbed).options()) if known else []
 
 
 class WithOptions(click.Command):
-    """A command that gets the options of the testbed named; their values come by keyword, `testbed_NAME`."""
+    """A command that gets the options of the named testbed. Their values arrive by keyword, as `testbed_NAME`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta["t2t.testbed"] = named(args)
@@ -63,7 +63,7 @@ def _as_click(option: Option) -> click.Option:
 
 
 class WithForms(click.Command):
-    """A command that a testbed may bring its own form of (`Testbed.commands`); this one is for the others."""
+    """A command that a testbed may replace with its own form (`Testbed.commands`). This one serves the others."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -74,8 +74,8 @@ class WithForms(click.Command):
         return own.make_context(info_name, args, parent, **extra)
 
     def _form_of(self, testbed: str) -> click.Command | None:
-        """What the testbed brings, with the option that named it; None if it brings nothing. T2TError if there is no such
-        testbed, or what it names cannot be imported."""
+        """The testbed's own command, with the option that named the testbed; None if it has none. Raises T2TError if there is
+        no such testbed, or if what it names cannot be imported."""
         if not testbed:
             return None
         target = installed().testbeds.make(testbed).commands.get(str(self.name))

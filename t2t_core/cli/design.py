@@ -1,4 +1,4 @@
-"""`t2t design`: one design step on finished validations, without any training."""
+"""`t2t design`: one design step on finished validations, without training."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from t2t_core.text import plain_lines
 
 @click.command()
 @click.option("--run", "folders", multiple=True, required=True, type=click.Path(path_type=Path), help="Run folder (repeatable).")
-@click.option("--designer", "designers", multiple=True, help="Who designs (repeatable; default: the run's own designer).")
-@click.option("--context", help="Another context than the run's: V1 .. V6, or modules.")
+@click.option("--designer", "designers", multiple=True, help="The designer (repeatable; default: the run's own).")
+@click.option("--context", help="A context other than the run's: V1 .. V6, or modules.")
 @click.option("--round", "round_index", type=click.IntRange(0), help="After which round (default: every finished one).")
-@click.option("--show-context", is_flag=True, help="Print exactly what the designer sees, the board then to standard error.")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Also write every step as JSON there.")
+@click.option("--show-context", is_flag=True, help="Print exactly what the designer sees; the board goes to standard error.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Also write every step there as JSON.")
 def design(
     folders: tuple[Path, ...],
     designers: tuple[str, ...],
@@ -42,9 +42,9 @@ def design(
     show_context: bool,
     out: Path | None,
 ) -> None:
-    """One design step on finished validations, without any training.
+    """One design step on finished validations, without training.
 
-    With several designers, runs or rounds this is a board of designers: who would change what, from the same facts.
+    With several designers, runs or rounds, print a board of designers: who would change what, given the same facts.
     """
     steps: list[dict[str, Any]] = []
     knobs: dict[str, Knob] = {}
@@ -57,7 +57,7 @@ def design(
                 _write(out, steps[-1])
             loop.engines.close()
             close(loop.designer)
-    # Where the context is shown, standard output has what the designers see and nothing else.
+    # With --show-context, standard output holds what the designers see and nothing else.
     terminal.show(_board(steps, knobs), terminal.console(error=show_context))
 
 
@@ -79,7 +79,7 @@ def _rounds(folder: Path, round_index: int | None) -> list[RoundFiles]:
 def _step(loop: Loop, files: RoundFiles, spec: str, show_context: bool) -> dict[str, Any]:
     brief: Brief = loop.brief(files)
     step = propose(loop.designer, brief, loop.experiment.design_seconds)
-    if show_context:  # the heading apart from it, so that standard output has exactly what the designer sees
+    if show_context:  # the heading goes to standard error, so that standard output is exactly what the designer sees
         click.echo(plain_lines(f"# what {spec} sees after round {files.index} of {files.run}"), err=True)
         seen = step.proposal.prompt if step.proposal.prompt is not None else brief.text
         click.echo(plain_lines(seen) if sys.stdout.isatty() else seen.encode("utf-8", "backslashreplace"), nl=False)
@@ -105,7 +105,7 @@ def _write(out: Path | None, step: dict[str, Any]) -> None:
 
 
 def _board(steps: list[dict[str, Any]], knobs: Mapping[str, Knob]) -> Document:
-    """A row per step, then each proposal after Project, a row per knob."""
+    """A row for each step, then each proposal after Project with a row for each knob."""
     facts, proposed = [], []
     several = len({step["run"] for step in steps}) > 1
     for step in steps:
@@ -127,6 +127,6 @@ def _board(steps: list[dict[str, Any]], knobs: Mapping[str, Knob]) -> Document:
     notes = dict.fromkeys(f"{s['designer']} {s['outcome']} after round {s['round']}: {note}" for s, note in why)
     sections = [
         Section("Designs", [Table(columns, facts), Items(list(notes))]),
-        Section("Configurations", [Table(groups, proposed), Paragraph("Marked: changed by the design.", "soft")]),
+        Section("Configurations", [Table(groups, proposed), Paragraph("Marked values were changed by the design.", "soft")]),
     ]
     return Document("Designs", [], sections)

@@ -1,4 +1,4 @@
-"""`t2t export`: a testbed's sets, or the instances of a file, in a form that others read."""
+"""`t2t export`: write a testbed's sets, or the instances of a file, in a format that other tools read."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from t2t_core.store.formats import About
 @click.command(no_args_is_help=True)
 @testbed_option
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--set", "names", multiple=True, metavar="NAME", help="Instead of a file: these sets of the testbed, or `all`.")
-@click.option("--format", "form", required=True, metavar="NAME", help="As `t2t generate` has it; an unknown one lists them.")
-@click.option("--prompt-format", default="", help="How questions are worded.  [default: the testbed's first]")
+@click.option("--set", "names", multiple=True, metavar="NAME", help="These sets of the testbed, or `all`, instead of a file.")
+@click.option(
+    "--format", "form", required=True, metavar="NAME", help="As in `t2t generate`; an unknown name lists the known ones."
+)
+@click.option("--prompt-format", default="", help="The wording of the questions.  [default: the testbed's first]")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The file or folder to write.")
 def export(testbed: str, file: Path | None, names: tuple[str, ...], form: str, prompt_format: str, out: Path) -> None:
-    """Write sets, or the instances of FILE, in another form.
+    """Write sets, or the instances of FILE, in another format.
 
-    Several sets become a folder. `bench --instances` and `show` read what comes out, where the form is one to be read.
+    Several sets become a folder. `bench --instances` and `show` read the result, if the format can be read back.
     """
     world = installed().testbeds.make(testbed)
     check_form(world, form, out, asking=False)

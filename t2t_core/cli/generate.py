@@ -26,16 +26,16 @@ from t2t_core.testbed import RequestT
 COUNT = click.option("--count", type=click.IntRange(1), default=1000, show_default=True, help="Number of instances.")
 SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed gives the same bytes.")
 EXCLUDE = click.option("--exclude", type=click.Path(path_type=Path), multiple=True,
-                       help="Instances never to draw again (repeatable).")  # fmt: skip
+                       help="Never draw the instances in this file (repeatable).")  # fmt: skip
 FORMAT = click.option("--format", "form", metavar="NAME", default="jsonl", show_default=True,
                       help="jsonl, parquet, hf (a data set with its card), verl, skyrl, or one of the testbed's.")  # fmt: skip
-SHARD = click.option("--shard", metavar="I/N", help="Draw the I-th of N parts alone; `t2t merge` puts their files together.")
-OUT = click.option("--out", type=click.Path(path_type=Path, allow_dash=True), help="The file to write, - for standard output.")
+SHARD = click.option("--shard", metavar="I/N", help="Draw only part I of N; `t2t merge` joins the parts' files.")
+OUT = click.option("--out", type=click.Path(path_type=Path, allow_dash=True), help="The file to write; - for standard output.")
 
 
 @click.command(cls=WithForms, no_args_is_help=True)
 @testbed_option
-@click.option("--configuration", help='A JSON file of the testbed\'s generator, or "random" (by --seed).')
+@click.option("--configuration", help='A JSON file for the testbed\'s generator, or "random" (from --seed).')
 @COUNT
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="As under [generation] of a run (repeatable).")
 @SEED
@@ -56,11 +56,11 @@ def generate(
     out: Path | None,
     **answers: Any,
 ) -> None:
-    """Draw instances from a configuration; none of an evaluation or validation set.
+    """Draw instances from a configuration; never one of an evaluation or validation set.
 
-    With --answers-from POLICY that policy is asked about them, and --out gets the answers that the verifier passed, as chat
-    messages to learn from (the trainer trl-sft takes the file). Every answer is kept in OUT.asked as it comes; the same command
-    goes on after a kill.
+    With --answers-from POLICY, that policy is asked about the instances, and OUT gets the answers that the verifier passed, as
+    chat messages to learn from (the trainer trl-sft reads the file). Every answer is kept in OUT.asked as it arrives, so the
+    same command continues after a kill.
     """
     world, asking = installed().testbeds.make(testbed), answers["answers_from"] is not None
     given = answer_options.read_instances(world, answers)
@@ -77,7 +77,7 @@ def generate(
         given = world.generate(drawn_from, request, seed)
         order_settings = {"count": count, "seed": seed, **dict(assignment(text, "--set") for text in settings)}
         about = About(answers["prompt_format"], order_settings, drawn_from.to_dict())
-        if part:  # its generator has no parts: all are drawn, and every n-th is kept
+        if part:  # this generator has no parts: draw everything and keep every n-th instance
             order = parts.Order.of(about, options.get("exclude", ()))
             pairs = list(enumerate(given))[part.number - 1 :: part.of]
             parts.write(world, pairs, len(given), part, order, about, out)
@@ -90,9 +90,11 @@ def generate(
 
 
 def checked(configuration: str | None, out: Path | None, given: bool, asking: bool, testbed: str = "") -> Path:
-    """The file to write. Raises T2TError if an option is missing, or one too many."""
+    """The file to write. Raises T2TError if an option is missing or superfluous."""
     if given and configuration is not None:
-        raise T2TError("--configuration and --instances exclude each other", cause="instances are drawn, or read from a file")
+        raise T2TError(
+            "--configuration and --instances exclude each other", cause="instances are either drawn or read from a file"
+        )
     required = (("--configuration", configuration or given), ("--out", out))
     missing = [name for name, value in required if not value]
     if missing or out is None:
@@ -102,12 +104,12 @@ def checked(configuration: str | None, out: Path | None, given: bool, asking: bo
             next=f"t2t generate {named}--configuration random --count 1000 --out instances.jsonl",
         )
     if asking and str(out) == "-":
-        raise T2TError("answers go to a file: what was asked is kept beside it", next="--out answers.jsonl")
+        raise T2TError("answers need a file: the log of the questions is kept beside it", next="--out answers.jsonl")
     return out
 
 
 def configured(testbed: Testbed[Any, ConfigurationT, RequestT], name: str, request: RequestT, seed: int) -> ConfigurationT:
-    """The configuration in a JSON file, or a random one, which is told to standard error."""
+    """The configuration in a JSON file, or a random one, which is then printed to standard error."""
     if name == "random":
         drawn = testbed.random_configuration(request, seed)
         click.echo(jsonlines.dumps(drawn.to_dict()), err=True)
@@ -134,7 +136,7 @@ def read_configuration(testbed: Testbed[Any, ConfigurationT, Any], path: Path) -
 
 
 def check_form(testbed: AnyTestbed, form: str, out: Path, asking: bool) -> None:
-    """T2TError, before anything is drawn, where the format is unknown or does not fit what is wanted."""
+    """Raise T2TError, before anything is drawn, if the format is unknown or does not fit the other options."""
     known = [name for name, each in formats.of(testbed).items() if each.write]
     if form not in known:
         raise T2TError(f"there is no format {ascii(form)[:60]}", where="--format", next=f"use {', '.join(known)}")
@@ -144,18 +146,20 @@ def check_form(testbed: AnyTestbed, form: str, out: Path, asking: bool) -> None:
 
 
 def check_shard(text: str | None, form: str, out: Path, asking: bool) -> Shard | None:
-    """The part that is wanted, None for the whole. Raises T2TError if it does not go with the other options."""
+    """The part that --shard asks for, None for the whole. Raises T2TError if it does not go with the other options."""
     if text is None:
         return None
     if asking:
-        raise T2TError("--shard is for drawing", next="draw the parts, merge them, and give --instances to --answers-from")
+        raise T2TError(
+            "--shard is for drawing", next="draw the parts, merge them, and pass the file with --instances to --answers-from"
+        )
     if form != "jsonl" or str(out) == "-":
-        raise T2TError("a part is a file of its own form", where="--shard", next="give --out FILE, and --format to `t2t merge`")
+        raise T2TError("a part has its own file format", where="--shard", next="give --out FILE, and --format to `t2t merge`")
     return Shard.parse(text)
 
 
 def write_instances(testbed: AnyTestbed, instances: Sequence[Any], out: Path, form: str, about: About) -> None:
-    """In the format named; JSON Lines to standard output where `out` is a dash."""
+    """Write in the format named, or as JSON Lines to standard output if `out` is a dash."""
     if str(out) == "-":
         click.echo("".join(jsonlines.dumps(instance.to_dict()) + "\n" for instance in instances), nl=False)
     else:
@@ -167,7 +171,7 @@ def where(out: Path) -> str:
 
 
 def _table(testbed: AnyTestbed, instances: Sequence[Any], place: str) -> str:
-    """How many instances each group has, for people."""
+    """How many instances each group has, as text for people."""
     counts = Counter(testbed.place(instance).group for instance in instances)
     width = max(map(len, [testbed.group, *testbed.groups]))
     rows = [f"{group:<{width}} {counts[group]:>10}" for group in testbed.groups if counts[group]]

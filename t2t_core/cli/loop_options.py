@@ -1,4 +1,4 @@
-"""The options that `t2t run` and `t2t sweep` share, and what becomes of them."""
+"""The options that `t2t run` and `t2t sweep` share, and the experiment they describe."""
 
 from __future__ import annotations
 
@@ -26,15 +26,19 @@ _OVERRIDES = ("testbed", "policy", "checkpoint", "designer", "context", "trainer
 _OPTIONS = (
     click.option("--testbed", metavar="NAME", help="The task (default: the configuration's)."),
     click.option("--preset", help="A configuration by name (default: the testbed's own, unless --config or --fork is given)."),
-    click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="A TOML file, over the preset."),
+    click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="A TOML file that overrides the preset."),
     click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override, e.g. training.epochs=2 (repeatable)."),
-    click.option("--policy", metavar="SPEC", help="Who is trained; its checkpoint stands as {checkpoint}: hf:{checkpoint}."),
-    click.option("--checkpoint", help="Where training starts: a folder, a model's id, a policy that brings one; '' for none."),
-    click.option("--designer", help="Who designs: random, fixed, rule, base, checkpoint, llm:POLICY, ..."),
+    click.option(
+        "--policy", metavar="SPEC", help="The policy that is trained; {checkpoint} stands for its checkpoint: hf:{checkpoint}."
+    ),
+    click.option(
+        "--checkpoint", help="Where training starts: a folder, a model id, or a policy that has a checkpoint; '' for none."
+    ),
+    click.option("--designer", help="The designer: random, fixed, rule, base, checkpoint, llm:POLICY, ..."),
     click.option("--context", help="V1 .. V6, or modules: F,G,H:no_round_0,T:bookkeeping."),
     click.option("--trainer", help="trl-grpo, trl-sft, none, ..."),
     click.option("--rounds", type=click.IntRange(1, 10_000), help="Rounds (design runs after every one but the last)."),
-    click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of everything random."),
+    click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="The seed of all randomness."),
     click.option("--report-to", metavar="NAMES", help="Trackers: tensorboard wandb mlflow trackio, none (default: auto)."),
 )
 
@@ -47,12 +51,12 @@ def experiment_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def gather(given: Mapping[str, Any], fork: Fork | None = None) -> tuple[Experiment, dict[str, Any]]:
-    """The experiment that options describe, and the published values its preset names for comparison."""
+    """The experiment that the options describe, and the published values that its preset names for comparison."""
     preset = preset_of(given, fork)
     below = open_run(fork.source)[1].to_dict() if fork and not preset else {}
     options = {name: given.get(name) for name in _OVERRIDES}
     if given["policy"] and given["checkpoint"] is None and "{checkpoint}" not in given["policy"]:
-        options["checkpoint"] = ""  # a policy that takes none has none to train
+        options["checkpoint"] = ""  # a policy without a checkpoint has nothing to train
     experiment = resolve(preset, given["config"], given["overrides"], options, below)
     evaluation = {**experiment.evaluation, **testbed_options(experiment.testbed, given["testbed_options"])}
     watched = {"report_to": experiment.report_to or AUTO}
@@ -62,21 +66,21 @@ def gather(given: Mapping[str, Any], fork: Fork | None = None) -> tuple[Experime
 
 
 def preset_of(given: Mapping[str, Any], fork: Fork | None = None) -> str:
-    """The preset that options begin with: the one named, else the testbed's own, "" if a file or a fork stands for it.
-    Raises T2TError if the testbed brings none."""
+    """The preset that the options start from: the one named, else the testbed's own; "" if a file or a fork takes its place.
+    Raises T2TError if the testbed has none."""
     if given["preset"] or given["config"] or fork:
         return str(given["preset"] or "")
     testbed = given["testbed"] or installed().testbeds.default
     preset: str = installed().testbeds.make(testbed).preset
     if not preset:
         raise T2TError(
-            f"the testbed {testbed} brings no preset", next="give --config FILE, or --preset NAME (t2t plugins lists them)"
+            f"the testbed {testbed} has no preset", next="give --config FILE, or --preset NAME (t2t plugins lists them)"
         )
     return preset
 
 
 def testbed_options(testbed: str, words: Sequence[str]) -> dict[str, str]:
-    """`--name value` or `--name=value`, as far as the testbed knows such an option; T2TError otherwise."""
+    """Parse `--name value` or `--name=value`. Raises T2TError if the testbed has no such option."""
     if not words:
         return {}
     known = {option.name: option for option in installed().testbeds.make(testbed).options()}
@@ -95,8 +99,9 @@ def testbed_options(testbed: str, words: Sequence[str]) -> dict[str, str]:
 
 
 def print_dry_run(experiment: Experiment, published: Mapping[str, Any], gpus: Gpus | None) -> None:
-    """Every hyperparameter, the trainer's defaults and constants and how the designer is asked included, beside the published
-    value, then the trainer's plan; T2TError for what no run would accept, and for what the GPUs could not hold."""
+    """Print every hyperparameter beside the published value, including the trainer's defaults and constants and how the
+    designer is asked, then the trainer's plan. Raises T2TError for what no run would accept, and for what the GPUs could not
+    hold."""
     parts, theirs = prepare(experiment, dry=True), dict(flat(published))
     columns = ("setting", "this run", "paper") if theirs else ("setting", "this run")  # few testbeds have a paper
     ours = resolved(experiment, parts.testbed, parts.trainer, parts.designer, {one.spec: one.module for one in parts.context})

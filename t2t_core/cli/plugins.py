@@ -1,4 +1,4 @@
-"""`t2t plugins`: what is loaded, from which distribution, and what was refused."""
+"""`t2t plugins`: what is loaded, which distribution it comes from, and what was refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from t2t_core.plugins import installed
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plugins(as_json: bool) -> None:
-    """What is loaded, from which distribution, and what was refused."""
+    """Show what is loaded, which distribution it comes from, and what was refused."""
     plugins = installed()
     if as_json:
         names = {

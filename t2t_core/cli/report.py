@@ -21,13 +21,13 @@ _PAGES: dict[str, Callable[[Path], Document]] = {"closed loop": page_document, "
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write (default: FOLDER/report.html).")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The file to write (default: FOLDER/report.html).")
 def report(folder: Path, out: Path | None) -> None:
     """A run, a sweep or a study as one self-contained HTML page.
 
-    Of a run: learning curves with each design as an event, configurations as heat maps of what changed, the designer's words
-    beside its edits and their corrections, failures by type and group, examples with moving pictures, costs. Of a sweep or a
-    study: every arm and seed, gates, differences with their intervals, and the way there.
+    For a run: learning curves with each design marked as an event, heat maps of how the configurations changed, the designer's
+    words beside its edits and Project's corrections, failures by type and group, animated examples, and costs. For a sweep or a
+    study: every arm and seed, gates, differences with their intervals, and the learning curves that led there.
     """
     path = out or SafePath(folder) / "report.html"
     folders.write_atomic(path, html.render(_page(folder)))
@@ -39,6 +39,6 @@ def _page(folder: Path) -> Document:
     kind = folders.read_json(manifest).get("kind")
     page = _PAGES.get(kind) if isinstance(kind, str) else None
     if page is None:
-        known = "a run (t2t run), a sweep or a study (t2t sweep)"
-        raise T2TError(f"there is no report of {ascii(kind)[:60]}", where=str(manifest), cause=f"a report is of {known}")
+        known = "a run (t2t run), or a sweep or study (t2t sweep)"
+        raise T2TError(f"a {ascii(kind)[:60]} has no report", where=str(manifest), cause=f"only {known} has one")
     return page(folder)

@@ -1,4 +1,4 @@
-"""`t2t show`: an instance as its opening and, with an answer, the conversation and the verdict."""
+"""`t2t show`: an instance with its opening and, given an answer, the conversation and its verdict."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MAX_ANSWER = 16 << 20  # bytes; our choice
 _NOTES = {"error": "what came instead of an answer", "detail": "what the server said beside it", "model": "the model that served"}
 _NOTES |= {"reasoning": "the model's reasoning"}
 SOURCE = click.argument("source", metavar="[FILE.jsonl[#ID]]", required=False)
-SET = click.option("--set", "set_name", metavar="NAME", help="Instead of a file: a set of the testbed.")
-IDENTITY = click.option("--id", "identity", help="Which instance; without it, the first.")
-OUT = click.option("--out", type=click.Path(path_type=Path), help="The file to write; without it, standard output.")
+SET = click.option("--set", "set_name", metavar="NAME", help="Show an instance of this set of the testbed instead of a file's.")
+IDENTITY = click.option("--id", "identity", help="The instance to show (default: the first).")
+OUT = click.option("--out", type=click.Path(path_type=Path), help="The file to write (default: standard output).")
 
 
 @click.command(cls=WithForms, no_args_is_help=True)
@@ -34,8 +34,8 @@ OUT = click.option("--out", type=click.Path(path_type=Path), help="The file to w
 @SET
 @IDENTITY
 @click.option("--answer", "answers", multiple=True, type=click.Path(path_type=Path, allow_dash=True),
-              help="What the policy says: a text file a turn, - for standard input; or a bench's answers.jsonl.")  # fmt: skip
-@click.option("--prompt-format", default="", help="How the question is worded.  [default: the testbed's first]")
+              help="What the policy says: a text file per turn, - for standard input, or a bench's answers.jsonl.")  # fmt: skip
+@click.option("--prompt-format", default="", help="The wording of the question.  [default: the testbed's first]")
 @OUT
 def show(
     testbed: str,
@@ -46,7 +46,7 @@ def show(
     prompt_format: str,
     out: Path | None,
 ) -> None:
-    """Show an instance of a JSON Lines file or of a set: its opening and, with answers, the conversation and its verdict."""
+    """Show an instance of a JSON Lines file or a set: its opening and, given answers, the conversation and its verdict."""
     world = installed().testbeds.make(testbed)
     form = prompt_format or world.prompt_formats[0]
     if form not in world.prompt_formats:
@@ -70,7 +70,7 @@ def show(
 
 
 def chosen_instance(testbed: AnyTestbed, source: str | None, set_name: str | None, identity: str | None) -> Any:
-    """The instance that `FILE#ID`, or a set's name, and --id say; the first if none is named."""
+    """The instance that `FILE#ID`, or a set's name and --id, name; the first one without an id."""
     if (source is None) == (set_name is None):
         example = next(iter(testbed.protected_sets()), "NAME")
         raise T2TError("name a file or a set", next=f"t2t show instances.jsonl#ID, or t2t show --set {example} --id ID")
@@ -82,16 +82,18 @@ def chosen_instance(testbed: AnyTestbed, source: str | None, set_name: str | Non
         instances, where = instance_files.read_instances(testbed, Path(path)), path
     if identity is None:
         if len(instances) > 1:
-            click.echo(f"the first of {len(instances)} instances; --id names another", err=True)
+            click.echo(f"the first of {len(instances)} instances; choose another with --id", err=True)
         return instances[0]
     for instance in instances:
         if instance.id == identity:
             return instance
-    raise T2TError(f"there is no instance {ascii(identity)[:80]}", where=where, cause=f"the first is called {instances[0].id!r}")
+    raise T2TError(
+        f"no instance has the id {ascii(identity)[:80]}", where=where, cause=f"the first is called {instances[0].id!r}"
+    )
 
 
 def read_answer(path: Path) -> str:
-    """The text of an answer: a file, or standard input for a dash."""
+    """The text of an answer, from a file or, for a dash, from standard input."""
     if str(path) != "-":
         return folders.read_text(path, MAX_ANSWER)
     data = sys.stdin.buffer.read(MAX_ANSWER + 1)
@@ -107,7 +109,7 @@ def recorded_answer(instance: Any, path: Path) -> dict[str, Any]:
         if line.value.get("instance") == instance.id and isinstance(line.value.get("text"), str):
             record = line.value
     if record is None:
-        raise T2TError(f"there is no answer to the instance {instance.id!r}", where=str(path), next="--id names another instance")
+        raise T2TError(f"the instance {instance.id!r} has no answer", where=str(path), next="choose another instance with --id")
     return record
 
 
@@ -117,7 +119,7 @@ def notes_of(record: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def verdict_lines(verdict: Verdict) -> list[str]:
-    """A verdict for people: a line per check, why it failed, and what a valid answer is worth."""
+    """A verdict for people: a line for each check, why it failed, and how a valid answer compares with the optimum."""
     lines = [f"{'pass' if passed else 'FAIL'}  {name}{_why(verdict, name)}" for name, passed in verdict.checks.items()]
     if verdict.valid:
         optimal = {True: "optimal", False: "not optimal", None: "no optimum stored"}[verdict.optimal]
@@ -139,13 +141,13 @@ def _spoken(record: Mapping[str, Any]) -> list[Message]:
 
 
 def _held(testbed: AnyTestbed, instance: Any, spoken: Sequence[Message], form: str) -> tuple[Message, ...]:
-    """All that was said after the opening. Raises T2TError if the policy speaks on after the end."""
+    """Everything said after the opening. Raises T2TError if the policy speaks again after the end."""
     messages: tuple[Message, ...] = ()
     for turn, message in enumerate(spoken, 1):
         messages = (*messages, message)
         answer = replies(testbed, instance, messages, form)
         if not answer and turn < len(spoken):
-            raise T2TError(f"the conversation is over after {turn} of {len(spoken)} answers", next="give fewer --answer")
+            raise T2TError(f"the conversation is over after {turn} of {len(spoken)} answers", next="give fewer --answer options")
         messages = (*messages, *answer)
     return messages
 

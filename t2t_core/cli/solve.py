@@ -1,4 +1,4 @@
-"""`t2t solve`: exact optima, where a testbed brings a solver."""
+"""`t2t solve`: exact optima, for testbeds that have a solver."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from t2t_core.errors import T2TError
 @testbed_option
 @click.argument("arguments", metavar="[FILE]...", nargs=-1, type=click.UNPROCESSED)
 def solve(testbed: str, arguments: tuple[str, ...]) -> None:
-    """Solve instances exactly. That is for testbeds that bring a solver; --testbed NAME --help shows the options of one."""
+    """Solve instances exactly. Only testbeds with a solver have this command; --testbed NAME --help shows the options of
+    one."""
     raise T2TError(
         f"the testbed {testbed} has no solver",
-        cause="it brings no command solve (Testbed.commands)",
+        cause="it has no command solve (Testbed.commands)",
         next=f"t2t bench --testbed {testbed} asks policies for answers",
     )

@@ -30,7 +30,7 @@ FILES = "--configurations"
 
 
 class _Sweep(click.Command):
-    """`--configurations A B C` is the option three times."""
+    """Treat `--configurations A B C` as the option given three times."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         spread: list[str] = []
@@ -46,15 +46,19 @@ class _Sweep(click.Command):
 
 @click.command(cls=_Sweep, context_settings={"ignore_unknown_options": True})
 @experiment_options
-@click.option("--designers", help="Who designs, separated by spaces: 'fixed random rule base checkpoint'.")
+@click.option("--designers", help="Designers, separated by spaces: 'fixed random rule base checkpoint'.")
 @click.option("--contexts", help="Contexts, separated by spaces: 'V1 V2 V3 V4 V5 V6' or 'F,G,T:full F,G,T'.")
 @click.option(FILES, "files", multiple=True, metavar="FILE...", type=click.Path(path_type=Path, dir_okay=False),
-              help="Fixed configurations as arms: JSON files, the first one the control; instead of designers.")  # fmt: skip
-@click.option("--seeds", help="Seeds, separated by spaces, or a range 0-4 (default: the configuration's one, or --seed).")
-@click.option("--plan", type=click.Path(path_type=Path, dir_okay=False), help="A study's plan; beside it only --out and --ray.")
-@click.option("--dry-run", is_flag=True, help="With --plan: check it, print the hash of the code and what would run, and stop.")
+              help="Fixed configurations as arms, instead of designers: JSON files, the first one the control.")  # fmt: skip
+@click.option("--seeds", help="Seeds, separated by spaces, or a range 0-4 (default: --seed, or the configuration's).")
+@click.option(
+    "--plan",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A study's plan; it allows no other options than --out, --ray and --dry-run.",
+)
+@click.option("--dry-run", is_flag=True, help="With --plan: check it, print the hash of the code and what would run, then stop.")
 @click.option("--ray", "cluster", metavar="WHERE",
-              help="Do the runs side by side on Ray: local, auto or HOST:PORT, then ,cpus=N,gpus=N of each.")  # fmt: skip
+              help="Do the runs side by side on Ray: local, auto or HOST:PORT, then ,cpus=N,gpus=N for each run.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder of the sweep.")
 @click.argument("testbed_options", nargs=-1, type=click.UNPROCESSED)
 def sweep(
@@ -68,7 +72,7 @@ def sweep(
     out: Path | None,
     **given: Any,
 ) -> None:
-    """A grid of runs: every designer with every context for every seed, forked from one shared round 0 per seed.
+    """A grid of runs: every designer with every context for every seed, all forked from one shared round 0 per seed.
 
     \b
     who designs          t2t sweep --designers "fixed random rule uniform base checkpoint" --seeds 0-4 --out sweeps/who
@@ -77,10 +81,10 @@ def sweep(
     control, same samples    t2t sweep --designers "fixed checkpoint" --seeds 0-4 --out sweeps/control
     fixed configurations     t2t sweep --configurations even.json hard.json --seeds 0-4 --out sweeps/fixed
 
-    With --plan FILE a preregistered study: arms, seeds, gate and comparisons stand in the file, and nothing is compared before
-    every arm is done.
+    With --plan FILE, run a preregistered study: the file holds its arms, seeds, gate and comparisons, and nothing is compared
+    before every arm is finished.
 
-    The same command again goes on where the last one stopped.
+    The same command again continues where the last one stopped.
     """
     if plan:
         others = {"--designers": designers, "--contexts": contexts, "--seeds": seeds, FILES: files}
@@ -88,12 +92,12 @@ def sweep(
         _of_plan(plan, dry_run, out, cluster, [name for name, value in others.items() if value])
         return
     if dry_run:
-        raise T2TError("--dry-run goes with --plan", where="t2t sweep", next="t2t run --dry-run prints a run's settings")
+        raise T2TError("--dry-run needs --plan", where="t2t sweep", next="t2t run --dry-run prints a run's settings")
     if out is None:
         raise T2TError("the sweep needs a folder", where="t2t sweep", next="add --out DIR")
     for option, many in (("designer", designers), ("context", contexts), ("seed", seeds)):
         if given[option] is not None and many is not None:
-            raise T2TError(f"--{option} and --{option}s say it twice", where="t2t sweep", next=f"give --{option}s alone")
+            raise T2TError(f"--{option} and --{option}s exclude each other", where="t2t sweep", next=f"give --{option}s alone")
     experiment, _ = gather(given)
     seed_numbers = [experiment.seed] if seeds is None else _seeds(seeds)
     if files:
@@ -108,32 +112,32 @@ def sweep(
 def _configurations(
     experiment: Experiment, files: tuple[Path, ...], given: Mapping[str, Any], *others: str | None
 ) -> dict[str, Any]:
-    """The configurations by the names of their files."""
+    """The configurations, keyed by the names of their files."""
     if any((*others, given["designer"], given["context"])):
         raise T2TError(
-            "nobody designs where the configurations stay",
+            "fixed configurations leave nothing to design",
             where=FILES,
-            next="give the files, or designers and contexts",
+            next="give either the files, or designers and contexts",
         )
     testbed = installed().testbeds.make(experiment.testbed)
     configurations: dict[str, Any] = {}
     for path in files:
         name = arm_name(path.stem)
         if name in configurations:
-            raise T2TError(f"two files are called {name}", where=FILES, next="rename one: arms are called by their files")
+            raise T2TError(f"two files are called {name}", where=FILES, next="rename one: an arm is named after its file")
         configurations[name] = read_configuration(testbed, path).to_dict()
     return configurations
 
 
 def _ahead(cluster: str | None, reporter: Reporter) -> Ahead | None:
-    """What does the runs on a cluster, None if they are done here."""
+    """What does the runs on a cluster; None if they are done here."""
     return None if cluster is None else partial(on_ray.run_ahead, cluster=on_ray.Cluster.parse(cluster), reporter=reporter)
 
 
 def _of_plan(path: Path, dry_run: bool, out: Path | None, cluster: str | None, others: list[str]) -> None:
     if others:
         cause = "a plan holds everything but --out and --ray"
-        raise T2TError(f"{others[0]} and --plan say it twice", where="t2t sweep", cause=cause)
+        raise T2TError(f"{others[0]} and --plan exclude each other", where="t2t sweep", cause=cause)
     file = read_plan(path)
     if dry_run:
         click.echo(f'code = "{code_hash()}"\nplan {file.sha256}')
@@ -150,7 +154,7 @@ def _of_plan(path: Path, dry_run: bool, out: Path | None, cluster: str | None, o
 
 
 def _words(text: str | None) -> list[str]:
-    """Words separated by spaces, each once."""
+    """Words separated by spaces, without repeats."""
     return list(dict.fromkeys((text or "").split()))
 
 
@@ -159,7 +163,7 @@ def _seeds(text: str) -> list[int]:
     for word in text.split():
         low, separator, high = word.partition("-")
         if not (low.isdecimal() and len(low) < 19 and (not separator or (high.isdecimal() and len(high) < 19))):
-            raise T2TError(f"--seeds wants numbers or a range, not {ascii(word)[:60]}", next="--seeds '0 1 2' or --seeds 0-4")
+            raise T2TError(f"--seeds takes numbers or a range, not {ascii(word)[:60]}", next="--seeds '0 1 2' or --seeds 0-4")
         seeds += range(int(low), min(int(high or low), int(low) + 10_000) + 1) if separator else [int(low)]
     if not seeds:
         raise T2TError("--seeds names no seed", next="--seeds 0-4")

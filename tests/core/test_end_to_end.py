@@ -159,7 +159,7 @@ def read_analysis(folder: Path, out: Path) -> Any:
 def test_a_testbed_named_on_the_command_line_runs_by_its_own_preset(place: tuple[World, Path]) -> None:
     world, _ = place
     if not installed().testbeds.make(world.testbed).preset:
-        with pytest.raises(T2TError, match="brings no preset"):
+        with pytest.raises(T2TError, match="has no preset"):
             t2t("run", "--testbed", world.testbed, "--dry-run")
         return
     told = t2t("run", "--testbed", world.testbed, "--dry-run")

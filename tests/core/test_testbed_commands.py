@@ -138,7 +138,7 @@ def test_generate_names_what_is_wrong(tmp_path: Path) -> None:
         (("--count", 3), "--configuration and --out must be given"),
         (("--configuration", tmp_path / "none.json", "--out", "-"), "the configuration cannot be read"),
         (("--configuration", tmp_path / "bad.json", "--out", "-"), "no configuration"),
-        (("--configuration", "random", "--out", "-", "--keep", "optimal"), "--keep is for answers"),
+        (("--configuration", "random", "--out", "-", "--keep", "optimal"), "--keep only applies to answers"),
     ):
         with pytest.raises(T2TError, match=message):
             t2t(*base, *arguments)
@@ -186,7 +186,7 @@ def given(**options: Any) -> dict[str, Any]:
 
 def test_a_run_takes_the_testbeds_preset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert gather(given())[0].testbed == installed().testbeds.default
-    with pytest.raises(T2TError, match="the testbed guessing brings no preset"):
+    with pytest.raises(T2TError, match="the testbed guessing has no preset"):
         gather(given(testbed="guessing"))
     (tmp_path / "preset.toml").write_text(PRESET)
     installed().presets.add("guess", lambda argument, settings: str(tmp_path / "preset.toml"), "")
