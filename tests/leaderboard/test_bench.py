@@ -236,7 +236,7 @@ def test_second_process_on_one_folder_is_refused(tmp_path):
     finally:
         first.send_signal(signal.SIGTERM)
         stderr = first.communicate()[1]
-    assert first.returncode == 130 and "the same command goes on" in stderr
+    assert first.returncode == 130 and "the same command continues" in stderr
 
 
 @pytest.mark.thorough

@@ -96,7 +96,7 @@ def test_a_run_that_is_told_to_stop_saves_and_ends_in_the_same_bytes(model: Path
         time.sleep(0.01)
     stopped.send_signal(signal.SIGTERM)
     output = stopped.communicate()[0]
-    assert stopped.returncode == 130 and "the same command goes on" in output, output
+    assert stopped.returncode == 130 and "the same command continues" in output, output
     (state,) = (out / "round_0" / "checkpoint" / "updates").glob("checkpoint-*")
     saved = int(state.name.removeprefix("checkpoint-"))
     whole = told(tmp_path / "calm")
