@@ -87,7 +87,7 @@ def test_another_question_is_not_mixed_into_a_folder(tmp_path: Path) -> None:
     [
         (("--keep", "optimal"), "--keep only applies to answers"),
         (("--instances", "x"), "--instances only applies to answers"),
-        (("--answers-from", "cbs", "--out", "-"), "answers go to a file"),
+        (("--answers-from", "cbs", "--out", "-"), "answers need a file"),
         (("--answers-from", "cbz"), "no policy called"),
         (("--answers-from", "endpoint:m,base_url=http://a:b@127.0.0.1/v1"), "holds a key"),
         (("--answers-from", "cbs", "--prompt-format", "verse"), "no prompt format"),

@@ -166,7 +166,7 @@ def test_a_sweeps_seed_is_the_configurations_unless_it_names_more(tmp_path: Path
         assert result.exit_code == 0, result.output
         assert {p.name for p in out.glob("seed_*")} == folders
     twice = t2t("sweep", "--config", path, "--seed", 3, "--seeds", "1 5", "--out", tmp_path / "x")
-    assert isinstance(twice.exception, T2TError) and "twice" in str(twice.exception)
+    assert isinstance(twice.exception, T2TError) and "exclude each other" in str(twice.exception)
 
 
 def test_unequal_budgets_are_found_seed_by_seed(tmp_path: Path, monkeypatch: Any) -> None:

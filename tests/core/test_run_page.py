@@ -121,7 +121,7 @@ def test_costs_stand_round_by_round(document: Document) -> None:
 
 
 def test_what_is_no_run_has_no_report_and_an_unfinished_sweep_says_so(tmp_path: Path) -> None:
-    for kind, says in (("bench", "no report of 'bench'"), (7, "no report of 7"), ("sweep", "the sweep is not finished")):
+    for kind, says in (("bench", "a 'bench' has no report"), (7, "has no report"), ("sweep", "the sweep is not finished")):
         (tmp_path / "run.json").write_text(json.dumps({"format": 1, "kind": kind}))
         result = CliRunner().invoke(cli, ["report", str(tmp_path)])
         assert isinstance(result.exception, T2TError) and says in str(result.exception)

@@ -350,7 +350,7 @@ def test_options_beside_a_plan_are_refused(tmp_path: Path) -> None:
     path = planned(tmp_path)
     assert "--seeds" in t2t("sweep", "--plan", path, "--seeds", "1", "--out", tmp_path / "o", code=1)
     assert "folder" in t2t("sweep", "--plan", path, code=1)
-    assert "--dry-run goes with" in t2t("sweep", "--dry-run", code=1)
+    assert "--dry-run needs --plan" in t2t("sweep", "--dry-run", code=1)
 
 
 def test_anybodys_designer_enters_a_frozen_plan(tmp_path: Path) -> None:

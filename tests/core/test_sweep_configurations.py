@@ -82,8 +82,8 @@ def test_the_same_command_goes_on_and_another_file_is_another_sweep(place: Path,
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["even.json", "--designers", "rule"], "nobody designs"),
-        (["even.json", "--context", "F"], "nobody designs"),
+        (["even.json", "--designers", "rule"], "nothing to design"),
+        (["even.json", "--context", "F"], "nothing to design"),
         (["even.json", "same.json"], "even and same come to the same configuration"),
         (["even.json", "sub/even.json"], "two files are called even"),
         (["base.json"], "cannot be called base"),

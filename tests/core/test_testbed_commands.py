@@ -87,7 +87,7 @@ def test_a_testbed_that_is_not_there_is_named() -> None:
 def test_solve_says_that_there_is_no_solver(tmp_path: Path) -> None:
     with pytest.raises(T2TError, match="the testbed guessing has no solver"):
         t2t("solve", tmp_path / "x.jsonl", "--testbed", "guessing", "--threads", 2)
-    assert "bring a solver" in t2t("solve", "--testbed", "guessing", "--help").output
+    assert "with a solver" in t2t("solve", "--testbed", "guessing", "--help").output
 
 
 # --- generate
@@ -162,7 +162,7 @@ def test_show_prints_the_opening_and_with_answers_the_conversation_and_the_verdi
     assert "FAIL  guessed: not guessed" in (tmp_path / "out.txt").read_text() and "wrote" in lost
     with pytest.raises(T2TError, match="over after 1 of 2 answers"):
         t2t("show", f"{file}#s1", "--testbed", "guessing", "--answer", tmp_path / "b", "--answer", tmp_path / "c")
-    with pytest.raises(T2TError, match="there is no instance 'x'"):
+    with pytest.raises(T2TError, match="no instance has the id 'x'"):
         t2t("show", f"{file}#x", "--testbed", "guessing")
     with pytest.raises(T2TError, match="name a file or a set"):
         t2t("show", "--id", "x", "--testbed", "guessing")

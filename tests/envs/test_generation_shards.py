@@ -95,7 +95,7 @@ def test_what_are_no_parts_of_one_whole(tmp_path):
     [
         (("--shard", "0/2"), "no part of a whole"),
         (("--shard", "3/2"), "no part of a whole"),
-        (("--shard", "1/2", "--format", "hf"), "a file of its own form"),
+        (("--shard", "1/2", "--format", "hf"), "its own file format"),
         (("--shard", "1/2", "--answers-from", "cbs"), "is for drawing"),
     ],
 )

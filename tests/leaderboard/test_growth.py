@@ -255,7 +255,7 @@ def test_compare_leaves_out_what_one_side_was_not_asked(tmp_path):
 
 
 def test_not_asked_is_told_from_an_error(tmp_path):
-    log = AnswerLog(SafePath(tmp_path) / "log.jsonl", ["a", "b"], 2, wanted=lambda index: index % 2 == 0)
+    log = AnswerLog(SafePath(tmp_path) / "log.jsonl", ["a", "b"], 2, to_ask=lambda index: index % 2 == 0)
     assert list(log.missing()) == [0, 2] and log.empty and log.progress.total == 2
     log.append(0, Response("", error="HTTP 500", finish_reason="error"))
     log.append(0, Response("7"))
