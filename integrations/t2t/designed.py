@@ -21,7 +21,7 @@ from t2t_core.hookspecs import AnyTestbed, Brief, RoundState
 from t2t_core.loop import context, design_step
 from t2t_core.plugins import installed
 from t2t_core.records import Response, Round, Scored
-from t2t_core.run.questions import requested
+from t2t_core.run.sets import requested
 from t2t_core.seeding import key
 from t2t_core.store import jsonlines
 

@@ -23,7 +23,7 @@ from typing import Any
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
-from t2t_core.run.questions import protected
+from t2t_core.run.sets import protected
 from t2t_core.store import jsonlines
 from t2t_core.store.paths import SafePath
 

@@ -19,7 +19,7 @@ from t2t_core.evaluation.questions import Evaluation
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import Sampling
-from t2t_core.run.questions import protected
+from t2t_core.run.sets import protected
 from t2t_core.seeding import Stream, key
 
 Value = str | int | float

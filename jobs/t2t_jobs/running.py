@@ -13,8 +13,8 @@ from t2t_core.loop.rounds import Loop
 from t2t_core.run.engines import Engines
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.progress import Reporter
-from t2t_core.run.questions import own_set
 from t2t_core.run.round_files import RoundFiles
+from t2t_core.run.sets import own_set
 from t2t_core.store import folders, locks
 from t2t_core.store.paths import SafePath
 from t2t_jobs import hidden

@@ -18,8 +18,8 @@ from typing import Any
 from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
 from t2t_core.run.experiment import Experiment
-from t2t_core.run.questions import own_set, protected
 from t2t_core.run.round_files import RoundFiles
+from t2t_core.run.sets import own_set, protected
 from t2t_core.store import folders, jsonlines
 from t2t_core.store.paths import SafePath
 from t2t_jobs import children

@@ -25,7 +25,7 @@ from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import Message, Verdict
 from t2t_core.reward import reward
-from t2t_core.run.questions import protected
+from t2t_core.run.sets import protected
 from t2t_core.store import folders
 
 

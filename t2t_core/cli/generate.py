@@ -15,7 +15,7 @@ from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed, Testbed
 from t2t_core.plugins import installed
 from t2t_core.records import ConfigurationT, InstanceSet
-from t2t_core.run.questions import protected, requested
+from t2t_core.run.sets import protected, requested
 from t2t_core.settings import assignment
 from t2t_core.store import folders, formats, instance_files, jsonlines, parts
 from t2t_core.store.formats import About

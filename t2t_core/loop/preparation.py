@@ -13,7 +13,7 @@ from t2t_core.plugins import installed
 from t2t_core.records import ConfigurationRecord, InstanceSet, Json, Request
 from t2t_core.registry import Spec
 from t2t_core.reward import check_weights
-from t2t_core.run import questions, tracking
+from t2t_core.run import sets, tracking
 from t2t_core.run.closing_bench import evaluation_sets
 from t2t_core.run.experiment import Experiment
 
@@ -75,12 +75,12 @@ def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
         check(order)
     check_weights(testbed, experiment.reward, "[reward]")
     tracking.check(experiment.report_to)
-    request = questions.request(experiment, testbed)
+    request = sets.request(experiment, testbed)
     designer = validation = None
     try:
         designer = plugins.designers.make(experiment.designer)
         experiment.check_designer(designer)
-        validation = questions.validation(experiment, testbed)
+        validation = sets.validation(experiment, testbed)
     except NotReady:
         if not dry:
             raise
@@ -102,12 +102,12 @@ def check_plays(experiment: Experiment, trainer: Trainer) -> None:
 
 
 def check_apart(
-    validation: Evaluation | None, sets: Sequence[InstanceSet], experiment: Experiment, testbed: AnyTestbed
+    validation: Evaluation | None, measuring: Sequence[InstanceSet], experiment: Experiment, testbed: AnyTestbed
 ) -> None:
     """Raise T2TError if what steers the design is also to measure it: a set by its name, or instances in a file of one's own."""
     steering = experiment.validation.get("set")
-    same = any(evaluation_set.name == steering for evaluation_set in sets)
-    own = [instance for evaluation_set in sets if evaluation_set.kind == "file" for instance in evaluation_set.instances]
+    same = any(evaluation_set.name == steering for evaluation_set in measuring)
+    own = [instance for evaluation_set in measuring if evaluation_set.kind == "file" for instance in evaluation_set.instances]
     steered = {testbed.identity(instance) for instance in validation.instances} if validation and own else set()
     shared = sum(testbed.identity(instance) in steered for instance in own)
     if same or shared:

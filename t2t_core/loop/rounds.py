@@ -40,9 +40,9 @@ from t2t_core.run.experiment import Experiment, resolved
 from t2t_core.run.forks import Fork
 from t2t_core.run.gpus import Gpus, gpus_here
 from t2t_core.run.progress import Reporter
-from t2t_core.run.questions import failed, own_set
 from t2t_core.run.round_files import KIND, RoundFiles, round_facts
 from t2t_core.run.schemas import Generation, Training, TriedAll
+from t2t_core.run.sets import failed, own_set
 from t2t_core.run.tracking import Tracking
 from t2t_core.seeding import key
 from t2t_core.store import folders, jsonlines

@@ -45,8 +45,8 @@ from t2t_core.run.closing_bench import Values, evaluation_sets, measured
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.forks import Fork
 from t2t_core.run.progress import Reporter
-from t2t_core.run.questions import request
 from t2t_core.run.round_files import PROPOSED
+from t2t_core.run.sets import request
 from t2t_core.store import folders, jsonlines, locks
 from t2t_core.store.paths import SafePath
 

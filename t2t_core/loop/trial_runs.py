@@ -16,9 +16,9 @@ from t2t_core.hookspecs import AnyTestbed, Trainer, TrainingJob, TrialRun
 from t2t_core.records import ConfigurationRecord, Request
 from t2t_core.run.engines import Engines
 from t2t_core.run.experiment import Experiment
-from t2t_core.run.questions import request
 from t2t_core.run.round_files import RoundFiles
 from t2t_core.run.schemas import TriedOut
+from t2t_core.run.sets import request
 from t2t_core.store import fresh
 from t2t_core.store.paths import SafePath
 

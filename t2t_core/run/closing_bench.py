@@ -23,8 +23,8 @@ from t2t_core.records import InstanceSet, Scored
 from t2t_core.run.engines import Engines
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.progress import Reporter
-from t2t_core.run.questions import limited, own_set, prompt_format
 from t2t_core.run.schemas import ArmRow, BenchSet, BenchTable, DifferenceRow, RateRow
+from t2t_core.run.sets import limited, own_set, prompt_format
 from t2t_core.seeding import key
 from t2t_core.store import folders, schema
 from t2t_core.store.paths import SafePath

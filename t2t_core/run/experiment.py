@@ -46,7 +46,7 @@ MAX_SEED = 2**63 - 1
 _AtLeast1 = Annotated[int, Meta(ge=1)]
 
 
-class Validation(TypedDict, total=False):
+class ValidationTable(TypedDict, total=False):
     """What may stand under [validation]."""
 
     set: str
@@ -60,13 +60,13 @@ class Validation(TypedDict, total=False):
     thinking: Literal["default", "on", "off"]
 
 
-class Generation(TypedDict):
+class GenerationTable(TypedDict):
     """What must stand under [generation]; the rest of it goes to the testbed."""
 
     samples: _AtLeast1
 
 
-class Evaluation(TypedDict, total=False):
+class EvaluationTable(TypedDict, total=False):
     """What may stand under [evaluation] beside the testbed's options."""
 
     limit: Count
@@ -74,9 +74,9 @@ class Evaluation(TypedDict, total=False):
 
 
 class _Tables(TypedDict, total=False):
-    generation: Required[Generation]
-    validation: Validation
-    evaluation: Evaluation
+    generation: Required[GenerationTable]
+    validation: ValidationTable
+    evaluation: EvaluationTable
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Experiment:
             if not data.get(name):
                 raise T2TError(f"the configuration names no {name}", where=where, next=f'add {name} = "..."')
         made = schema.check(data, cls, where, cause="")
-        _refuse_unknown(made.validation, list(Validation.__annotations__), f"{where}, [validation]")
+        _refuse_unknown(made.validation, list(ValidationTable.__annotations__), f"{where}, [validation]")
         schema.check(data, _Tables, where, cause="")
         if made.checkpoint and "{checkpoint}" not in made.policy:
             raise T2TError(

@@ -42,7 +42,7 @@ KIND = "study"
 
 
 @dataclass(frozen=True)
-class TrialRun(PlannedRun):
+class ArmRun(PlannedRun):
     """One run of a study. `code`: the hash of the code that it is to be run with."""
 
     code: str = ""
@@ -90,16 +90,16 @@ def _run_arms(file: PlanFile, folder: SafePath, arms: list[str], reporter: Repor
         outcomes.write_seed(folder, file, seed, SeedOutcome(base, trials))
 
 
-def _shared(file: PlanFile, seed: int, place: SafePath, code: str) -> TrialRun:
+def _shared(file: PlanFile, seed: int, place: SafePath, code: str) -> ArmRun:
     experiment = replace(file.experiment, seed=seed, rounds=1, designer=CONTROL)
-    return TrialRun(BASE, experiment, place / "shared", measured=[BASE], code=code)
+    return ArmRun(BASE, experiment, place / "shared", measured=[BASE], code=code)
 
 
-def _arm(file: PlanFile, seed: int, place: SafePath, name: str, code: str) -> TrialRun:
+def _arm(file: PlanFile, seed: int, place: SafePath, name: str, code: str) -> ArmRun:
     arm = file.plan.arms[name]
     seen = arm.context or file.experiment.context
     own = replace(file.experiment, seed=seed, designer=arm.designer, context=seen, replica=arm.replica)
-    return TrialRun(name, own, place / name, Fork(place / "shared", 0, "../shared@0"), code=code)
+    return ArmRun(name, own, place / name, Fork(place / "shared", 0, "../shared@0"), code=code)
 
 
 def _run_seed(

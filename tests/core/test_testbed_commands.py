@@ -16,7 +16,7 @@ from addition import t2t
 from t2t_core.cli.loop_options import gather
 from t2t_core.errors import T2TError
 from t2t_core.plugins import installed
-from t2t_core.run.questions import protected
+from t2t_core.run.sets import protected
 from t2t_core.store import jsonlines
 
 WORLD = guessing.Guessing()

@@ -6,7 +6,7 @@ import pytest
 
 from t2t_core.plugins import installed
 from t2t_core.run.experiment import resolve
-from t2t_core.run.questions import request
+from t2t_core.run.sets import request
 
 TESTBED = installed().testbeds.make("tictactoe")
 

@@ -1,4 +1,4 @@
-"""The questions that a run puts to its policies: what validations and the closing bench ask, and what may be trained on."""
+"""The sets of a run: what its validations and its closing bench ask, and what may be trained on."""
 
 from __future__ import annotations
 
