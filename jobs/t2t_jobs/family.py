@@ -27,8 +27,8 @@ Value = str | int | float
 
 @dataclass(frozen=True)
 class Base:
-    """An untrained model a job may start from: a checkpoint as a run's configuration names it ("tiny:tictactoe", a folder, a
-    model's id), and what the agent is told of it."""
+    """An untrained model a job may start from: a checkpoint as a run's configuration names it ("tiny:NAME", a folder, a model's
+    id), and what the agent is told of it."""
 
     checkpoint: str
     description: str

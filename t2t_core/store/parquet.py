@@ -21,7 +21,7 @@ Row = Callable[["AnyTestbed", Any, InstanceSet, str], dict[str, Any]]
 
 
 def plain_row(testbed: AnyTestbed, instance: Any, of: InstanceSet, form: str) -> dict[str, Any]:
-    """`id`, `set`, the place on the board, `prompt` (messages), `instance` (JSON, with its labels), and each number, text or
+    """`id`, `set`, the place in the tables, `prompt` (messages), `instance` (JSON, with its labels), and each number, text or
     flag of the instance in a column of its own."""
     place, data = testbed.place(instance), instance.to_dict()
     row = {"id": instance.id, "set": of.name, "table": place.table, "column": place.column, "group": place.group}

@@ -34,7 +34,7 @@ class Compact:
 
 
 def question(world: str, family: str, wrong: Sequence[str] = (), again: bool = False) -> str:
-    """`job tictactoe draw-optimal`; of a further submission with `again` and the keys that were complained of."""
+    """`job TESTBED FAMILY`; of a further submission with `again` and the keys that were complained of."""
     lines = [f"job {world} {family}", *(["again"] if again else []), *(f"wrong {key}" for key in wrong)]
     return "\n".join(lines)
 
