@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.records import InstanceSet
-from t2t_core.store import jsonlines
+from t2t_core.store import folders, jsonlines
 
 
 @cache
@@ -44,3 +45,26 @@ def load(package: str, name: str, read_instance: Callable[[Mapping[str, Any]], A
     data = read(package, sets[name]["file"])
     instances = tuple(read_instance(jsonlines.loads(line)) for line in data.splitlines())
     return InstanceSet(name, sets[name]["kind"], hashlib.sha256(data).hexdigest(), instances, tuple(sets[name]["notes"]))
+
+
+def check_twin_seed(seed: int) -> None:
+    """Raise T2TError unless a twin can be drawn from that seed."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise T2TError("a twin's seed must be an integer from 0 to 2^63 - 1", next="--twin 1")
+
+
+def closing_files(sets: Mapping[str, str], manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The two files beside those of the sets (name -> text): `manifest.json`, and the `SHA256SUMS` of them all."""
+    written = {**sets, "manifest.json": folders.document(manifest)}
+    yield "manifest.json", written["manifest.json"]
+    sums = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in written.items()}
+    yield "SHA256SUMS", "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
+
+
+def write(folder: Path, made: Iterable[tuple[str, str]]) -> list[str]:
+    """Write the files of frozen sets, (name, text), as they are made; returns their names."""
+    names = []
+    for name, text in made:
+        folders.write_atomic(folder / name, text)
+        names.append(name)
+    return names

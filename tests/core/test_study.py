@@ -21,6 +21,8 @@ from t2t_core.plugins import installed
 from t2t_core.records import Proposal, Response, TrainingResult
 from t2t_core.run.progress import Reporter
 from t2t_core.seeding import Stream
+from t2t_core.store.paths import SafePath
+from t2t_core.study import outcomes
 from t2t_core.study.comparing import compare
 from t2t_core.study.plan import code_hash, read_plan
 from t2t_core.study.running import run_plan
@@ -293,6 +295,21 @@ def test_outcomes_that_were_edited_are_refused(tmp_path: Path, old: str, new: st
     kept.write_text(edited)
     before = (out / "study.json").read_bytes()
     assert said in t2t("sweep", "--plan", path, "--out", out, code=1) and (out / "study.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [('{"sha256": ["nonsense"]}', r"sha256\[0\]"), ("{}", "sha256: is missing"), ('{"sha256": "a"}', "sha256"), ("[]", "object")],
+)
+def test_a_damaged_record_of_the_code_is_refused_by_its_field(tmp_path: Path, text: str, said: str) -> None:
+    folder = SafePath(tmp_path)
+    assert outcomes.code_hashes(folder) == [], "a study that has not begun"
+    (tmp_path / outcomes.CODE).write_text(text)
+    with pytest.raises(T2TError, match=said) as error:
+        outcomes.code_hashes(folder)
+    assert "code.json" in str(error.value)
+    (tmp_path / outcomes.CODE).write_text(json.dumps({"sha256": ["ab" * 32]}))
+    assert outcomes.code_hashes(folder) == ["ab" * 32]
 
 
 def test_a_world_without_leverage_ranks_nobody(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from t2t_core.errors import T2TError
+from t2t_core.hostile import check_fields, shown
 
 Cell = tuple[int, int]
 OBJECTIVES = ("makespan", "sum_of_costs")
@@ -38,28 +39,20 @@ def images(size: int) -> tuple[tuple[int, ...], ...]:
 
 def _integer(value: object, what: str, low: int, high: int, where: str) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise T2TError(f"{what} must be an integer, not {_show(value)}", where=where)
+        raise T2TError(f"{what} must be an integer, not {shown(value)}", where=where)
     number = int(value.__index__())
     if not low <= number <= high:
-        raise T2TError(f"{what} must lie in {low}..{high}, not {_show(number)}", where=where)
+        raise T2TError(f"{what} must lie in {low}..{high}, not {shown(number)}", where=where)
     return number
-
-
-def _show(value: object) -> str:
-    """A short, printable form of a hostile value; billion-digit integers are never turned into text."""
-    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 128:
-        return "an integer of " + str(value.bit_length()) + " bits"
-    text = ascii(value) if not isinstance(value, (list, tuple, dict, set)) else type(value).__name__
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _cells(value: object, what: str, size: int, where: str) -> tuple[Cell, ...]:
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        raise T2TError(f"{what} must be a list of (row, column) cells, not {_show(value)}", where=where)
+        raise T2TError(f"{what} must be a list of (row, column) cells, not {shown(value)}", where=where)
     cells: list[Cell] = []
     for item in value:
         if isinstance(item, (str, bytes, Mapping)) or not isinstance(item, Iterable):
-            raise T2TError(f"{what} holds {_show(item)}, not a (row, column) cell", where=where)
+            raise T2TError(f"{what} holds {shown(item)}, not a (row, column) cell", where=where)
         pair = list(item)
         if len(pair) != 2:
             raise T2TError(f"{what} holds a cell of {len(pair)} numbers; a cell is (row, column)", where=where)
@@ -101,7 +94,7 @@ class Instance:
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not _ID.fullmatch(self.id):
             raise T2TError(
-                f"the instance id {_show(self.id)} is not usable",
+                f"the instance id {shown(self.id)} is not usable",
                 cause="an id has at most 200 letters, digits and _ . : + - and starts with a letter or digit",
             )
         where = f"instance {self.id}" if self.id else ""
@@ -113,13 +106,13 @@ class Instance:
         put(self, "goals", _cells(self.goals, "goals", size, where))
         self._check_agents(where)
         if self.objective not in OBJECTIVES:
-            raise T2TError(f"unknown objective {_show(self.objective)}", where=where, next='use "makespan" or "sum_of_costs"')
+            raise T2TError(f"unknown objective {shown(self.objective)}", where=where, next='use "makespan" or "sum_of_costs"')
         for name in ("optimal_makespan", "optimal_sum_of_costs"):
             value = getattr(self, name)
             if value is not None:
                 put(self, name, _integer(value, name, 0, MAX_COST, where))
         if self.requires_wait is not None and not isinstance(self.requires_wait, bool):
-            raise T2TError(f"requires_wait must be true, false or null, not {_show(self.requires_wait)}", where=where)
+            raise T2TError(f"requires_wait must be true, false or null, not {shown(self.requires_wait)}", where=where)
 
     def _check_agents(self, where: str) -> None:
         if len(self.starts) != len(self.goals):
@@ -181,15 +174,5 @@ class Instance:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Instance:
         """The inverse of `to_dict`; T2TError on a missing, unknown or nonsensical field."""
-        if not isinstance(data, Mapping):
-            raise T2TError(f"an instance is a JSON object, not {_show(data)}")
-        known = {f.name for f in fields(cls)}
-        missing = [name for name in ("size", "holes", "starts", "goals") if name not in data]
-        unknown = [name for name in data if name not in known]
-        if missing or unknown:
-            raise T2TError(
-                f"the instance has no field {missing[0]!r}" if missing else f"unknown field {_show(unknown[0])}",
-                where=f"instance {_show(data.get('id', ''))}",
-                cause="its fields are " + ", ".join(sorted(known)),
-            )
+        check_fields(data, [field.name for field in fields(cls)], ("size", "holes", "starts", "goals"))
         return cls(**data)

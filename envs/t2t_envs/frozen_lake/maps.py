@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from t2t_core.errors import T2TError
+from t2t_core.hostile import shown
 from t2t_core.store import folders
 
-from .instance import MAX_AGENTS, MAX_SIZE, MIN_SIZE, Cell, Instance, _show
+from .instance import MAX_AGENTS, MAX_SIZE, MIN_SIZE, Cell, Instance
 
 FREE, HOLES = ".F ", "#HT@OW"  # in a map without letters for agents; `S` and `G` are a start and a goal
 LETTERED_HOLES = "#@"
@@ -90,7 +91,7 @@ def _rows(desc: Any) -> list[str]:
     if isinstance(desc, np.ndarray) and desc.ndim == 2:
         desc = ["".join(c.decode() if isinstance(c, bytes) else str(c) for c in row) for row in desc.tolist()]
     if not isinstance(desc, Sequence) or not all(isinstance(row, str) for row in desc):
-        raise T2TError(f"a map is a list of rows of text, not {_show(desc)}", where="option desc", next=_DESC)
+        raise T2TError(f"a map is a list of rows of text, not {shown(desc)}", where="option desc", next=_DESC)
     return list(desc)
 
 
@@ -111,7 +112,7 @@ def _read_character(
         side[str(len(side))] = cell
     else:
         where = f"option desc, row {cell[0]}, column {cell[1]}"
-        raise T2TError(f"a map does not hold {_show(character)}", where=where, next=_DESC)
+        raise T2TError(f"a map does not hold {shown(character)}", where=where, next=_DESC)
 
 
 def _square(cells: Sequence[Sequence[Any]], holes: list[Cell], starts: list[Cell], goals: list[Cell], where: str) -> Layout:

@@ -16,11 +16,12 @@ from typing import Any
 
 from t2t_core import advice
 from t2t_core.errors import T2TError
+from t2t_core.hostile import shown
 from t2t_core.records import InstanceSet
 from t2t_core.store import folders, jsonlines
 from t2t_core.store.formats import About, FileFormat
 
-from .instance import MAX_SIZE, MIN_SIZE, Cell, Instance, _show
+from .instance import MAX_SIZE, MIN_SIZE, Cell, Instance
 from .movingai import named
 
 MAX_BYTES = 4 << 20  # of a file (our choice): a map of 256 x 256 cells needs a tenth
@@ -73,7 +74,7 @@ def _load(path: Path) -> Any:
 
 def _mapping(value: Any, what: str, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise T2TError(f"{what} must be a mapping, not {_show(value)}", where=where, next="agents: [...] and map: {...}")
+        raise T2TError(f"{what} must be a mapping, not {shown(value)}", where=where, next="agents: [...] and map: {...}")
     return value
 
 
@@ -81,21 +82,21 @@ def _list(holder: Mapping[str, Any], name: str, where: str) -> list[Any]:
     value = holder.get(name)
     value = [] if value is None and name == "obstacles" else value
     if not isinstance(value, list) or len(value) > MAX_SIZE * MAX_SIZE:
-        raise T2TError(f"{name} must be a list, not {_show(value)}", where=where)
+        raise T2TError(f"{name} must be a list, not {shown(value)}", where=where)
     return value
 
 
 def _pair(value: Any, what: str, where: str) -> tuple[int, int]:
     whole = isinstance(value, list | tuple) and len(value) == 2 and all(type(item) is int for item in value)
     if not whole:
-        raise T2TError(f"{what} must be two whole numbers [x, y], not {_show(value)}", where=where)
+        raise T2TError(f"{what} must be two whole numbers [x, y], not {shown(value)}", where=where)
     return value[0], value[1]
 
 
 def _cell(value: Any, what: str, width: int, height: int, where: str) -> Cell:
     x, y = _pair(value, what, where)
     if not (0 <= x < width and 0 <= y < height):
-        raise T2TError(f"{what}: {_show(value)} lies off the map", where=where, cause="cells are [x, y] from [0, 0]")
+        raise T2TError(f"{what}: {shown(value)} lies off the map", where=where, cause="cells are [x, y] from [0, 0]")
     return y, x
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_core.hostile import as_number, shown
+from t2t_core.hostile import as_number, check_fields, shown
 
 from . import rules
 
@@ -118,17 +118,7 @@ class Instance:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Instance:
         """The inverse of `to_dict`; T2TError on a missing, unknown or nonsensical field."""
-        if not isinstance(data, Mapping):
-            raise T2TError(f"an instance is a JSON object, not {shown(data)}")
-        known = {f.name for f in fields(cls)}
-        missing = [name for name in ("board", "mover", "p", "seed") if name not in data]
-        unknown = [name for name in data if name not in known]
-        if missing or unknown:
-            raise T2TError(
-                f"the instance has no field {missing[0]!r}" if missing else f"unknown field {shown(unknown[0])}",
-                where=f"instance {shown(data.get('id', ''))}",
-                cause="its fields are " + ", ".join(sorted(known)),
-            )
+        check_fields(data, [field.name for field in fields(cls)], ("board", "mover", "p", "seed"))
         return cls(**data)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from t2t_core.cli.by_testbed import WithOptions, options_of, testbed_option
@@ -22,6 +22,9 @@ from t2t_core.settings import refuse_secrets
 from t2t_core.store.folders import Interrupts, read_text
 from t2t_core.store.parts import Shard
 from t2t_core.text import one_line
+
+if TYPE_CHECKING:
+    from t2t_leaderboard.runner import Request
 
 _MAX_SYSTEM_PROMPT = 1 << 20  # bytes
 _PLAIN_SECONDS = 10.0  # between two lines where no bar can be drawn
@@ -100,7 +103,7 @@ def bench(**given: Any) -> int:
     return 1 if result.ended.failed or result.ended.unanswered or not result.verification.verified else 0
 
 
-def _export(given: dict[str, Any]) -> int:
+def _export(given: Mapping[str, Any]) -> int:
     from t2t_leaderboard import prompts, runner
 
     if given["policies"]:
@@ -111,7 +114,7 @@ def _export(given: dict[str, Any]) -> int:
     return 0
 
 
-def _request(given: dict[str, Any]) -> Any:
+def _request(given: Mapping[str, Any]) -> Request:
     from t2t_leaderboard.runner import Request
 
     for name in ("temperature", "max_usd"):
@@ -153,7 +156,7 @@ class Display:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._bar: Bar | None = None
-        self._task: Any = None
+        self._task: TaskID | None = None
         self._next_line = 0.0
         self.reasons: dict[str, str] = {}  # of the policies that failed, said again under the tables
 
@@ -167,7 +170,7 @@ class Display:
             self._bar.start()
 
     def progress(self, progress: Progress) -> None:
-        if self._bar:
+        if self._bar and self._task is not None:
             self._bar.update(self._task, total=progress.total, completed=progress.done, facts=_facts(progress))
         elif time.monotonic() > self._next_line:
             self._next_line = time.monotonic() + _PLAIN_SECONDS

@@ -12,9 +12,7 @@ from math import floor, fsum
 from typing import Any
 
 from t2t_core.errors import T2TError
-from t2t_core.hostile import as_number
-
-from ..instance import _show
+from t2t_core.hostile import as_number, shown
 
 SIZES = tuple(range(3, 11))
 MAX_HOLE_RATIO = 0.5  # paper: "the hardest setting our benchmark generator can produce"
@@ -72,12 +70,12 @@ class SizeKnobs:
 def plain(value: object) -> Any:
     """A proposed value for the record: short text unless it is a finite number."""
     number = as_number(value)
-    return number if number is not None else None if value is None else _show(value)
+    return number if number is not None else None if value is None else shown(value)
 
 
 def name_of(key: object) -> str:
     """A proposed key for the record."""
-    return key[:40] if isinstance(key, str) else _show(key)
+    return key[:40] if isinstance(key, str) else shown(key)
 
 
 @dataclass(frozen=True)
@@ -122,11 +120,11 @@ class Configuration:
             T2TError: an unknown size or knob, a missing one, a number out of bounds, data ratios that do not sum to 1.
         """
         if not isinstance(data, Mapping):
-            raise T2TError(f"a configuration is a JSON object from size to ratios, not {_show(data)}")
+            raise T2TError(f"a configuration is a JSON object from size to ratios, not {shown(data)}")
         known = {str(size) for size in SIZES}
         for name in data:
             if not isinstance(name, str) or name not in known:
-                raise T2TError(f"unknown map size {_show(name)}", cause=f'sizes are "{SIZES[0]}" to "{SIZES[-1]}"')
+                raise T2TError(f"unknown map size {shown(name)}", cause=f'sizes are "{SIZES[0]}" to "{SIZES[-1]}"')
         return cls(tuple(_read(str(size), data[str(size)]) if str(size) in data else SizeKnobs() for size in SIZES))
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
@@ -201,7 +199,7 @@ def _read(size: str, data: object) -> SizeKnobs:
     _refuse_keys(knobs, (*KNOBS, CELLS), KNOBS[:1], where, f"a size with cells has {KNOBS[0]} and {CELLS}")
     listed = knobs[CELLS]
     if not isinstance(listed, list):
-        raise T2TError(f"{CELLS} must be a list of objects, not {_show(listed)}", where=where)
+        raise T2TError(f"{CELLS} must be a list of objects, not {shown(listed)}", where=where)
     cells = [_object(cell, f"cell {number}", where) for number, cell in enumerate(listed)]
     for number, cell in enumerate(cells):
         _refuse_keys(cell, CELL_KNOBS, CELL_KNOBS, f"{where}, cell {number}", "each cell has " + ", ".join(CELL_KNOBS))
@@ -210,7 +208,7 @@ def _read(size: str, data: object) -> SizeKnobs:
 
 def _object(value: object, what: str, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise T2TError(f"{what} must be a JSON object, not {_show(value)}", where=where)
+        raise T2TError(f"{what} must be a JSON object, not {shown(value)}", where=where)
     return value
 
 
@@ -219,7 +217,7 @@ def _refuse_keys(given: Iterable[object], known: Sequence[str], needed: Sequence
     names = list(given)
     odd = [k for k in names if k not in known] or [k for k in needed if k not in names]
     if odd:
-        raise T2TError(f"{_show(odd[0])} {'is missing' if odd[0] in known else 'is unknown'}", where=where, cause=cause)
+        raise T2TError(f"{shown(odd[0])} {'is missing' if odd[0] in known else 'is unknown'}", where=where, cause=cause)
 
 
 def _checked(size: int, knobs: SizeKnobs) -> SizeKnobs:
@@ -247,5 +245,5 @@ def _checked_cell(cell: JointCell, where: str) -> JointCell:
 def _number(value: object, name: str, high: float, where: str) -> float:
     number = as_number(value)
     if number is None or not 0 <= number <= high:
-        raise T2TError(f"{name} must be a number in 0..{high:g}, not {_show(value)}", where=f"{where}, {name}")
+        raise T2TError(f"{name} must be a number in 0..{high:g}, not {shown(value)}", where=f"{where}, {name}")
     return number

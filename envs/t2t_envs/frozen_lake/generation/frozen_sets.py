@@ -19,7 +19,7 @@ from typing import Any
 from t2t_core import seeding
 from t2t_core.errors import T2TError
 from t2t_core.records import InstanceSet
-from t2t_core.store import folders, jsonlines
+from t2t_core.store import frozen, jsonlines
 
 from ..instance import Instance
 from ..solver import DEFAULT_MAX_NODES
@@ -195,16 +195,9 @@ def make_files() -> Iterator[tuple[str, str]]:
             ],
         }
         yield plan.file, files[plan.file]
-    files["manifest.json"] = folders.document(manifest)
-    yield "manifest.json", files["manifest.json"]
-    sums = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
-    yield "SHA256SUMS", "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
+    yield from frozen.closing_files(files, manifest)
 
 
 def write_files(folder: Path) -> list[str]:
     """Make all files of the frozen sets in a folder; returns their names."""
-    names = []
-    for name, text in make_files():
-        folders.write_atomic(folder / name, text)
-        names.append(name)
-    return names
+    return frozen.write(folder, make_files())

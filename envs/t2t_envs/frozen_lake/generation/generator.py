@@ -17,9 +17,10 @@ from typing import Any
 
 from t2t_core import seeding
 from t2t_core.errors import T2TError
+from t2t_core.hostile import shown
 
 from .. import solver
-from ..instance import OBJECTIVES, Instance, _integer, _show
+from ..instance import OBJECTIVES, Instance, _integer
 from .cells import Draws, GridCell, Quota
 from .configuration import Configuration, cell_counts, hole_count
 from .forms import TABLE_AGENTS, available, capacity, count_forms, counted_at_once
@@ -125,7 +126,7 @@ def generate(
     """
     request = Request(count, num_agents, objective, frozenset(_iterable(exclude)), repeats)
     if not isinstance(configuration, Configuration):
-        raise T2TError(f"configuration must be a Configuration, not {_show(configuration)}", next="Configuration.from_dict")
+        raise T2TError(f"configuration must be a Configuration, not {shown(configuration)}", next="Configuration.from_dict")
     check_choice("labels", labels, LABELS)
     seed = _integer(seed, "seed", 0, 2**128, "generate")
     threads = _integer(threads, "threads", 1, 1024, "generate")
@@ -312,7 +313,7 @@ def variants(instance: Instance) -> list[Instance]:
 
 def _iterable(value: Any) -> Iterable[Any]:
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise T2TError(f"exclude must be a set of canonical forms, not {_show(value)}", next="{x.canonical() for x in instances}")
+        raise T2TError(f"exclude must be a set of canonical forms, not {shown(value)}", next="{x.canonical() for x in instances}")
     return value
 
 

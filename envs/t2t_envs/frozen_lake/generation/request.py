@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from t2t_core.errors import T2TError
+from t2t_core.hostile import shown
 
-from ..instance import MAX_AGENTS, OBJECTIVES, _integer, _show
+from ..instance import MAX_AGENTS, OBJECTIVES, _integer
 
 REPEATS = ("allow", "forbid")
 MAX_COUNT = 10_000_000
@@ -46,4 +47,4 @@ class Request:
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """T2TError unless `value` is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
-        raise T2TError(f"{name} must be one of {', '.join(choices)}, not {_show(value)}", where=name)
+        raise T2TError(f"{name} must be one of {', '.join(choices)}, not {shown(value)}", where=name)

@@ -19,7 +19,7 @@ from typing import Any
 
 from t2t_core.records import InstanceSet
 from t2t_core.seeding import Stream, key
-from t2t_core.store import folders, jsonlines
+from t2t_core.store import frozen, jsonlines
 
 from ..instance import EMPTY, MOVERS, Instance
 from .configuration import P_STEP, Configuration
@@ -99,19 +99,12 @@ def make_files() -> Iterator[tuple[str, str]]:
         facts = {"seeds": SEEDS, "p": plan.p, "opponent": plan.opponent, "notes": list(plan.notes)}
         manifest["sets"][plan.name] |= facts
     manifest["sets"]["validation"] |= {"kind": "validation", "configuration": VALIDATION.to_dict()}
-    files["manifest.json"] = folders.document(manifest)
-    yield "manifest.json", files["manifest.json"]
-    sums = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
-    yield "SHA256SUMS", "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
+    yield from frozen.closing_files(files, manifest)
 
 
 def write_files(folder: Path) -> list[str]:
     """Make all files of the frozen sets in a folder; returns their names."""
-    names = []
-    for name, text in make_files():
-        folders.write_atomic(folder / name, text)
-        names.append(name)
-    return names
+    return frozen.write(folder, make_files())
 
 
 if __name__ == "__main__":

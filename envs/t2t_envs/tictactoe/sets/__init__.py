@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 
-from t2t_core.errors import T2TError
 from t2t_core.records import InstanceSet
 from t2t_core.store import frozen
 
@@ -26,8 +25,7 @@ def twin(name: str, seed: int) -> InstanceSet:
 
     Its ids begin with `twin<seed>_`. Whoever scores better on the frozen set than on twins has seen the frozen set.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
-        raise T2TError("a twin's seed must be an integer from 0 to 2^63 - 1", next="--twin 1")
+    frozen.check_twin_seed(seed)
     return _twin(name, seed)
 
 
