@@ -23,6 +23,7 @@ from typing import Any
 from t2t_core.errors import T2TError
 from t2t_core.run.gpus import gpus_here
 from t2t_core.store import folders, locks, paths
+from t2t_core.store.interrupts import Interrupts
 from t2t_core.store.paths import SafePath
 from t2t_jobs import children
 from t2t_jobs.hidden import make_family
@@ -83,7 +84,7 @@ def work(
     name = name or f"{socket.gethostname()}-{os.getpid()}"
     warm()
     done, idle_since, gpus = 0, time.monotonic(), gpus_held()
-    with folders.Interrupts() as interrupts:
+    with Interrupts() as interrupts:
         while True:
             interrupts.check()
             for job_id in queue.requeue_dead():

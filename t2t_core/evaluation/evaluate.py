@@ -25,7 +25,7 @@ from t2t_core.hookspecs import Policy
 from t2t_core.records import Response, Sampling
 from t2t_core.registry import Spec
 from t2t_core.settings import integer, number, one_of, read_settings
-from t2t_core.store import folders
+from t2t_core.store.interrupts import Interrupts
 from t2t_core.store.paths import SafePath
 from t2t_core.text import one_line, plain_lines
 
@@ -106,7 +106,7 @@ def evaluate(
     folder = SafePath.of(folder)
     ids = [instance.id for instance in evaluation.instances]
     log = AnswerLog(folder / LOG, ids, evaluation.samples, evaluation.testbed.turns, to_ask)
-    with closing(log), closing(Drafts(evaluation, log)) as drafts, folders.Interrupts() as interrupts:
+    with closing(log), closing(Drafts(evaluation, log)) as drafts, Interrupts() as interrupts:
         try:
             stopped = _ask_all(evaluation, policy, log, drafts, interrupts, max_usd, progress)
         except (KeyboardInterrupt, T2TError):
@@ -128,7 +128,7 @@ def _ask_all(
     policy: Policy,
     log: AnswerLog,
     drafts: Drafts,
-    interrupts: folders.Interrupts,
+    interrupts: Interrupts,
     max_usd: float | None,
     progress: Callable[[Progress], None] | None,
 ) -> str | None:

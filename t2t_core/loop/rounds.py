@@ -46,6 +46,7 @@ from t2t_core.run.sets import failed, own_set
 from t2t_core.run.tracking import Tracking
 from t2t_core.seeding import key
 from t2t_core.store import folders, jsonlines
+from t2t_core.store.interrupts import Interrupts
 from t2t_core.store.paths import SafePath
 
 MAX_ERRORS = 0.01  # share of unanswered validation questions beyond which a round would be steered by an endpoint's faults
@@ -93,7 +94,7 @@ class Loop:
         if self.fork:
             self.fork.check(self.experiment)
         self._ready()
-        with folders.Interrupts() as self._interrupts:
+        with Interrupts() as self._interrupts:
             reader = {"reader": self.testbed.reader}
             folders.open_manifest(self.folder, KIND, settings, asked=transport.asked, session=reader)
             context = {one.spec: one.module for one in self.context}

@@ -27,6 +27,7 @@ from t2t_core.run.schemas import ArmRow, BenchSet, BenchTable, DifferenceRow, Ra
 from t2t_core.run.sets import limited, own_set, prompt_format
 from t2t_core.seeding import key
 from t2t_core.store import folders, schema
+from t2t_core.store.interrupts import Interrupts
 from t2t_core.store.paths import SafePath
 
 Values = dict[str, dict[str, dict[str, float]]]  # metric -> column -> instance id -> value
@@ -63,7 +64,7 @@ class ClosingBench:
     def ask(self, arms: Sequence[Arm]) -> None:
         """Evaluate the arms on the sets that `[evaluation]` selects, as far as their answers are not there: first the one whose
         policy is available."""
-        with folders.Interrupts():
+        with Interrupts():
             for arm in sorted(_asked(arms), key=lambda arm: not self._engines.has(arm.checkpoint)):
                 for evaluation_set, evaluation in self._sets:
                     self._ask(arm, evaluation, evaluation_set.name)

@@ -12,11 +12,9 @@ import json
 import os
 import platform
 import shutil
-import signal
 import stat
 import subprocess
 import tempfile
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -372,67 +370,3 @@ def _git(root: Path) -> dict[str, Any]:
             return {"git_commit": None, "git_dirty": None}
         answers.append(done.stdout.strip())
     return {"git_commit": answers[0], "git_dirty": bool(answers[1])}
-
-
-# --- stopping
-
-
-class Interrupts:
-    """SIGINT and SIGTERM become KeyboardInterrupt, and wait while something is being recorded.
-
-    with Interrupts() as interrupts:
-        for response in responses:
-            with interrupts.held():
-                record(response)      # whole, whatever the user presses
-    """
-
-    def __init__(self) -> None:
-        self._holding = 0
-        self._pending = self._asking = False
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> Interrupts:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._handle)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-        self._before.clear()
-
-    def _handle(self, number: int, frame: object) -> None:
-        first = number == signal.SIGTERM and not self._pending
-        if self._holding or (self._asking and first):
-            self._pending = True
-        else:
-            raise KeyboardInterrupt
-
-    @contextlib.contextmanager
-    def asking(self) -> Iterator[Callable[[], bool]]:
-        """In this block a first SIGTERM only asks: what is handed out tells whether it came, and whoever works there saves what
-        it has and raises KeyboardInterrupt. Ctrl-C, and a second SIGTERM, stop it at once. Where the work ended meanwhile,
-        `check` stops what comes after it."""
-        self._asking = True
-        try:
-            yield lambda: self._pending
-        finally:
-            self._asking = False
-
-    def check(self) -> None:
-        """KeyboardInterrupt where a stop was asked for."""
-        if self._pending:
-            self._pending = False
-            raise KeyboardInterrupt
-
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        self._holding += 1
-        try:
-            yield
-        finally:
-            self._holding -= 1
-            if self._pending and not self._holding:
-                self._pending = False
-                raise KeyboardInterrupt

@@ -7,6 +7,7 @@ import pytest
 
 from t2t_core.errors import T2TError
 from t2t_core.store import folders, jsonlines, locks
+from t2t_core.store.interrupts import Interrupts
 
 
 def test_atomic_write_replaces_whole_files_or_nothing(tmp_path):
@@ -113,7 +114,7 @@ def test_torn_line_needs_a_reader_that_asks_for_it(tmp_path):
 
 def test_interrupt_waits_while_something_is_recorded():
     done = []
-    with pytest.raises(KeyboardInterrupt), folders.Interrupts() as interrupts, interrupts.held():
+    with pytest.raises(KeyboardInterrupt), Interrupts() as interrupts, interrupts.held():
         os.kill(os.getpid(), 15)
         done.append("recorded")
     assert done == ["recorded"]

@@ -16,7 +16,7 @@ from qwen import random_model
 
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob
-from t2t_core.store.folders import Interrupts
+from t2t_core.store.interrupts import Interrupts
 from t2t_plugins.trainers import common
 from t2t_plugins.trainers.common import last_saved
 from t2t_plugins.trainers.grpo import Grpo as Own

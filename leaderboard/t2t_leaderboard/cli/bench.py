@@ -19,7 +19,8 @@ from t2t_core.evaluation.answers import Progress
 from t2t_core.evaluation.evaluate import Outcome
 from t2t_core.records import Sampling
 from t2t_core.settings import refuse_secrets
-from t2t_core.store.folders import Interrupts, read_text
+from t2t_core.store.folders import read_text
+from t2t_core.store.interrupts import Interrupts
 from t2t_core.store.parts import Shard
 from t2t_core.text import one_line
 
