@@ -1,4 +1,4 @@
-"""What to type to install something more: it depends on how this copy of the suite was installed."""
+"""The command to type to install something more. It depends on how this copy of the suite was installed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def checkout() -> Path | None:
 
 
 def extra(*names: str) -> str:
-    """The command that adds optional dependencies, by the names of setup.cfg's extras."""
+    """The command that installs optional dependencies, by the names of setup.cfg's extras."""
     root, listed = checkout(), f"[{','.join(names)}]"
     return f"pip install {shlex.quote(f't2t-core{listed}')}" if root is None else f"pip install -e {_quoted(root, listed)}"
 
 
 def native_core() -> str:
-    """The command that brings the native core to an installation that has none."""
+    """The command that adds the native core to an installation without one."""
     root = checkout()
     if root is not None:
         return f"install a C++20 compiler, then: pip install -e {_quoted(root)}"
@@ -31,6 +31,6 @@ def native_core() -> str:
 
 
 def _quoted(root: Path, extras: str = "") -> str:
-    """The checkout as pip takes it: a dot at its root, its whole path from anywhere else."""
+    """The checkout as pip takes it: a dot in its root, its full path anywhere else."""
     place = "." if root == Path.cwd() else str(root)
     return f"'{place}{extras}'" if extras and "'" not in place else shlex.quote(place + extras)

@@ -1,4 +1,4 @@
-"""How an evaluation failed, counted: the breakdown that every testbed gets from its declarations (context module F)."""
+"""How an evaluation failed, as counts: the breakdown that every testbed gets from its declarations (context module F)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def break_down(
 
 
 def count(scored: Sequence[Scored], checks: Sequence[str]) -> dict[str, Any]:
-    """What became of these answers.
+    """Count the outcomes of these answers.
 
     `answers` counts every instance asked. A request that ended in an error has no answer to check: it is counted in `errors`
     and in no failure; `truncated` counts answers cut at the token limit, whatever they are worth.
@@ -49,7 +49,7 @@ def count(scored: Sequence[Scored], checks: Sequence[str]) -> dict[str, Any]:
 
 
 def top_failure(counts: Mapping[str, Any], otherwise: str = "none") -> str:
-    """The check that most answers failed first; the earlier check where two are equal, `otherwise` where nothing failed."""
+    """The check that most answers failed first; of two with equal counts, the earlier one; `otherwise` if nothing failed."""
     failures = counts.get("first_failures") or {}
     most = max(failures.values(), default=0)
     return next((name for name, failed in failures.items() if failed == most and failed), otherwise)

@@ -1,4 +1,4 @@
-"""What t2t_core itself brings through the door: its commands."""
+"""What t2t_core registers through the hooks, like any other plugin: its commands."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
-"""Cells: the finest choices of a curriculum, how well the policy does in each, and how weights on them become a configuration.
+"""Cells are the finest choices of a curriculum: how well the policy does in each, and how weights on them become a
+configuration.
 
-A testbed declares its cells (`Testbed.cells`); where it declares none, every group is one cell that keeps its levels. A
-validation has few answers per cell, so a cell's success rate is shrunk towards its group's, and a group's towards the whole:
+A testbed declares its cells (`Testbed.cells`). If it declares none, every group is one cell that keeps its levels. A validation
+has few answers per cell, so a cell's success rate is shrunk towards its group's, and a group's towards the overall rate:
 
     p_group = (valid_group + K p_all) / (answers_group + K)
     p_cell  = (valid_cell + K p_group) / (answers_cell + K),    K = 8          (our choice)
 
-Weights w on cells become, where the testbed's configurations may hold joint cells, a group's share and its cells with their
-shares of it; elsewhere the group's share and, for every other knob, the mean over the group's cells weighted by w.
+If the testbed's configurations may hold joint cells, weights w on cells become each group's share and its cells with their
+shares of it. Otherwise they become the group's share and, for every other knob, the mean over the group's cells weighted by w.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from t2t_core.hookspecs import AnyTestbed, Brief
 from t2t_core.records import Cell, Knob, Round
 
 SHRINK = 8.0
-SAME = 1e-12  # scores no further apart are equal; p (1 - p) of p and of 1 - p differ by rounding
+SAME = 1e-12  # scores this close count as equal; p (1 - p) of p and of 1 - p differ by rounding
 CELLS = "cells"  # the key of a group's joint cells in a configuration
 SHARE = "share"  # and of a cell's share of its group
-# What a training counts by cell, and over what each mean is taken.
+# What a training counts for each cell, and what each mean is taken over.
 _MEANS = {"reward": "answers", "advantage": "answers", "valid": "answers", "dead": "groups"}
 _COUNTS = dict.fromkeys(("groups", "answers", "tokens"), "") | _MEANS
 
@@ -48,7 +49,7 @@ class Cells:
         testbed: whose cells these are.
         knobs: of the request.
         previous: the configuration in force, {group: {knob: number}}.
-        cells: what there is to choose from.
+        cells: the cells to choose from.
     """
 
     testbed: AnyTestbed
@@ -58,7 +59,7 @@ class Cells:
 
     @classmethod
     def of(cls, brief: Brief) -> Cells:
-        """Those of a designer's brief."""
+        """The cells for a designer's brief."""
         testbed, previous = brief.state.testbed, brief.previous.to_dict()
         knobs = testbed.knobs(brief.request)
         share = share_knob(knobs)
@@ -89,8 +90,8 @@ class Cells:
         return {name: _shrunk([counts], of_group[by_group[name]], SHRINK) for name, counts in seen.items()}
 
     def trained(self, past: Round) -> dict[str, dict[str, float]]:
-        """What the round's training counted for each cell that it sampled: `groups` of answers, `answers`, `tokens`; means of
-        `reward`, `advantage` (absolute) and `valid` over answers, of `dead` over groups.
+        """What the round's training counted for each cell it sampled: `groups` of answers, `answers` and `tokens`; the means of
+        `reward`, `advantage` (absolute) and `valid` over answers, and of `dead` over groups.
 
         Raises:
             T2TError: the trainer counts nothing by cell.
@@ -99,7 +100,7 @@ class Cells:
         if not isinstance(facts, Mapping):
             raise T2TError(
                 f"the training of round {past.index} left no facts about its cells",
-                cause="the run's trainer counts none",
+                cause="the run's trainer does not count by cell",
                 next="train with grpo or trl-grpo, or choose a designer that reads validations",
             )
         names = set(self.names())
@@ -117,7 +118,7 @@ class Cells:
         }
 
     def rounds_since_sampled(self, rounds: Sequence[Round]) -> dict[str, int]:
-        """For each cell, how many rounds ago a training configuration last held it (0: the latest; all rounds: never)."""
+        """For each cell, how many rounds ago a training configuration last contained it (0: the latest; all rounds: never)."""
         ages = dict.fromkeys(self.names(), len(rounds))
         for age, past in enumerate(reversed(rounds)):
             for cell in self.cells:
@@ -134,7 +135,7 @@ class Cells:
         return any(all(self._near(knob, part.get(knob.name), cell) for knob in self._levels()) for part in parts)
 
     def proposal(self, weights: Mapping[str, float]) -> dict[str, dict[str, Any]]:
-        """The configuration that weights on cells stand for; a group without weight keeps its other knobs."""
+        """The configuration that weights on cells stand for. A group without weight keeps its other knobs."""
         share, total = share_knob(self.knobs), sum(weights.values())
         proposed: dict[str, dict[str, Any]] = {}
         for group, before in self.previous.items():
@@ -143,9 +144,7 @@ class Cells:
             if mass <= 0 or total <= 0:
                 proposed[group] = {**before, share: 0.0}
                 continue
-            means = {
-                knob.name: sum(weight * cell.levels[knob.name] for cell, weight in own) / mass for knob in self._levels()
-            }
+            means = {knob.name: sum(weight * cell.levels[knob.name] for cell, weight in own) / mass for knob in self._levels()}
             proposed[group] = {share: mass / total, **means}
             if self.testbed.joint_cells:
                 proposed[group][CELLS] = [{SHARE: weight / mass, **cell.levels} for cell, weight in own]
@@ -171,8 +170,8 @@ def _shrunk(counts: Sequence[tuple[int, int]], towards: float, strength: float) 
 
 
 def ranked(scores: Mapping[str, float]) -> list[list[str]]:
-    """The cells from the highest score to the lowest, those of one score together: a tie says nothing about which of them is
-    better, so nobody may take its first for the best. Scores that differ by rounding alone are one."""
+    """The cells from the highest score to the lowest, grouped by score: a tie says nothing about which of them is better, so no
+    caller may take its first cell for the best. Scores that differ only by rounding are equal."""
     ties: list[list[str]] = []
     for cell in sorted(scores, key=lambda cell: -scores[cell]):
         if ties and scores[ties[-1][0]] - scores[cell] <= SAME:
@@ -183,8 +182,8 @@ def ranked(scores: Mapping[str, float]) -> list[list[str]]:
 
 
 def top_shares(scores: Mapping[str, float], part: float) -> dict[str, float]:
-    """Equal shares for the cells with the highest scores, `part` of all and at least one; cells of equal score that reach beyond
-    the last place share the places left."""
+    """Equal shares for the cells with the highest scores: a fraction `part` of all cells, at least one. If cells of equal score
+    reach beyond the last place, they split the places left."""
     places = number_of_best = max(1, round(part * len(scores)))
     shares = dict.fromkeys(scores, 0.0)
     for tied in ranked(scores):
@@ -195,8 +194,8 @@ def top_shares(scores: Mapping[str, float], part: float) -> dict[str, float]:
 
 
 def levels(rates: Mapping[str, float], count: int) -> dict[str, int]:
-    """`count` levels of difficulty, as many cells on each, from the highest success rate (level 0) to the lowest; cells of one
-    rate are on one level, that of their middle place."""
+    """`count` levels of difficulty with equally many cells, from the highest success rate (level 0) to the lowest. Cells with
+    the same rate share a level, that of their middle place."""
     placed, before = {}, 0
     for tied in ranked(rates):
         middle = before + len(tied) / 2
@@ -212,7 +211,7 @@ def softmax(scores: Mapping[str, float], temperature: float) -> dict[str, float]
 
 
 def normalised(scores: Mapping[str, float]) -> dict[str, float]:
-    """Scores as shares; equal shares where all are zero."""
+    """Scores as shares; equal shares if all are zero."""
     total = sum(scores.values())
     return {cell: score / total if total > 0 else 1 / len(scores) for cell, score in scores.items()}
 

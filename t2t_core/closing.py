@@ -1,4 +1,4 @@
-"""Policies and designers that hold something while they live: a GPU's memory, processes."""
+"""Release what policies and designers hold while they live: a GPU's memory, processes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def close(holder: Any) -> None:
-    """Have a policy or a designer let go of what it holds; most hold nothing, and have no method `close`."""
+    """Have a policy or a designer release what it holds. Most hold nothing and have no method `close`."""
     end = getattr(holder, "close", None)
     if callable(end):
         end()

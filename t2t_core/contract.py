@@ -1,6 +1,6 @@
 """What plugins must have and may return, kind by kind: the part of `hookspecs` that is checked at every call.
 
-`t2t_core.testing` checks far more, once, for whoever writes a plugin; this is what keeps a run from going on with nonsense.
+`t2t_core.testing` checks far more, once, for plugin authors. The checks here keep a run from continuing with nonsense.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _many(kind: type) -> Check:
 
 
 def _record(value: Any) -> Complaint:
-    """An instance or a configuration: it turns into a JSON object."""
+    """An instance or a configuration: it converts to a JSON object."""
     if not callable(getattr(value, "to_dict", None)):
         return "which has no to_dict()"
     return _facts(value.to_dict())
@@ -106,7 +106,7 @@ def _weights(value: Any) -> Complaint:
 
 
 def _optional(value: Any) -> Complaint:
-    """An attribute that need not be there: facts by name."""
+    """An optional attribute: facts by name."""
     return None if value is None else _facts(value)
 
 
@@ -243,8 +243,8 @@ _ATTRIBUTES: Mapping[str, Mapping[str, Check]] = {
 
 
 def missing(kind: str, made: Any) -> Complaint:
-    """What an object lacks that a factory of this kind has to make; None if all is there. A testbed may be a part of one (a
-    bench needs no generator): what it lacks is named where somebody wants it."""
+    """What an object lacks that a factory of this kind must make; None if it is complete. A testbed may be partial (a bench
+    needs no generator): what it lacks is reported when something asks for it."""
     if kind == "context module" and isinstance(made, str):
         return None  # a variant: the modules it stands for
     if kind == "preset":
@@ -270,6 +270,6 @@ def strange(kind: str, made: Any) -> Complaint:
 
 
 def wrong(kind: str, method: str, value: Any) -> Complaint:
-    """What is wrong with a value that a method of this kind returned; None if nothing is, or nobody looks."""
+    """What is wrong with a value that a method of this kind returned; None if it is fine, or not checked."""
     check = METHODS.get(kind, {}).get(method) or _OPTIONAL_METHODS.get(kind, {}).get(method)
     return check(value) if check else None

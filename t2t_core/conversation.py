@@ -1,7 +1,7 @@
-"""Conversations: the environment opens, and policy and environment speak in turns; a one-shot task is the case of one turn.
+"""Conversations: the environment opens, then policy and environment take turns. A one-shot task is a conversation of one turn.
 
-What the environment says follows from the instance and the policy's messages alone, so a conversation can be played again
-from what the policy said.
+What the environment says depends only on the instance and the policy's messages, so a conversation can be replayed from what
+the policy said.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from t2t_core.records import Message, Response, Verdict
 
 
 def opening(testbed: AnyTestbed, instance: Any, format: str) -> tuple[Message, ...]:
-    """What the environment says first, of the unlabelled instance."""
+    """The environment's first words about the unlabelled instance."""
     return opening_of(testbed, testbed.unlabelled(instance), format)
 
 
 def opening_of(testbed: AnyTestbed, bare: Any, format: str) -> tuple[Message, ...]:
-    """The same of an instance that is unlabelled already."""
+    """The same for an instance that is already unlabelled."""
     return (Message("user", testbed.prompt(bare, format)),)
 
 
@@ -31,8 +31,8 @@ def said(response: Response) -> Message:
 
 
 def replies(testbed: AnyTestbed, instance: Any, messages: Sequence[Message], format: str) -> tuple[Message, ...]:
-    """What the environment answers to the last of `messages`, all that was said after the opening; nothing if the
-    conversation is over, or the policy has had its turns."""
+    """The environment's answer to the last of `messages`, which holds everything said after the opening. Nothing if the
+    conversation is over, or the policy has used up its turns."""
     if sum(message.role == "assistant" for message in messages) >= testbed.turns:
         return ()
     answer = tuple(testbed.reply(testbed.unlabelled(instance), messages, format))
@@ -46,29 +46,28 @@ def replies(testbed: AnyTestbed, instance: Any, messages: Sequence[Message], for
 
 
 def shown(testbed: AnyTestbed, first: Sequence[Message], messages: Sequence[Message], format: str) -> tuple[Message, ...]:
-    """What the policy sees before its next turn: everything, or the latest message alone in a format that says all each time."""
+    """What the policy sees before its next turn: everything, or only the latest message in a format whose messages are
+    self-contained."""
     whole = (*first, *messages)
     return whole[-1:] if format in testbed.memoryless else whole
 
 
 def judge(testbed: AnyTestbed, instance: Any, messages: Sequence[Message], format: str = "") -> Verdict:
-    """The testbed's verdict of all that was said after the opening, in a conversation of that prompt format."""
+    """The testbed's verdict on everything said after the opening, in a conversation with that prompt format."""
     if testbed.turns > 1:
         return testbed.verify(instance, tuple(messages), format)
     return testbed.verify(instance, messages[-1].content if messages else "", format)
 
 
 def plan_of(testbed: AnyTestbed, instance: Any, messages: Sequence[Message], text: str = "") -> Hashable | None:
-    """What was proposed after the opening, as `Testbed.plan` tells it; `text` is the answer where no messages are kept."""
+    """What was proposed after the opening, according to `Testbed.plan`; `text` is the answer if no messages are kept."""
     if testbed.turns > 1:
         return testbed.plan(instance, tuple(messages))
     return testbed.plan(instance, messages[-1].content if messages else text)
 
 
-def play(
-    testbed: AnyTestbed, instance: Any, format: str, speak: Callable[[Sequence[Message]], Message]
-) -> tuple[Message, ...]:
-    """A whole conversation after the opening: `speak` gets what the policy sees and gives its next message."""
+def play(testbed: AnyTestbed, instance: Any, format: str, speak: Callable[[Sequence[Message]], Message]) -> tuple[Message, ...]:
+    """A whole conversation after the opening: `speak` gets what the policy sees and returns its next message."""
     first = opening(testbed, instance, format)
     messages: tuple[Message, ...] = ()
     while True:
@@ -80,8 +79,8 @@ def play(
 
 
 def total(responses: Sequence[Response]) -> Response:
-    """The policy's turns of one conversation summed up: the last text, tokens and cost over all turns (None if no turn has
-    a figure), "error" or else "length" or "refusal" if a turn ended so."""
+    """The policy's turns of one conversation as one response: the last text, tokens and cost over all turns (None if a turn has
+    no figure), and "error", else "length" or "refusal", if a turn ended that way."""
     last = responses[-1]
     if len(responses) == 1:
         return last

@@ -1,16 +1,16 @@
-"""The one error a user's mistake raises. It says what, where, the probable cause and the next command."""
+"""The one error that a user's mistake raises. It says what went wrong, where, the probable cause and the next command."""
 
 from __future__ import annotations
 
 
 class T2TError(Exception):
-    """A mistake the user can mend. The command line prints it without a traceback and exits with status 2.
+    """A mistake that the user can fix. The command line prints it without a traceback and exits with status 2.
 
     Args:
-        what: one sentence: what went wrong.
+        what: one sentence that says what went wrong.
         where: the file, line, field, option or address concerned.
         cause: the probable cause.
-        next: the next command or edit that mends it.
+        next: the next command or edit, which fixes it.
     """
 
     def __init__(self, what: str, *, where: str = "", cause: str = "", next: str = "") -> None:
@@ -26,8 +26,9 @@ class T2TError(Exception):
 
 
 class BudgetSpent(T2TError):
-    """What a policy raises that may spend no more (`Policy.spend_at_most`). No mistake: the evaluation ends early and says so."""
+    """Raised by a policy that may not spend more (`Policy.spend_at_most`). Not a mistake: the evaluation ends early and says
+    so."""
 
 
 class NotReady(T2TError):
-    """What it needs is not available here and now (a key, a GPU, an extra), though nothing is wrong with what was asked for."""
+    """Something needed is not available on this machine now (a key, a GPU, an extra); the request itself is fine."""

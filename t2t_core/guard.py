@@ -1,10 +1,11 @@
-"""The guard around every plugin: whatever a stranger's code does, it is named, and the process stays fit to go on.
+"""The guard around every plugin: whatever somebody else's code does, the guard names the plugin and keeps the process fit to
+continue.
 
-Each call of each plugin comes through `run`; `t2t_core.guarded` puts an object's methods behind it. An exception (SystemExit
-too) becomes a `PluginFault` with the plugin's name; what it prints becomes a note, so that standard output stays ours; the
-working directory is put back. Code that may take hours (a trainer) cannot be cut off after a while, but whoever is silent for
-long is named, and Ctrl-C ends it. What must answer in time runs `within` a limit. With T2T_PLUGIN_TRACEBACK=1 exceptions pass
-as they are, for whoever writes a plugin.
+Each call of each plugin goes through `run`; `t2t_core.guarded` wraps an object's methods in it. An exception (SystemExit too)
+becomes a `PluginFault` with the plugin's name. What the plugin prints becomes a note, so that standard output stays ours. The
+working directory is restored. Code that may take hours (a trainer) cannot be cut off after a fixed time, but a plugin that is
+silent for long is named, and Ctrl-C ends it. Calls that must answer in time run `within` a limit. With T2T_PLUGIN_TRACEBACK=1
+exceptions pass through unchanged, for plugin authors.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from typing import Any, ClassVar, NamedTuple
 from t2t_core.errors import T2TError
 from t2t_core.text import one_line
 
-_HERE = __file__.removesuffix(".py")  # also that of `guarded`
-NEXT = "what was finished is kept: once the plugin is mended the same command goes on"
-PATIENCE = 60.0  # seconds of silence after which a plugin is named; each time twice as long
-_LINES = 20  # printed by one call that are repeated as notes
+_HERE = __file__.removesuffix(".py")  # also used by `guarded`
+NEXT = "finished work is kept: once the plugin is fixed, the same command continues"
+PATIENCE = 60.0  # seconds of silence after which a plugin is named; doubles each time
+_LINES = 20  # how many lines that one call prints are repeated as notes
 _here = threading.local()  # the plugin whose code this thread runs, if any
 _notes: list[Callable[[str], None]] = []  # where notes go, innermost last
 
@@ -33,11 +34,11 @@ class PluginFault(T2TError):
 
 
 class TimedOut(PluginFault):
-    """A plugin did not answer in the time it had."""
+    """A plugin did not answer within its time limit."""
 
 
 class Plugin(NamedTuple):
-    """Whom to name: "context module mine", and the distribution it came with."""
+    """How to name it: "context module mine", and the distribution it came with."""
 
     kind: str
     name: str
@@ -47,7 +48,7 @@ class Plugin(NamedTuple):
         return f"{self.kind} {self.name}"
 
     def fault(self, what: str, error: BaseException | None = None) -> PluginFault:
-        import traceback  # costs a fiftieth of what `t2t --help` does
+        import traceback  # costs a fiftieth of what `t2t --help` takes
 
         trace = traceback.extract_tb(error.__traceback__) if error else []
         frames = [f for f in trace if not f.filename.startswith(_HERE)]
@@ -57,7 +58,8 @@ class Plugin(NamedTuple):
 
 
 class _Call:
-    """One call under way; `heard` is when it began or last gave a sign of life, `named_after` the silence it was named for."""
+    """One call in progress. `heard` is when it began or last gave a sign of life, `named_after` the silence after which it was
+    last named."""
 
     __slots__ = ("heard", "method", "named_after", "plugin", "thread")
 
@@ -66,7 +68,7 @@ class _Call:
         self.heard, self.named_after = time.monotonic(), 0.0
 
 
-_calls: dict[_Call, None] = {}  # in the order in which they began
+_calls: dict[_Call, None] = {}  # in the order they began
 
 
 def load(plugin: Plugin, target: Callable[[], Any]) -> Any:
@@ -75,7 +77,7 @@ def load(plugin: Plugin, target: Callable[[], Any]) -> Any:
 
 
 def run(plugin: Plugin, method: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """One call: some twenty of them go into an answer of a bench, so that microseconds count."""
+    """One call. An answer of a bench takes some twenty of them, so microseconds count."""
     before, place, stream = getattr(_here, "plugin", None), _working_directory(), sys.stdout
     router: Any = stream if type(stream) is _Router else _Router.over(stream)
     call = _Call(plugin, method)
@@ -97,24 +99,25 @@ def run(plugin: Plugin, method: str, function: Callable[..., Any], *arguments: A
         if router.lines or router.begun:
             router.settle(plugin)
         if router is not stream and sys.stdout is router and not _calls:
-            sys.stdout = stream  # a call that hangs in a thread of its own keeps the router where it is
+            sys.stdout = stream  # if a call hangs in a thread of its own, the router stays where it is
         if _working_directory() != place and place and not isinstance(threading.current_thread(), _Abandoned):
             os.chdir(place)
             note(f"{plugin} changed the working directory in {method}; it was put back")
 
 
 def throw_into(iterator: Iterator[Any], error: BaseException) -> Any:
-    """The iterator's next item, with an exception raised where it waits; the exception itself where it takes none."""
+    """The iterator's next item, with an exception raised at the point where it waits; the exception itself if it accepts
+    none."""
     if not isinstance(iterator, Generator):
         raise error
     return iterator.throw(error)
 
 
-_STEPS = (next, throw_into)  # whose StopIteration is no fault
+_STEPS = (next, throw_into)  # a generator's StopIteration is no fault
 
 
 def failed(plugin: Plugin, method: str, error: BaseException) -> BaseException:
-    """The exception of a plugin as its fault, or as it is for whoever writes the plugin."""
+    """The plugin's exception as a fault, or unchanged for plugin authors."""
     if os.environ.get("T2T_PLUGIN_TRACEBACK"):
         return error
     try:
@@ -127,7 +130,7 @@ def failed(plugin: Plugin, method: str, error: BaseException) -> BaseException:
 def _working_directory() -> str | None:
     try:
         return os.getcwd()
-    except OSError:  # it was removed
+    except OSError:  # the directory was removed
         return None
 
 
@@ -135,7 +138,7 @@ def _working_directory() -> str | None:
 
 
 class _Router:
-    """Standard output while plugins run: a plugin's lines become notes, everybody else's pass."""
+    """Standard output while plugins run: a plugin's lines become notes, all other output passes through."""
 
     latest: ClassVar[_Router | None] = None
 
@@ -175,7 +178,7 @@ class _Router:
 
 @contextmanager
 def ours() -> Iterator[None]:
-    """Inside a plugin's call, for what it calls back: what is printed in this block is not the plugin's."""
+    """Inside a plugin's call, for code that it calls back: what this block prints is not the plugin's."""
     before, _here.plugin = getattr(_here, "plugin", None), None
     try:
         yield
@@ -184,7 +187,7 @@ def ours() -> Iterator[None]:
 
 
 def note(text: str) -> None:
-    """Tell whoever watches; without anybody, standard error."""
+    """Send the line to whoever listens; to standard error if nobody does."""
     with ours():
         if _notes:
             _notes[-1](text)
@@ -193,7 +196,7 @@ def note(text: str) -> None:
 
 
 def alive() -> None:
-    """The plugin under way gave a sign of life."""
+    """The running plugin gave a sign of life."""
     for call in list(_calls):
         call.heard, call.named_after = time.monotonic(), 0.0
 
@@ -226,14 +229,14 @@ def watching(tell: Callable[[str], None]) -> Iterator[None]:
 
 
 class _Abandoned(threading.Thread):
-    """A thread that nobody waits for any more: where this process works by now is no business of its plugin's call."""
+    """A thread that nobody waits for any more: where the process works by now no longer concerns its plugin's call."""
 
 
 def within(seconds: float, function: Callable[[], Any]) -> Any:
-    """What `function` returns or raises, if it does in so many seconds; the thread that runs it dies with the process.
+    """What `function` returns or raises, if it finishes within so many seconds. The thread that runs it dies with the process.
 
     Raises:
-        TimedOut: it did not, and names the plugin that was at work.
+        TimedOut: it did not finish; names the plugin that was running.
     """
     outcome: list[tuple[Any, BaseException | None]] = []
 

@@ -1,5 +1,5 @@
-"""A plugin's object behind the guard: `Registry.make` hands out what a factory made as a `Guarded`, so that each call of each
-plugin, its factory included, comes through `guard.run`, and what it returns is held against its contract."""
+"""A plugin's object behind the guard. `Registry.make` returns what a factory made as a `Guarded`, so that every call of every
+plugin, including its factory, goes through `guard.run`, and what it returns is checked against its contract."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from t2t_core.records import Metric, Option
 
 
 class Lacking(guard.PluginFault, AttributeError):
-    """A plugin has not what its kind must have; `getattr` with a default and `hasattr` see a missing attribute."""
+    """A plugin lacks something its kind must have; to `getattr` with a default and `hasattr` it looks like a missing
+    attribute."""
 
 
 class Guarded:
-    """A plugin's object behind the guard: attributes as they are, methods and a testbed's metrics and options through it."""
+    """A plugin's object behind the guard: attributes unchanged; methods, and a testbed's metrics and options, go through it."""
 
     def __init__(self, plugin: guard.Plugin, inside: Any) -> None:
         own = {"_plugin": plugin, "_inside": inside, "_wrapped": {}}
@@ -34,7 +35,7 @@ class Guarded:
             raise
         except Exception as error:
             raise guard.failed(self._plugin, name, error) from error
-        seen, wrapped = self._wrapped.get(name, (None, None))  # bound methods are made again each time, and equal
+        seen, wrapped = self._wrapped.get(name, (None, None))  # bound methods are created on each access, and compare equal
         if seen is None or seen != value:
             if callable(value) and not isinstance(value, type):
                 wrapped = partial(_checked, self._plugin, name, f"{name}()", value)
@@ -48,7 +49,7 @@ class Guarded:
         setattr(self._inside, name, value)
 
     @property  # type: ignore[misc]
-    def __class__(self) -> Any:  # isinstance sees the plugin's own class
+    def __class__(self) -> Any:  # so that isinstance sees the plugin's own class
         return type(self._inside)
 
     def __repr__(self) -> str:
@@ -56,7 +57,7 @@ class Guarded:
 
 
 def _with_guarded_parts(plugin: guard.Plugin, value: Any) -> Any:
-    """Metrics and options hold a function of the plugin's each."""
+    """Wrap the plugin's function inside each metric and option."""
 
     def guarded(item: Any) -> Any:
         if isinstance(item, Metric):
@@ -69,10 +70,10 @@ def _with_guarded_parts(plugin: guard.Plugin, value: Any) -> Any:
 
 
 def make(plugin: guard.Plugin, target: Callable[[], Any], argument: str, settings: Any) -> Any:
-    """Load a factory by `target`, call it, and put what it made behind the guard.
+    """Load a factory by `target`, call it, and put the result behind the guard.
 
     Raises:
-        T2TError: the factory says what the user has to mend.
+        T2TError: the factory says what the user has to fix.
         PluginFault: it failed, or made something that lacks what its kind must have.
     """
     factory = guard.load(plugin, target)
@@ -84,7 +85,7 @@ def make(plugin: guard.Plugin, target: Callable[[], Any], argument: str, setting
 
 
 def _checked(plugin: guard.Plugin, method: str, called: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Call a method; a generator is guarded to its end."""
+    """Call a method; a generator is guarded until it ends."""
     value = guard.run(plugin, called, function, *arguments, **named)
     try:
         complaint = wrong(plugin.kind, method, value)
@@ -109,7 +110,7 @@ def _steps(plugin: guard.Plugin, called: str, iterator: Iterator[Any]) -> Iterat
             step, thrown = next, ()
             try:
                 yield item
-            except KeyboardInterrupt as stop:  # a policy may hand over what had come by then
+            except KeyboardInterrupt as stop:  # a policy may hand over what has arrived by then
                 step, thrown = guard.throw_into, (stop,)
     finally:
         close = getattr(iterator, "close", None)

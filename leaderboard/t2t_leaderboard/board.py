@@ -106,16 +106,16 @@ def _table(
     bench: Bench, title: str, columns: Sequence[str], finished: Sequence[PolicyFigures], with_reported: bool
 ) -> BoardTable:
     rows = [
-        MeasuredRow(policy=one.policy, label=label + _how_far(one.tables[title]), table=one.tables[title])
-        for one, label in zip(finished, _labels([one.policy for one in finished]), strict=True)
-        if title in one.tables
+        MeasuredRow(policy=row.policy, label=label + _how_far(row.tables[title]), table=row.tables[title])
+        for row, label in zip(finished, _labels([row.policy for row in finished]), strict=True)
+        if title in row.tables
     ]
     sets, reported = list[BoardSet](), list[ReportedRow]()
-    for one, stored in zip(bench.sets, bench.stored, strict=True):
+    for record, stored in zip(bench.sets, bench.stored, strict=True):
         if any(bench.testbed.place(instance).table == title for instance in stored):
-            sets.append(BoardSet(name=one.name, kind=one.kind, sha256=one.sha256, notes=one.notes))
-            if with_reported and one.kind == "evaluation":
-                reported += _reported(bench.testbed, one.base, columns)
+            sets.append(BoardSet(name=record.name, kind=record.kind, sha256=record.sha256, notes=record.notes))
+            if with_reported and record.kind == "evaluation":
+                reported += _reported(bench.testbed, record.base, columns)
     return BoardTable(title=title, columns=columns, sets=sets, measured=_best_first(rows), reported=reported)
 
 
@@ -134,15 +134,15 @@ def _labels(policies: Sequence[PolicyRow]) -> list[str]:
     """The names that the user gave, else the policies as typed, each with its own caveat; where two rows share one, what differs
     in their sampling is added."""
     labels = []
-    for one in policies:
-        own = [one.caveat] if one.caveat else []
-        if one.named:
-            labels.append(f"{one.named} ({one.caveat})" if one.caveat else one.named)
+    for policy in policies:
+        own = [policy.caveat] if policy.caveat else []
+        if policy.named:
+            labels.append(f"{policy.named} ({policy.caveat})" if policy.caveat else policy.named)
             continue
-        twins = [other.sampling for other in policies if other.policy == one.policy and not other.named]
-        differing = [name for name, value in one.sampling.items() if any(twin.get(name) != value for twin in twins)]
-        extra = ", ".join(own + [f"{name}={one.sampling[name]}" for name in differing])
-        labels.append(f"{one.policy} ({extra})" if extra else one.policy)
+        twins = [other.sampling for other in policies if other.policy == policy.policy and not other.named]
+        differing = [name for name, value in policy.sampling.items() if any(twin.get(name) != value for twin in twins)]
+        extra = ", ".join(own + [f"{name}={policy.sampling[name]}" for name in differing])
+        labels.append(f"{policy.policy} ({extra})" if extra else policy.policy)
     return labels
 
 
@@ -182,8 +182,8 @@ def _notes(testbed: AnyTestbed, tables: Sequence[BoardTable]) -> list[str]:
         if wrong := row.table.wrong_instances:
             notes.append(f"WRONG INSTANCES: {wrong.answers} answers of {row.label} disprove what is stored, e.g. {wrong.first}")
     for table in tables:
-        for one in table.sets:
-            notes += [f"{one.name}: {note}" for note in one.notes if f"{one.name}: {note}" not in notes]
+        for record in table.sets:
+            notes += [f"{record.name}: {note}" for note in record.notes if f"{record.name}: {note}" not in notes]
     return notes
 
 

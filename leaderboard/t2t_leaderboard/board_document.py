@@ -85,7 +85,7 @@ def status(verification: VerificationRecord | None) -> str:
 def _facts(board: Board) -> str:
     settings = board.settings
     facts = [
-        f"{sum(one.instances for one in settings.sets):,} instances",
+        f"{sum(record.instances for record in settings.sets):,} instances",
         f"{settings.samples} answer{'s' * (settings.samples > 1)} each",
         f"prompt format {settings.prompt_format}",
         f"seed {settings.seed}",
@@ -100,8 +100,8 @@ def _facts(board: Board) -> str:
 def _table(board: Board, table: BoardTable, named: Named) -> Iterator[Block]:
     """Everything of one table: the rates with their intervals, then what stands beside them."""
     rates = board.rates
-    for one in table.sets:
-        yield Paragraph(f"Set {one.name} ({one.kind}), SHA-256 {one.sha256[:16]}", "soft")
+    for record in table.sets:
+        yield Paragraph(f"Set {record.name} ({record.kind}), SHA-256 {record.sha256[:16]}", "soft")
     for metric in rates:
         yield _rates(table, metric, named)
     if rates and table.rows:

@@ -97,15 +97,15 @@ def join(places: Sequence[Path]) -> Joined:
     refused: dict[str, Sequence[str]] = {}
     for folder in folders:
         try:
-            problems, one = submission.verify(folder).problems, submission.read(folder)
+            problems, entry = submission.verify(folder).problems, submission.read(folder)
         except T2TError as error:
             refused[folder.name] = [error.what]
             continue
         if problems:
             refused[folder.name] = problems
         else:
-            kept.setdefault(_key(one), []).append(one)
-    return Joined(sorted((_question(found) for found in kept.values()), key=_order), refused)
+            kept.setdefault(_key(entry), []).append(entry)
+    return Joined(sorted((_question(submissions) for submissions in kept.values()), key=_order), refused)
 
 
 def _folders(places: Sequence[Path]) -> Iterator[SafePath]:
@@ -119,71 +119,71 @@ def _folders(places: Sequence[Path]) -> Iterator[SafePath]:
         yield from (folder for folder in root.entries() if folder.is_dir() and (folder / submission.METADATA).exists())
 
 
-def _key(one: Submission) -> bytes:
+def _key(entry: Submission) -> bytes:
     """Equal for submissions that were asked the same."""
-    return canonical(dict(one.written["settings"]))
+    return canonical(dict(entry.written["settings"]))
 
 
 def _order(question: Question) -> tuple[Any, ...]:
     return (question.world.name, question.twin is not None, question.settings.limit or 10**9, question.said)
 
 
-def _question(found: Sequence[Submission]) -> Question:
-    first = found[0]
+def _question(submissions: Sequence[Submission]) -> Question:
+    first = submissions[0]
     world, settings = first.evaluation.testbed, first.record.settings
     bench = Bench(first.folder, settings, first.written["settings"], world, first.stored)
-    made = board.assembled(bench, [_row(one) for one in found], True, True)
-    return Question(world, settings, made, found)
+    made = board.assembled(bench, [_row(entry) for entry in submissions], True, True)
+    return Question(world, settings, made, submissions)
 
 
-def _row(one: Submission) -> PolicyFigures:
+def _row(entry: Submission) -> PolicyFigures:
     """A submission as a row of a board; its figures were recomputed when it was checked."""
-    record = one.record
+    record = entry.record
     policy = PolicyRow(
-        row=one.name,
+        row=entry.name,
         policy=record.policy,
         named=one_line(record.name),
         caveat=board.caveat(record.describe),
         family=family_of(record.policy, record.describe),
-        sampling=one.written["sampling"],
+        sampling=entry.written["sampling"],
         answers_sha256=record.answers.sha256,
     )
     return PolicyFigures(policy=policy, tables=record.tables)
 
 
-def answers(one: Submission) -> Answers:
+def answers(entry: Submission) -> Answers:
     """Its answers, for their pages."""
-    recorded = one.reader != one.evaluation.testbed.reader
-    return Answers(one.name, one.record.name, one.evaluation, one.folder / ANSWERS, recorded)
+    recorded = entry.reader != entry.evaluation.testbed.reader
+    return Answers(entry.name, entry.record.name, entry.evaluation, entry.folder / ANSWERS, recorded)
 
 
 def contamination(joined: Joined) -> list[Contamination]:
     """Every model that was asked the frozen sets and a twin in the same way, table by table."""
-    found = []
+    estimates = []
     for frozen in (question for question in joined.questions if question.twin is None):
         for twin in (q for q in joined.worlds[frozen.world.name] if q.twin is not None and _but_sets(q) == _but_sets(frozen)):
-            for one in frozen.submissions:
-                others = (other for other in twin.submissions if _asked(other) == _asked(one))
-                found += [c for other in others for c in _compared(one, other, frozen, twin.twin or 0)]
-    return found
+            for entry in frozen.submissions:
+                others = (other for other in twin.submissions if _asked(other) == _asked(entry))
+                estimates += [c for other in others for c in _compared(entry, other, frozen, twin.twin or 0)]
+    return estimates
 
 
 def _but_sets(question: Question) -> dict[str, Any]:
     kept = {name: value for name, value in question.settings.written().items() if name != "sets"}
-    return {**kept, "bases": [one.base for one in question.settings.sets]}
+    return {**kept, "bases": [record.base for record in question.settings.sets]}
 
 
-def _asked(one: Submission) -> tuple[Any, ...]:
-    return one.record.policy, canonical(asdict(one.evaluation.sampling))
+def _asked(entry: Submission) -> tuple[Any, ...]:
+    return entry.record.policy, canonical(asdict(entry.evaluation.sampling))
 
 
-def _compared(one: Submission, other: Submission, question: Question, seed: int) -> Iterator[Contamination]:
+def _compared(entry: Submission, other: Submission, question: Question, seed: int) -> Iterator[Contamination]:
     rate = next((metric.name for metric in question.world.metrics if metric.kind == "rate"), None)
-    for title, table in one.record.tables.items():
+    for title, table in entry.record.tables.items():
         twin = other.record.tables.get(title)
         frozen, fresh = (_estimate(each.total.get(rate or "")) if each else None for each in (table, twin))
         if frozen and fresh:
-            yield Contamination(one.record.name, question.world.name, title, frozen, fresh, seed)
+            yield Contamination(entry.record.name, question.world.name, title, frozen, fresh, seed)
 
 
 def _estimate(figure: MetricFigure | None) -> Estimate | None:

@@ -63,17 +63,17 @@ def answer_problems(bench: Bench, board: Board, fresh: VerificationRecord) -> tu
     before = _before(bench.folder, fresh) or fresh
     problems: dict[str, str] = {}
     outdated: list[str] = []
-    for name, wanted in _answers(bench, board):
+    for name, expected in _answers(bench, board):
         path = bench.folder / name
         if not path.exists():
             continue
         shown = _shown(path, problems, name)
-        if shown is None or shown == wanted:
+        if shown is None or shown == expected:
             continue
         if before.layout < LAYOUT:
             outdated.append(name)
         else:
-            problems[name] = _changed(path, before, fresh, shown, wanted)
+            problems[name] = _changed(path, before, fresh, shown, expected)
     return problems, outdated
 
 
@@ -85,18 +85,16 @@ def _shown(path: SafePath, problems: dict[str, str], name: str) -> str | None:
         return None
 
 
-def _changed(path: SafePath, before: VerificationRecord, fresh: VerificationRecord, shown: str, wanted: str) -> str:
+def _changed(path: SafePath, before: VerificationRecord, fresh: VerificationRecord, shown: str, expected: str) -> str:
     if before.version != fresh.version:
         return (
             f"{path}: written by t2t-core {before.version}, says {VERIFICATION}, which may lay it out another way than "
             f"this {fresh.version}: whether it was changed since, only that version can tell; {_ANEW}"
         )
-    return f"{path}: {_difference(shown, wanted)}; changed, or left by a bench that was stopped; {_ANEW}"
+    return f"{path}: {_difference(shown, expected)}; changed, or left by a bench that was stopped; {_ANEW}"
 
 
-def page_problems(
-    folder: SafePath, board: Board, empty: Board, fresh: VerificationRecord
-) -> tuple[dict[str, str], list[str]]:
+def page_problems(folder: SafePath, board: Board, empty: Board, fresh: VerificationRecord) -> tuple[dict[str, str], list[str]]:
     """By file, what is wrong with each page that is there and is not `board` under a status that the suite can have written; and
     the pages that an earlier layout made, which nobody can compare: they are to be written anew.
 
@@ -114,13 +112,13 @@ def page_problems(
         shown = _shown(path, problems, name)
         if shown is None:
             continue
-        wanted = [render(board, status) for status in (before, fresh, None)]
-        if shown in wanted or (not before.verified and shown == render(empty, before)):
+        expected = [render(board, status) for status in (before, fresh, None)]
+        if shown in expected or (not before.verified and shown == render(empty, before)):
             continue
         if before.layout < LAYOUT:
             outdated.append(name)
         else:
-            problems[name] = _changed(path, before, fresh, shown, wanted[0])
+            problems[name] = _changed(path, before, fresh, shown, expected[0])
     return problems, outdated
 
 
@@ -136,9 +134,9 @@ def _before(folder: SafePath, fresh: VerificationRecord) -> VerificationRecord |
     return record if failed or record == now else None
 
 
-def _difference(shown: str, wanted: str) -> str:
+def _difference(shown: str, expected: str) -> str:
     """The first line that differs, around where it does."""
-    there, made = shown.split("\n"), wanted.split("\n")
+    there, made = shown.split("\n"), expected.split("\n")
     number = next((n for n, pair in enumerate(zip(there, made, strict=False)) if pair[0] != pair[1]), min(len(there), len(made)))
     a, b = (lines[number] if number < len(lines) else "" for lines in (there, made))
     at = max(0, next((n for n, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), min(len(a), len(b))) - _AROUND)

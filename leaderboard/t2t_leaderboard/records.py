@@ -158,5 +158,5 @@ def _table(table: BoardTable) -> dict[str, Json]:
         {"kind": "measured", **schema.plain(row.policy), "label": row.label, **schema.plain(row.table)} for row in table.measured
     ]
     reported = [{"kind": "reported", **schema.plain(row)} for row in table.reported]
-    sets = [schema.plain(one) for one in table.sets]
+    sets = [schema.plain(record) for record in table.sets]
     return {"title": table.title, "columns": list(table.columns), "sets": sets, "rows": [*measured, *reported]}

@@ -73,8 +73,8 @@ def pages(joined: Joined, studies: Sequence[StudyResult]) -> Iterator[tuple[str,
     for world, questions in joined.worlds.items():
         yield _page(world), html.render(_world(questions, leads))
         for question in questions:
-            for one in question.submissions:
-                yield from answer_pages.pages(answers(one), question.board.tables, f"../{_page(world)}")
+            for entry in question.submissions:
+                yield from answer_pages.pages(answers(entry), question.board.tables, f"../{_page(world)}")
     if studies:
         made = leaderboard(studies)
         yield DESIGNERS, html.render(Document(made.title, [Links(leads), *made.lead], made.sections))
@@ -160,48 +160,48 @@ def _history(joined: Joined, leads: Sequence[tuple[str, str]]) -> Document:
 
 def _dated(question: Question) -> Iterator[Block]:
     metric, tables = _rate(question), question.board.tables
-    sent = sorted(question.submissions, key=lambda one: (one.record.date, one.name))
-    days = list(dict.fromkeys(one.record.date for one in sent))
+    sent = sorted(question.submissions, key=lambda entry: (entry.record.date, entry.name))
+    days = list(dict.fromkeys(entry.record.date for entry in sent))
     series, record = [], set[tuple[str, str]]()
     for number, table in enumerate(tables):
         best, points = -1.0, list[Figure | None]()
         for day in days:
-            for one in (one for one in sent if one.record.date == day):
-                value = _total(table, one.name, metric).value
+            for entry in (entry for entry in sent if entry.record.date == day):
+                value = _total(table, entry.name, metric).value
                 if value is not None and value > best:
                     best = value
-                    record.add((one.name, table.title))
+                    record.add((entry.name, table.title))
             points.append(Figure(best) if best >= 0 else None)
         series.append(Series(table.title, points, number))
     if len(days) > 1:
         yield Charts([Lines(f"{metric}, %: the best so far", days, series, wide=True)])
     rows = []
-    for one in reversed(sent):
-        totals = [_total(table, one.name, metric) for table in tables]
-        firsts = [title for name, title in sorted(record) if name == one.name]
-        rows.append(Row([one.record.name, one.record.date, *totals, ", ".join(firsts), one.record.seal[:16]]))
+    for entry in reversed(sent):
+        totals = [_total(table, entry.name, metric) for table in tables]
+        firsts = [title for name, title in sorted(record) if name == entry.name]
+        rows.append(Row([entry.record.name, entry.record.date, *totals, ", ".join(firsts), entry.record.seal[:16]]))
     columns = [Column("submission", words=True), Column("date", words=True)]
     columns += [Column(table.title, heat=True) for table in tables]
     columns += [Column("best when sent", words=True), Column("seal", words=True)]
     yield Table(columns, rows, f"{metric}, %: totals", sortable=True)
 
 
-def _contamination(found: Sequence[Contamination]) -> Iterator[Block]:
+def _contamination(estimates: Sequence[Contamination]) -> Iterator[Block]:
     yield Paragraph(
         "The frozen sets are public. A twin is a fresh set of the same distribution, drawn by a seed: a score that is lower"
         " there was remembered, at least in part. Difference: frozen minus twin, in points, with an interval for two independent"
         " rates."
     )
-    if not found:
+    if not estimates:
         yield Paragraph("No model was sent with both.", "soft")
         return
     rows = []
-    for one in found:
-        gap = one.difference
+    for estimate in estimates:
+        gap = estimate.difference
         verdict = "lower on the twin" if gap.low > 0 else "higher on the twin" if gap.high < 0 else "no difference seen"
-        figures = [Figure(rate.value, rate.low, rate.high) for rate in (one.frozen, one.twin)]
+        figures = [Figure(rate.value, rate.low, rate.high) for rate in (estimate.frozen, estimate.twin)]
         difference = Figure(gap.value, gap.low, gap.high, 1, 1, signed=True)
-        rows.append(Row([one.name, one.table, *figures, difference, f"{verdict} (seed {one.seed})"]))
+        rows.append(Row([estimate.name, estimate.table, *figures, difference, f"{verdict} (seed {estimate.seed})"]))
     columns = [Column("submission", words=True), Column("table", words=True), Column("frozen, %"), Column("twin, %")]
     columns += [Column("difference", total=True), Column("seen", words=True)]
     yield Table(columns, rows, "Frozen sets and twins", sortable=True)

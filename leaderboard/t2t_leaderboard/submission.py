@@ -67,7 +67,7 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
     if not NAME.fullmatch(name):
         raise T2TError(f"{ascii(name)[:80]} is not a usable name", next="use small letters, digits, dots and dashes")
     bench = read_bench(bench_folder)
-    own = [one.name for one in bench.sets if one.kind == "file"]
+    own = [record.name for record in bench.sets if record.kind == "file"]
     if own:
         raise T2TError(
             f"{own[0]} is a set of your own; a submission answers the suite's sets", next="t2t bench without --instances"
@@ -121,15 +121,15 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
 def pick(rows: list[Row], name: str | None, where: Path) -> Row:
     """The row of that name or policy, or the only one there is."""
     finished = [row for row in rows if row.finished]
-    found = [row for row in finished if name in (None, row.name, row.policy, row.label or None)]
-    if len(found) != 1:
+    matching = [row for row in finished if name in (None, row.name, row.policy, row.label or None)]
+    if len(matching) != 1:
         raise T2TError(
-            "which row?" if found else f"there is no finished row {ascii(name)[:80] if name else ''}".rstrip(),
+            "which row?" if matching else f"there is no finished row {ascii(name)[:80] if name else ''}".rstrip(),
             where=str(where),
             cause="rows: " + (", ".join(row.name for row in finished) or "none"),
             next="name one: --row for t2t submit, DIR/rows/ROW for t2t compare",
         )
-    return found[0]
+    return matching[0]
 
 
 def _day(text: str) -> str:
@@ -155,12 +155,12 @@ def read(place: Path | SafePath) -> Submission:
     settings = record.settings
     testbed: AnyTestbed = installed().testbeds.make(settings.testbed)
     stored: list[Sequence[Any]] = []
-    for one in settings.sets:
-        source = rescoring.named_set(testbed, one)
+    for stored_set in settings.sets:
+        source = rescoring.named_set(testbed, stored_set)
         if source is None:
-            raise T2TError(f"{ascii(one.name)} is a set of somebody's own", where=str(path))
+            raise T2TError(f"{ascii(stored_set.name)} is a set of somebody's own", where=str(path))
         stored.append(choose(testbed, source, settings.limit).instances)
-    instances = [instance for chosen in stored for instance in chosen]
+    instances = [instance for of_set in stored for instance in of_set]
     sampling = recorded_sampling(written["sampling"], path)
     form, seed, system = settings.prompt_format, settings.seed, settings.system_prompt
     asked = Evaluation(testbed, instances, settings.samples, sampling, form, seed, system)
@@ -174,9 +174,9 @@ def verify(path: Path | SafePath) -> rescoring.Verification:
     moved: list[str] = []
     answers = submission.folder / ANSWERS
     checked = rescoring.answer_problems(submission.evaluation, answers, submission.reader, missing, moved)
-    found = [*rescoring.few(checked), *rescoring.few(iter(missing))]
+    mismatches = [*rescoring.few(checked), *rescoring.few(iter(missing))]
     problems = [*_shape_problems(submission), *_set_problems(submission)]
-    problems += found or _figure_problems(submission)
+    problems += mismatches or _figure_problems(submission)
     evaluation = submission.evaluation
     return rescoring.Verification(problems, len(evaluation), 1, moved=moved, reader=evaluation.testbed.reader)
 
@@ -204,9 +204,9 @@ def _shape_problems(submission: Submission) -> Iterator[str]:
 
 def _set_problems(submission: Submission) -> Iterator[str]:
     settings, testbed = submission.record.settings, submission.evaluation.testbed
-    for one in settings.sets:
+    for record in settings.sets:
         where = str(submission.folder / METADATA)
-        yield from rescoring.named_set_problems(testbed, one, settings.limit, where, one.file_sha256)
+        yield from rescoring.named_set_problems(testbed, record, settings.limit, where, record.file_sha256)
 
 
 def _figure_problems(submission: Submission) -> list[str]:
@@ -215,5 +215,5 @@ def _figure_problems(submission: Submission) -> list[str]:
     tables = tabulate(evaluation.testbed, answers, evaluation.samples)
     made = jsonlines.loads(jsonlines.dumps({title: schema.plain(table) for title, table in tables.items()}))
     stored = submission.written["tables"]
-    found = rescoring.differences(stored, rescoring.as_early(stored, made), "tables")
-    return [f"{submission.folder / METADATA}: {difference}" for difference in rescoring.few(found)]
+    changes = rescoring.differences(stored, rescoring.as_early(stored, made), "tables")
+    return [f"{submission.folder / METADATA}: {difference}" for difference in rescoring.few(changes)]

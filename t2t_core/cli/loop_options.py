@@ -104,7 +104,9 @@ def print_dry_run(experiment: Experiment, published: Mapping[str, Any], gpus: Gp
     hold."""
     parts, theirs = prepare(experiment, dry=True), dict(flat(published))
     columns = ("setting", "this run", "paper") if theirs else ("setting", "this run")  # few testbeds have a paper
-    ours = resolved(experiment, parts.testbed, parts.trainer, parts.designer, {one.spec: one.module for one in parts.context})
+    ours = resolved(
+        experiment, parts.testbed, parts.trainer, parts.designer, {module.spec: module.module for module in parts.context}
+    )
     rows = []
     for key, value in flat(ours):
         rows.append(Row([key, str(value), str(theirs.pop(key, NOT_GIVEN))][: len(columns)]))

@@ -58,16 +58,16 @@ class Tally:
 
     def add(self, group: Sequence[Scored]) -> None:
         """All answers to one instance. What was not asked yet is counted as that, and enters nothing else."""
-        group, all_of_them = [one for one in group if one.response != NOT_ASKED], len(group)
+        group, all_of_them = [answer for answer in group if answer.response != NOT_ASKED], len(group)
         self.answers["unasked"] += all_of_them - len(group)
         if not group:
             return
         shares: dict[str, float] = defaultdict(float)
-        for one in group:
-            self._count(one)
+        for answer in group:
+            self._count(answer)
             for metric in self.metrics:
-                failed = one.response.error is not None
-                value = None if failed else metric.value(one.verdict, one.response)
+                failed = answer.response.error is not None
+                value = None if failed else metric.value(answer.verdict, answer.response)
                 if metric.kind == "rate":
                     shares[metric.name] += value or 0.0
                     self.unknown[metric.name] += value is None and not failed
@@ -79,8 +79,8 @@ class Tally:
         if self.repeated:
             self.repeated.add(group)
 
-    def _count(self, one: Scored) -> None:
-        response = one.response
+    def _count(self, answer: Scored) -> None:
+        response = answer.response
         self.answers["asked"] += 1
         self.answers["errors"] += response.error is not None
         self.answers["truncated"] += response.error is None and response.finish_reason == "length"
@@ -90,12 +90,12 @@ class Tally:
             self.answers["hidden_tokens"] += reply.reasoning_tokens or 0
             self.answers["priced"] += reply.cost_usd is not None
             self.cost_usd += reply.cost_usd or 0.0
-        if response.error is None and one.verdict.failure:
-            self.failures[one.verdict.failure] += 1
-        for name, fault in one.verdict.faults.items():
-            if name not in one.verdict.checks:
+        if response.error is None and answer.verdict.failure:
+            self.failures[answer.verdict.failure] += 1
+        for name, fault in answer.verdict.faults.items():
+            if name not in answer.verdict.checks:
                 self.wrong += 1
-                self.first_wrong = self.first_wrong or f"{one.instance.id}: {fault.message}"
+                self.first_wrong = self.first_wrong or f"{answer.instance.id}: {fault.message}"
 
     def figures(self) -> dict[str, MetricFigure]:
         return {m.name: _figure(m, [self]) for m in self.metrics}
@@ -121,10 +121,10 @@ def tabulate(testbed: AnyTestbed, scored: Iterable[Scored], samples: int) -> dic
     """The row's figures by table. Answers come in instance order, `samples` each."""
     cells: dict[Place, Tally] = {}
     group: list[Scored] = []
-    for one in scored:
-        group.append(one)
+    for answer in scored:
+        group.append(answer)
         if len(group) == samples:
-            place = testbed.place(one.instance)
+            place = testbed.place(answer.instance)
             column = Place(place.table, place.column)
             if column not in cells:
                 cells[column] = Tally(testbed.metrics, samples, Repeated(testbed, samples) if samples > 1 else None)
@@ -172,7 +172,7 @@ def _repeated(cells: Mapping[str, Tally]) -> RepeatedTable | UnsetType:
     if not several:
         return UNSET
     every = list(several.values())
-    cells_worth = {name: repeated.worth([one]) for name, one in several.items()}
+    cells_worth = {name: repeated.worth([column]) for name, column in several.items()}
     return RepeatedTable(answers=every[0].samples, cells=cells_worth, total=repeated.worth(every))
 
 
@@ -191,9 +191,9 @@ def value(metric: Metric, group: Sequence[Scored]) -> float | None:
     """A metric of one instance: the mean over the answers to it. An error is a failure in a rate and nothing in a mean; None
     where the metric does not apply, e.g. where no optimum is stored that a valid answer could be held against."""
     values: list[float] = []
-    for one in group:
-        failed = one.response.error is not None
-        value = None if failed else metric.value(one.verdict, one.response)
+    for answer in group:
+        failed = answer.response.error is not None
+        value = None if failed else metric.value(answer.verdict, answer.response)
         if value is not None:
             values.append(value)
         elif metric.kind == "rate":

@@ -1,7 +1,7 @@
-"""The designer's context: modules by name, in the order asked for, between a task statement and the answer's format.
+"""The designer's context: modules by name, in the order asked for, between a task statement and the format of the answer.
 
-`F,G,H:no_round_0,T:bookkeeping` names modules with their options; `V6` stands for such a list. Each module renders its own
-section from the state of the round, so that changing one fact changes one section.
+`F,G,H:no_round_0,T:bookkeeping` names modules with their options, and `V6` stands for such a list. Each module renders its own
+section from the state of the round, so a change of one fact changes one section.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_MODULES = 50
 
 @dataclass(frozen=True)
 class NamedModule:
-    """A context module under the text it was asked for with, e.g. "H:no_round_0"."""
+    """A context module, with the text that named it, e.g. "H:no_round_0"."""
 
     spec: str
     module: ContextModule
@@ -31,7 +31,7 @@ class NamedModule:
 
 @dataclass(frozen=True)
 class Section:
-    """What one module rendered: for people and large models, and in the compact form."""
+    """What one module rendered: the text for people and large models, and its compact form."""
 
     spec: str
     title: str
@@ -40,7 +40,7 @@ class Section:
 
 
 def modules(text: str, registry: Registry) -> list[NamedModule]:
-    """The modules that `text` names, variants expanded.
+    """The modules that `text` names, with variants expanded.
 
     Raises:
         T2TError: an unknown module, or one named twice.
@@ -75,7 +75,7 @@ def _split(text: str) -> list[str]:
 
 
 def sections(named: Sequence[NamedModule], state: RoundState) -> list[Section]:
-    """What the modules have to say of this state, in order; a module that says nothing has no section."""
+    """The sections for this state, in order. A module that returns nothing has no section."""
     rendered = []
     for item in named:
         text, compact = item.module.render(state, False), item.module.render(state, True)
@@ -85,7 +85,8 @@ def sections(named: Sequence[NamedModule], state: RoundState) -> list[Section]:
 
 
 def prompt(named: Sequence[NamedModule], state: RoundState, previous: ConfigurationRecord, request: Request) -> str:
-    """The whole brief as text: the task statement (always there; our choice of words), the context, the answer's format."""
+    """The whole brief as text: the task statement (always included; the wording is our choice), the context, and the format of
+    the answer."""
     parts = [_statement(state.testbed, previous, request)]
     parts += [f"## {section.title}\n{section.text}" for section in sections(named, state) if section.text]
     parts.append(_answer_format(previous, [item.module for item in named]))
@@ -116,7 +117,7 @@ def _statement(testbed: AnyTestbed, previous: ConfigurationRecord, request: Requ
 
 
 def _bounds(knob: Knob) -> str:
-    """What a value may be, as it stands in a configuration: a percentage is a number from 0 to 1 there."""
+    """The values a knob may take, as written in a configuration: a percentage is a number from 0 to 1 there."""
     unit = f" {knob.unit}" if knob.unit and knob.form != "percent" else ""
     return f"{knob.low:g} to {knob.high:g}{unit}{', whole numbers' if knob.form == 'whole' else ''}"
 

@@ -1,7 +1,7 @@
 """One design step: the rounds so far -> brief -> the designer's proposal -> Project -> the next configuration.
 
-A designer is a stranger: it may raise, hang or return garbage. None of it breaks the loop: the previous configuration stays,
-and the step's record says what happened.
+A designer is somebody else's code: it may raise, hang or return garbage. None of that breaks the loop. The previous
+configuration stays in force, and the step's record says what happened.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ MAX_NOTES = 100
 
 @dataclass(frozen=True)
 class Step:
-    """What came of one design: `outcome` is "proposed", "unchanged" (proposed, and Project made of it the configuration in
-    force), "unreadable" (no configuration in the reply), "failed" (the designer raised, or its last call failed) or "timed
+    """The result of one design. `outcome` is "proposed", "unchanged" (Project turned the proposal into the configuration in
+    force), "unreadable" (the reply holds no configuration), "failed" (the designer raised, or its last call failed) or "timed
     out"."""
 
     proposal: Proposal
@@ -47,8 +47,8 @@ def round_state(
     rounds: Sequence[Round],
     examples: Sequence[Scored],
 ) -> RoundState:
-    """The state after the last of `rounds`: its failed answers as examples, the run's bookkeeping, and facts about the
-    training: what the trainer says of itself, and its settings."""
+    """The state after the last of `rounds`: its failed answers as examples, the run's bookkeeping, and facts about the training
+    (what the trainer reports of itself, and its settings)."""
     index = rounds[-1].index
     settings = {**getattr(trainer, "defaults", {}), **experiment.training}
     bookkeeping: dict[str, Any] = {"round_index": index, "rounds": experiment.rounds}
@@ -74,8 +74,8 @@ def make_brief(
     """Everything a designer gets after the last round of `state`, except the run's policy.
 
     Raises:
-        PluginFault: a context module failed, or took longer than a design may: a brief without its section would make the round
-            one of another context.
+        PluginFault: a context module failed, or took longer than a design may. Without its section the brief would belong to
+            another context.
     """
     latest = state.rounds[-1]
     previous = state.testbed.read_configuration(latest.configuration)
@@ -97,7 +97,7 @@ def make_brief(
 
 
 def propose(designer: Designer, brief: Brief, seconds: float) -> Step:
-    """Ask the designer, for at most `seconds`; whatever it does, a step comes back."""
+    """Ask the designer, for at most `seconds`. Returns a step whatever the designer does."""
     started = time.monotonic()
     shown: list[str] = []
 
@@ -126,7 +126,7 @@ def propose(designer: Designer, brief: Brief, seconds: float) -> Step:
 
 
 def _clean(proposal: Proposal) -> Proposal:
-    """The proposal with nothing in it that JSON cannot hold; what had to go is noted."""
+    """The proposal without anything that JSON cannot hold; the notes say what was removed."""
     notes = [without_secrets(str(n))[:500] for n in list(_items(proposal.notes))[:MAX_NOTES]]
     parsed = None
     if isinstance(proposal.parsed, Mapping):
@@ -160,7 +160,7 @@ def _kept_call(response: Response) -> Response:
 
 
 def plain_json(value: Any) -> Any:
-    """A stranger's value as JSON: NaN and infinities become None, huge integers and other objects a short text.
+    """A plugin's value as JSON: NaN and infinities become None, huge integers and other objects a short text.
 
     Raises:
         ValueError: nested deeper than 16, or more than 20,000 values.
@@ -191,7 +191,7 @@ def plain_json(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a step comes to: the next configuration with what Project changed, and a note where the previous one stays."""
+    """The result of a step: the next configuration with Project's changes, and a note if the previous one stays."""
 
     step: Step
     projection: Projection[ConfigurationRecord]
@@ -199,8 +199,8 @@ class Decision:
 
 
 def decide(testbed: AnyTestbed, step: Step, previous: ConfigurationRecord, request: Request) -> Decision:
-    """Project the proposal. The previous configuration stays where nothing was proposed, or where the testbed broke its promise
-    never to fail; where Project comes to the configuration in force, the outcome is "unchanged"."""
+    """Project the proposal. The previous configuration stays if nothing was proposed, or if the testbed broke its promise never
+    to fail. If Project arrives at the configuration in force, the outcome is "unchanged"."""
     if step.proposal.parsed is None:
         return Decision(step, Projection(previous), f"designer {step.outcome}: the previous configuration stays")
     try:
@@ -217,7 +217,7 @@ def _same(step: Step) -> Step:
 
 
 def step_record(designer: str, step: Step) -> Design:
-    """What `proposal.json` keeps of a step."""
+    """The part of a step that `proposal.json` keeps."""
     calls = [response_record(r) for r in step.proposal.responses]
     return Design(
         designer=designer,
@@ -237,12 +237,12 @@ def step_record(designer: str, step: Step) -> Design:
 
 
 def recorded(design: Design) -> Step:
-    """The step that a `proposal.json` was made of, as far as a decision needs it."""
+    """Read a step back from `proposal.json`, as far as a decision needs it."""
     return Step(Proposal(design.raw, design.parsed, design.summary, tuple(design.notes)), design.outcome, 0.0)
 
 
 def projection_record(decision: Decision) -> Projected:
-    """What `projection.json` keeps of a decision."""
+    """The part of a decision that `projection.json` keeps."""
     projection = decision.projection
     changes = [
         Correction(knob=c.knob, proposed=_kept(c.proposed), used=_kept(c.used), reason=c.reason) for c in projection.changes

@@ -1,7 +1,7 @@
-"""The runs of a sweep or a study on a Ray cluster, side by side (`t2t sweep --ray`). Its folder lies where every node sees it.
+"""Do the runs of a sweep or a study side by side on a Ray cluster (`t2t sweep --ray`). Every node must see the sweep's folder.
 
-Each run is a task. It keeps what it did in its folder, so a task that Ray starts again, because a node died say, continues from
-there; the sweep itself then finds every run done and makes the tables, the same bytes as without Ray.
+Each run is a task that keeps its progress in its own folder. If Ray restarts a task, because a node died for example, it
+continues from there. The sweep itself then finds every run finished and makes the tables: the same bytes as without Ray.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from t2t_core.errors import T2TError
 from t2t_core.loop.sweep import PlannedRun
 from t2t_core.run.progress import Reporter
 
-RETRIES = 3  # of a run whose worker died (our choice)
+RETRIES = 3  # for a run whose worker died (our choice)
 _NUMBER = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,3})?")
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where Ray runs, and what of it a run needs.
+    """Where Ray runs, and what each run needs of it.
 
     Args:
-        address: "local" starts one on this machine; "auto" finds the one that it belongs to; else HOST:PORT or ray://HOST:PORT.
-        cpus, gpus: of each run.
+        address: "local" starts a cluster on this machine; "auto" finds the one this machine belongs to; else HOST:PORT or
+            ray://HOST:PORT.
+        cpus, gpus: for each run.
     """
 
     address: str = "local"
@@ -42,16 +43,18 @@ class Cluster:
         settings = dict(piece.partition("=")[::2] for piece in rest)
         wrong = [name for name, value in settings.items() if name not in ("cpus", "gpus") or not _NUMBER.fullmatch(value)]
         if wrong or not address or "=" in address:
-            raise T2TError(f"{ascii(text)[:60]} names no cluster", where="--ray", next="--ray local, or --ray auto,cpus=4,gpus=1")
+            raise T2TError(
+                f"{ascii(text)[:60]} does not name a cluster", where="--ray", next="--ray local, or --ray auto,cpus=4,gpus=1"
+            )
         return cls(address, **{name: float(value) for name, value in settings.items()})
 
 
 def run_ahead(planned: Sequence[Sequence[PlannedRun]], cluster: Cluster, reporter: Reporter) -> None:
-    """Do the runs of every seed; those that fork wait for the one that they fork from. They begin in their order within each
-    seed, the first ones of all seeds before the second ones.
+    """Do the runs of every seed; a run that forks waits for the run it forks from. Within a seed, runs start in their order.
+    Across seeds, the first runs of all start before the second ones.
 
     Raises:
-        T2TError: Ray is not installed or not reached, or runs failed; the others are done by then.
+        T2TError: Ray is not installed or cannot be reached, or runs failed; the others are finished by then.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
@@ -78,7 +81,7 @@ def run_ahead(planned: Sequence[Sequence[PlannedRun]], cluster: Cluster, reporte
 
 
 def connect(ray: Any, address: str, where: str = "--ray") -> None:
-    """Begin a cluster on this machine ("local") or join one. Raises T2TError if there is none."""
+    """Start a cluster on this machine ("local") or join one. Raises T2TError if there is none."""
     try:
         if address == "local":
             ray.init(address="local", include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
@@ -89,7 +92,7 @@ def connect(ray: Any, address: str, where: str = "--ray") -> None:
 
 
 def _run(cell: PlannedRun, folder: str, shared: Any) -> None:
-    """In a worker: one run, from the folder that the sweep was started in, since paths may be relative."""
+    """In a worker: do one run, from the folder that the sweep was started in, since paths may be relative."""
     os.chdir(folder)
     cell.run(Reporter())
 
@@ -109,4 +112,4 @@ def _wait(ray: Any, titles: Mapping[Any, str], reporter: Reporter) -> None:
     if failed:
         title, cause = next(iter(failed.items()))
         what = f"{len(failed)} of {len(titles)} runs failed"
-        raise T2TError(what, where=title, cause=cause, next="mend it and give the same command again: what is done stays")
+        raise T2TError(what, where=title, cause=cause, next="fix that and repeat the command: finished runs are kept")

@@ -1,4 +1,5 @@
-"""Everything a run needs, made and checked before anything begins: what no run could do is said here, in the dry run too."""
+"""Make and check everything a run needs before anything begins, so that a run that cannot work fails here, in the dry run
+too."""
 
 from __future__ import annotations
 
@@ -17,15 +18,15 @@ from t2t_core.run import sets, tracking
 from t2t_core.run.closing_bench import evaluation_sets
 from t2t_core.run.experiment import Experiment
 
-_SHOWN = 5  # corrections of a prepared configuration that are listed
+_SHOWN = 5  # how many corrections of a prepared configuration a message lists
 
 
 @dataclass(frozen=True)
 class Preparation:
     """The parts of a run.
 
-    `first` is the prepared configuration of round 0, None if it is drawn; `designer` and `validation` are None in a dry run
-    where they want something (a key, a server) that is not available.
+    `first` is the prepared configuration of round 0, None if it is to be drawn. In a dry run, `designer` and `validation` are
+    None if they need something (a key, a server) that is not available.
     """
 
     experiment: Experiment
@@ -58,10 +59,10 @@ def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
 
     Args:
         experiment: the resolved configuration.
-        dry: whether nothing is going to be run: what is not available is no mistake then.
+        dry: nothing is going to be run, so something that is not available is no mistake.
 
     Raises:
-        T2TError: an unknown plugin, setting, option or set, or a value that no run could go by.
+        T2TError: an unknown plugin, setting, option or set, or a value that no run could use.
         NotReady: something is not available.
     """
     plugins = installed()
@@ -104,7 +105,7 @@ def check_plays(experiment: Experiment, trainer: Trainer) -> None:
 def check_apart(
     validation: Evaluation | None, measuring: Sequence[InstanceSet], experiment: Experiment, testbed: AnyTestbed
 ) -> None:
-    """Raise T2TError if what steers the design is also to measure it: a set by its name, or instances in a file of one's own."""
+    """Raise T2TError if what steers the design would also measure it: a set by its name, or instances in a user's file."""
     steering = experiment.validation.get("set")
     same = any(evaluation_set.name == steering for evaluation_set in measuring)
     own = [instance for evaluation_set in measuring if evaluation_set.kind == "file" for instance in evaluation_set.instances]
@@ -115,7 +116,7 @@ def check_apart(
         raise T2TError(
             "what steers the design cannot measure it",
             where="[validation] set and [evaluation]",
-            cause=f"{what} would do both: every design is made after the validation",
+            cause=f"{what} would do both: every design follows from the validation",
             next="name another set in one of them",
         )
 
@@ -133,7 +134,7 @@ def prepared_configuration(data: Mapping[str, Json], testbed: AnyTestbed, reques
         listed = "; ".join(f"{c.knob}: {c.proposed} -> {c.used} ({c.reason})" for c in changes[:_SHOWN])
         more = f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
         raise T2TError(
-            "the generator cannot draw from the configuration as it stands",
+            "the generator cannot draw from the configuration as written",
             where=where,
             cause=f"what it would take: {listed}{more}"[:1000],
             next="write those values, or another number of samples",

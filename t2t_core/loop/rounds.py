@@ -1,7 +1,7 @@
 """The closed loop: generate -> train -> validate -> break down -> design -> project, round after round (paper section 1).
 
-Every stage writes its files whole or not at all, and a stage whose last file is there is never done again: the same command
-continues from wherever the last one stopped. Design runs after every round but the last.
+Every stage writes its files whole or not at all, and a stage whose last file exists is never repeated. The same command
+therefore continues from wherever the last one stopped. Design runs after every round but the last.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from t2t_core.store import folders, jsonlines
 from t2t_core.store.interrupts import Interrupts
 from t2t_core.store.paths import SafePath
 
-MAX_ERRORS = 0.01  # share of unanswered validation questions beyond which a round would be steered by an endpoint's faults
+MAX_ERRORS = 0.01  # if a larger share of the validation questions has no answer, the endpoint's faults would steer the design
 
 
 class Loop:
@@ -57,12 +57,12 @@ class Loop:
 
     Args:
         experiment: the resolved configuration.
-        folder: of the run; a new or empty one, or one that the same experiment has begun.
-        reporter: where progress goes.
-        fork: where the rounds up to some round are taken over from, if anywhere.
-        gpus: what the training is planned for; None asks the machine.
-        engines: where its policies come from; whoever passes them closes them.
-        tracking: what shows its figures; whoever passes it closes it.
+        folder: the run's folder: new, empty, or begun by the same experiment.
+        reporter: where progress is reported.
+        fork: the run and round whose results are taken over, if any.
+        gpus: the GPUs that the training is planned for; None asks the machine.
+        engines: the source of the run's policies; whoever passes it closes it.
+        tracking: shows the run's figures; whoever passes it closes it.
 
     Raises:
         T2TError: an unknown plugin, option or set, before anything is written.
@@ -86,10 +86,10 @@ class Loop:
         self.request, self.order, self.first = parts.request, parts.order, parts.first
         self.validation = parts.validation_at_hand
         self.engines, self.tracking = engines or Engines(experiment), tracking or Tracking()
-        self._facts: dict[int, Round] = {}  # of finished rounds, so that a long run does not read its past again each round
+        self._facts: dict[int, Round] = {}  # of finished rounds, so that a long run reads its past once
 
     def run(self) -> None:
-        """Do what is not done yet. KeyboardInterrupt (also on SIGTERM) leaves every finished stage in place."""
+        """Do what is not finished yet. KeyboardInterrupt (also on SIGTERM) leaves every finished stage in place."""
         settings = self.experiment.to_dict() | ({"fork": self.fork.label} if self.fork else {})
         if self.fork:
             self.fork.check(self.experiment)
@@ -97,7 +97,7 @@ class Loop:
         with Interrupts() as self._interrupts:
             reader = {"reader": self.testbed.reader}
             folders.open_manifest(self.folder, KIND, settings, asked=transport.asked, session=reader)
-            context = {one.spec: one.module for one in self.context}
+            context = {module.spec: module.module for module in self.context}
             values = design_step.plain_json(resolved(self.experiment, self.testbed, self.trainer, self.designer, context))
             if not (everything := self.folder / "resolved.json").exists():
                 folders.write_json(everything, values)
@@ -119,8 +119,8 @@ class Loop:
             self.tracking.whole_round(files, self._updates(files.index))
 
     def _ready(self) -> None:
-        """T2TError if there is something to train and the trainer lacks what it needs, before anything is begun. Where there
-        are GPUs, what the training takes of them is told."""
+        """Raise T2TError, before anything starts, if the trainer lacks something it needs. On a machine with GPUs, also report
+        what the training will take of them."""
         rounds = (RoundFiles(self.folder, index) for index in range(self.experiment.rounds))
         if all(files.training.exists() for files in rounds):
             return
@@ -157,7 +157,7 @@ class Loop:
 
     @contextmanager
     def _stage(self, files: RoundFiles, name: str) -> Iterator[None]:
-        """Report a stage and log how long it took (the log is for people; nothing is read back from it)."""
+        """Report a stage and log how long it took. The log is for people: nothing is read back from it."""
         started = time.monotonic()
         self.reporter.stage(name)
         yield
@@ -187,7 +187,7 @@ class Loop:
         self.reporter.figures(instances=len(instances))
 
     def _shared(self, instances: Sequence[InstanceRecord]) -> dict[str, dict[str, int]]:
-        """What the round's instances share with each set that is kept for measuring, where the testbed can say."""
+        """What the round's instances share with each set that is kept for measuring, if the testbed can tell."""
         named = {name: self.testbed.load_set(name) for name in self.testbed.protected_sets()}
         own = own_set(self.experiment, self.testbed)
         kept = named | ({own.name: own} if own else {})
@@ -224,11 +224,11 @@ class Loop:
                 progress=progress,
                 reward=self.experiment.reward,
             )
-            self.engines.close()  # and whatever a training takes is free
+            self.engines.close()  # and memory that a training holds is freed
             result = self._trained(job)
         if result.checkpoint not in (None, job.checkpoint) and not result.checkpoint.exists():
             raise T2TError(
-                f"the trainer says that its checkpoint is in {result.checkpoint}, and it is not",
+                f"the trainer says that its checkpoint is in {result.checkpoint}, but it is not there",
                 where=self.experiment.trainer,
                 next="t2t_core.testing.check_trainer finds such faults",
             )
@@ -240,7 +240,7 @@ class Loop:
             metrics=design_step.plain_json(result.metrics),
             keep_updates=result.keep_updates,
         )
-        folders.sync_folder(files.checkpoint)  # before the file that says it is there
+        folders.sync_folder(files.checkpoint)  # before the file that refers to it is written
         folders.write_json(files.training, record)
         self._interrupts.check()
         for text, count in warned.items():
@@ -249,7 +249,7 @@ class Loop:
         self.reporter.figures(**{**counts, **record.metrics})
 
     def _trained(self, job: TrainingJob) -> TrainingResult:
-        """The trainer's result. One that stops when asked has the time that is left to save what it has."""
+        """The trainer's result. A trainer that stops when asked gets the remaining time to save its state."""
         trainer = self.trainer
         if not getattr(trainer, "stops_when_asked", False):
             return trainer.train(job)
@@ -265,11 +265,12 @@ class Loop:
             return trainer.train(replace(job, stop=stop))
 
     def _updates(self, index: int) -> int:
-        """Of all rounds before that one."""
+        """The summaries of all rounds before that one."""
         return sum(RoundFiles(self.folder, before).read_training().updates for before in range(index))
 
     def _clear(self, files: RoundFiles) -> None:
-        """What an interrupted training continues from is several times a checkpoint, and of no use once the round is trained."""
+        """Remove the state that an interrupted training continues from: it is several times the size of a checkpoint, and
+        useless once the round is trained."""
         if files.updates.exists() and not files.read_training().keep_updates:
             folders.remove_folder(files.updates)
 
@@ -287,7 +288,7 @@ class Loop:
         self.reporter.figures(valid=total.get("valid"), optimal=total.get("optimal"), answers=total.get("answers"))
 
     def brief(self, files: RoundFiles) -> Brief:
-        """What a designer gets after that round."""
+        """Everything a designer gets after that round."""
         for index in range(files.index + 1):
             if index not in self._facts:
                 self._facts[index] = round_facts(RoundFiles(self.folder, index))
@@ -314,13 +315,13 @@ class Loop:
             folders.write_json(files.trials, TriedAll(trials=trials.done))
         folders.write_json(files.proposal, step_record(self.experiment.designer, decision.step))
         if decision.step.outcome == "unchanged":
-            self.reporter.note("the designer proposed what came to the configuration in force")
+            self.reporter.note("the designer's proposal amounts to the configuration in force")
         elif step.outcome != "proposed":
             self.reporter.note(f"designer {step.outcome}, the configuration stays: {'; '.join(step.proposal.notes)[:300]}")
         self._settle(files, decision)
 
     def _settle(self, files: RoundFiles, decision: Decision) -> None:
-        """Keep the next configuration, and tell what Project corrected."""
+        """Keep the next configuration, and report what Project corrected."""
         folders.write_json(files.projection, projection_record(decision))
         self.tracking.design(files)
         for change in decision.projection.changes:
@@ -333,7 +334,7 @@ def _refuse_errors(progress: Progress) -> None:
         raise T2TError(
             f"{missing} of {progress.total} validation questions have no answer",
             cause="the policy's endpoint failed; a breakdown of its faults would steer the design",
-            next="the same command asks for the missing answers and goes on",
+            next="repeat the command: it asks for the missing answers and continues",
         )
 
 

@@ -4,12 +4,12 @@
     OUT/seed_3/shared/      round 0 alone, which all arms of the seed share, and the bench of the untrained policy
     OUT/seed_3/rule_V6/     an arm: a run folder like any other
 
-Or fixed configurations as arms, which share no round: what each trains on differs from the first one on.
+Or fixed configurations as arms. They share no round, because their training differs from the first round on.
 
     OUT/seed_3/uniform/     an arm: every round trains on the configuration in uniform.json. The first arm's bench measures the
                             untrained policy too, and its trained policy is what the others are compared with
 
-Every arm continues where it stopped, so the same command continues an interrupted sweep.
+Every arm continues where it stopped, so the same command resumes an interrupted sweep.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ from t2t_core.store import folders, jsonlines, locks
 from t2t_core.store.paths import SafePath
 
 KIND = "sweep"
-CONTROL = "fixed"  # the designer every other one is compared with: it leaves round 0's configuration as it is
+CONTROL = "fixed"  # the designer that every other one is compared with: it leaves round 0's configuration as it is
 
 
 @dataclass(frozen=True)
 class Grid:
-    """What varies: every designer with every context, for every seed; or, by their names, configurations that stay."""
+    """The grid: every designer with every context, for every seed; or named, fixed configurations."""
 
     designers: Sequence[str]
     contexts: Sequence[str]
@@ -65,7 +65,7 @@ class Grid:
 
     @property
     def control(self) -> str | None:
-        """The arm that the others are compared with, beside the untrained policy."""
+        """The arm that the others are compared with, besides the untrained policy."""
         if self.configurations:
             return next(iter(self.configurations))
         return next((f"{designer} {seen}" for designer, seen in self.arms() if designer == CONTROL), None)
@@ -85,10 +85,12 @@ def sweep(
     reporter: Reporter,
     ahead: Ahead | None = None,
 ) -> SweepResult:
-    """Do or go on with the grid; the result, which is also in `sweep.json` and `sweep.md`, its differences drawn beside them.
+    """Do or resume the grid. Returns the result, which is also written to `sweep.json` and `sweep.md` with charts of the
+    differences.
 
     Args:
-        ahead: does the runs elsewhere first, given those of every seed; what follows finds them done and makes the tables.
+        ahead: does the runs elsewhere first, given those of every seed; the sweep then finds them finished and makes the
+            tables.
     """
     folder = SafePath(out)
     _check(experiment, grid)
@@ -118,7 +120,7 @@ def sweep(
 
 
 def _check(experiment: Experiment, grid: Grid) -> None:
-    """A misspelt arm, or a configuration that cannot be used, is better said before hours of training."""
+    """Check the arms up front: a misspelt arm or an unusable configuration is better reported before hours of training."""
     for designer, seen in grid.arms():
         installed().designers.make(designer)
         context.modules(seen, installed().contexts)
@@ -130,13 +132,14 @@ def _check(experiment: Experiment, grid: Grid) -> None:
         first = prepared_configuration(configuration, testbed, asked)
         comes_to = jsonlines.dumps(first.to_dict())
         if comes_to in uses:
-            raise T2TError(f"{uses[comes_to]} and {name} come to the same configuration", where="--configurations")
+            raise T2TError(f"{uses[comes_to]} and {name} amount to the same configuration", where="--configurations")
         uses[comes_to] = name
 
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run of a sweep: its arm, what it is, where it lies, what it forks from, and which policies it measures at its end."""
+    """One run of a sweep: its arm, its experiment, its folder, the run it forks from, and the policies that it measures at its
+    end."""
 
     arm: str
     experiment: Experiment
@@ -149,11 +152,11 @@ class PlannedRun:
         return f"seed {self.experiment.seed}: {'the shared round 0' if self.arm == BASE else self.arm}"
 
     def run(self, reporter: Reporter) -> Summary:
-        """Do or go on with it."""
+        """Do the run, or continue it."""
         return run_experiment(self.experiment, self.folder, reporter, self.fork, measured=self.measured)
 
 
-Ahead = Callable[[Sequence[Sequence[PlannedRun]]], None]  # does the runs of every seed elsewhere
+Ahead = Callable[[Sequence[Sequence[PlannedRun]]], None]  # does the runs of every seed somewhere else
 
 
 def cells(experiment: Experiment, grid: Grid, folder: SafePath) -> Iterator[PlannedRun]:
@@ -177,7 +180,7 @@ def _results(planned: Sequence[PlannedRun], reporter: Reporter) -> Iterator[tupl
         summary, bench = cell.run(reporter), cell.folder / "bench"
         testbed = installed().testbeds.make(cell.experiment.testbed)
         if "base" in cell.measured:
-            asked = "base" if (bench / "base").is_dir() else "designed"  # one checkpoint is asked once
+            asked = "base" if (bench / "base").is_dir() else "designed"  # each checkpoint is asked once
             yield BASE, replace(summary, rounds=[]), measured(cell.experiment, testbed, bench, asked)
         if "designed" in cell.measured:
             yield cell.arm, summary, measured(cell.experiment, testbed, bench, "designed")
@@ -202,7 +205,7 @@ def _differences(answers: Mapping[str, Sequence[dict[str, Values]]], control: st
 
 
 def _unequal(seeds: Sequence[int], arms: Mapping[str, Sequence[Summary]]) -> list[str]:
-    """Where the arms of a seed were not given the same; equal sums over seeds would not show it."""
+    """Where the arms of a seed had different budgets; equal sums over seeds would hide it."""
     return [
         f"seed {seed}, {line}"
         for number, seed in enumerate(seeds)
@@ -211,7 +214,7 @@ def _unequal(seeds: Sequence[int], arms: Mapping[str, Sequence[Summary]]) -> lis
 
 
 def arm_name(*words: str) -> str:
-    """The folder of an arm from its designer and its context."""
+    """The name of an arm's folder, from its designer and its context."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", "_".join(words))[:150]
 
 
@@ -237,7 +240,7 @@ def _arm(name: str, seeds: Sequence[int], summaries: Sequence[Summary]) -> ArmRe
 
 
 def _quoted(experiment: Experiment, grid: Grid) -> Iterator[QuotedArm]:
-    """What publications printed of the arms that the grid compares: of its designers, or of its contexts."""
+    """What publications printed for the arms that the grid compares: for its designers, or for its contexts."""
     testbed = installed().testbeds.make(experiment.testbed)
     for arm in grid.arms() if not grid.configurations else ():
         for words, source, figures in _printed(testbed, experiment, grid, *arm):
@@ -263,12 +266,12 @@ def _modules(text: str) -> list[str]:
 
 
 def _plain(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """None for what one seed cannot say: JSON has no NaN."""
+    """None for what a single seed cannot estimate: JSON has no NaN."""
     return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in figures.items()}
 
 
 def runs_of(path: Path) -> list[SafePath]:
-    """The arms of a sweep, begun or finished, seed by seed; any other folder as it is."""
+    """The arms of a sweep, finished or not, seed by seed; any other folder unchanged."""
     folder = SafePath(path)
     manifest = folder / folders.MANIFEST
     if not manifest.exists() or folders.read_json(manifest).get("kind") != KIND:

@@ -24,12 +24,12 @@ from t2t_core.store.paths import SafePath
 
 
 class TrialRuns:
-    """What `Brief.trial` calls after one round. Every trial of a round meets the same chance, so that two of them differ by
-    their configurations; nothing of them stays but what they came to and took.
+    """The function behind `Brief.trial` after one round. All trials of a round share their random draws, so two of them differ
+    only by their configurations. Nothing remains of a trial but its result and its cost.
 
     Args:
         experiment, testbed, trainer, validation: the run's.
-        files: of the round that was just validated.
+        files: those of the round that was just validated.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class TrialRuns:
         self.done: list[TriedOut] = []
 
     def run(self, configuration: Mapping[str, Any], instances: int) -> TrialRun:
-        """Train on so many instances of the configuration, which is projected first, and validate as the run does."""
+        """Project the configuration, train on `instances` instances of it, and validate as the run does."""
         experiment, total = self._experiment, {"samples": instances}
         asked = request(replace(experiment, generation={**experiment.generation, **total}), self._testbed)
         previous = self._testbed.read_configuration(self._files.read_configuration())

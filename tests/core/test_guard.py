@@ -234,7 +234,7 @@ def test_what_looks_nearly_right_is_nonsense_too(mine: Registered, tmp_path: Pat
 
 def test_a_checkpoint_that_is_not_there_is_no_result(mine: Registered, tmp_path: Path) -> None:
     mine.kind, mine.method, mine.behave = "trainers", "train", lambda: TrainingResult(tmp_path / "nowhere", {}, 1, 1, 1)
-    with pytest.raises(T2TError, match="nowhere, and it is not"):
+    with pytest.raises(T2TError, match="nowhere, but it is not there"):
         run(tmp_path / "run")
 
 

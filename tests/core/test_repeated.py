@@ -67,10 +67,10 @@ def test_the_sizes_shown_are_powers_of_two_and_all() -> None:
 def test_plans_are_equal_where_they_propose_the_same() -> None:
     world, sums = lake.make(), Addition()
     instance = world.load_set("3agents").instances[0]
-    one = "Agent 0: (0,0) -> (0,1)\nAgent 1: (1,1)"
+    right_first = "Agent 0: (0,0) -> (0,1)\nAgent 1: (1,1)"
     other = "Well:\n<answer>\nAgent 1: (1,1) -> (1,1)\nAgent 0: (0,0) -> (0,1)\n</answer>"
-    assert plan_of(world, instance, (), one) == plan_of(world, instance, (Message("assistant", other),))
-    assert plan_of(world, instance, (), one.replace("(0,1)", "(1,0)")) != plan_of(world, instance, (), one)
+    assert plan_of(world, instance, (), right_first) == plan_of(world, instance, (Message("assistant", other),))
+    assert plan_of(world, instance, (), right_first.replace("(0,1)", "(1,0)")) != plan_of(world, instance, (), right_first)
     assert plan_of(world, instance, (), "I do not know.") is None
     assert plan_of(sums, None, (), " 1\n 2 ") == plan_of(sums, None, (), "1 2") and plan_of(sums, None, (), " ") is None
 

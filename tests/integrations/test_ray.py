@@ -151,6 +151,6 @@ def test_a_worker_that_dies_is_started_again(two_nodes: str, tmp_path: Path) -> 
 def test_what_names_no_cluster_is_refused(text: str) -> None:
     from t2t_core.loop.on_ray import Cluster
 
-    with pytest.raises(T2TError, match="names no cluster"):
+    with pytest.raises(T2TError, match="does not name a cluster"):
         Cluster.parse(text)
     assert Cluster.parse("auto,cpus=4,gpus=0.5") == Cluster("auto", 4.0, 0.5)

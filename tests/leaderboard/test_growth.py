@@ -82,8 +82,8 @@ def test_rows_that_were_not_asked_are_partial_and_say_so(tmp_path):
     assert behind["partial"] == {"asked": 4, "of": 10} and behind["incomplete"] and "partial: 4 of 10 asked" in behind["label"]
     assert "partial" not in whole and not whole["incomplete"]
     assert behind["total"]["valid"]["value"] == 100 and behind["total"]["valid"]["n"] == 4, "figures are of what was asked"
-    found = rescoring.verify(out)
-    assert found.verified and found.partial == ["adder:off=3: 4 of 10 questions were asked"]
+    check = rescoring.verify(out)
+    assert check.verified and check.partial == ["adder:off=3: 4 of 10 questions were asked"]
     assert "incomplete: adder:off=3: 4 of 10" in t2t("verify", out).stdout
     assert "PARTIAL" in (out / "leaderboard.md").read_text() and "4 of 10 asked" in (out / "leaderboard.html").read_text()
     assert "more than 1 %" not in (out / "leaderboard.md").read_text(), "questions that were not asked are no errors"
@@ -109,15 +109,15 @@ def test_a_column_without_answers_has_no_figure_and_the_total_none(tmp_path):
     export(evaluation, with_log, log / "answers.jsonl")
     with_log.close()
     bench(out, "--policy", "adder:every=1", "--limit", 1)
-    found = row(out)
-    assert found["partial"] == {"asked": 2, "of": 4}
-    assert found["cells"]["odd"]["valid"]["value"] is None and found["total"]["valid"]["value"] is None
+    shown_row = row(out)
+    assert shown_row["partial"] == {"asked": 2, "of": 4}
+    assert shown_row["cells"]["odd"]["valid"]["value"] is None and shown_row["total"]["valid"]["value"] is None
     assert rescoring.verify(out).verified
 
 
 def _column(out, column):
-    found = read_bench(out)
-    return {i.id for instances in found.stored for i in instances if found.testbed.place(i).column == column}
+    stored_bench = read_bench(out)
+    return {i.id for instances in stored_bench.stored for i in instances if stored_bench.testbed.place(i).column == column}
 
 
 def start(*arguments):
@@ -147,8 +147,8 @@ def test_ctrl_c_leaves_a_partial_board(tmp_path, signum):
     assert 0 < made["partial"]["asked"] < made["partial"]["of"] == 40 and "partial" in made["label"]
     assert "PARTIAL" in (out / "leaderboard.md").read_text()
     assert not (out / "answers").exists(), "it ends soon: the pages of answers wait for the whole board"
-    found = t2t("verify", out)
-    assert found.return_value == 0 and "incomplete: adder:slow=0.05" in found.stdout and "NOT" not in found.stdout
+    checked = t2t("verify", out)
+    assert checked.return_value == 0 and "incomplete: adder:slow=0.05" in checked.stdout and "NOT" not in checked.stdout
     assert bench(out, "--policy", "adder:slow=0.05").return_value == 0
     assert "partial" not in row(out, "adder:slow=0.05")
     assert list((out / "answers").iterdir())
@@ -161,9 +161,9 @@ def test_what_a_killed_process_left_is_incomplete_not_damaged(tmp_path, again):
     if again:
         bench(out, "--policy", "adder:slow=0.05", "--limit", 1)
     stopped_in_the_middle(out, signal.SIGKILL)
-    found = t2t("verify", out)
-    assert found.return_value == 1 and "incomplete, but nothing is damaged" in found.stdout, found.stdout
-    assert "not finished by pid" in found.stdout and "NOT verified" not in found.stdout
+    checked = t2t("verify", out)
+    assert checked.return_value == 1 and "incomplete, but nothing is damaged" in checked.stdout, checked.stdout
+    assert "not finished by pid" in checked.stdout and "NOT verified" not in checked.stdout
     assert "incomplete" in (out / "leaderboard.md").read_text(), "pages show it too"
     assert bench(out, "--policy", "adder:slow=0.05").return_value == 0
     assert rescoring.verify(out).verified and not rescoring.verify(out).partial
@@ -186,8 +186,8 @@ def test_a_working_process_is_not_a_fault(tmp_path):
     bench(out, "--policy", "adder", "--limit", 2)
     (out / ".lock").write_text("pid 1 on somewhere since yesterday\n")
     (out / "leaderboard.json").unlink()
-    found = rescoring.verify(out)
-    assert not found.problems and not found.verified and "pid 1 on somewhere" in found.unfinished[0]
+    check = rescoring.verify(out)
+    assert not check.problems and not check.verified and "pid 1 on somewhere" in check.unfinished[0]
     with locks.locked(out):
         assert locks.holder(SafePath(out)) is None, "our own work is not somebody else's"
 
@@ -213,8 +213,8 @@ def test_a_folder_of_an_earlier_version_grows(tmp_path):
         path.write_text(json.dumps(facts))
     assert rescoring.verify(out).verified
     bench(out, "--policy", "adder", "--limit", 4)
-    found = rescoring.verify(out)
-    assert found.verified and found.partial == ["adder:off=1: 4 of 8 questions were asked"]
+    check = rescoring.verify(out)
+    assert check.verified and check.partial == ["adder:off=1: 4 of 8 questions were asked"]
     bench(out, "--policy", "adder:off=1", "--limit", 4)
     assert not rescoring.verify(out).partial
 
@@ -250,8 +250,8 @@ def test_compare_leaves_out_what_one_side_was_not_asked(tmp_path):
     bench(b, "--policy", "adder:off=1", "--limit", 2)
     bench(b, "--policy", "adder", "--limit", 4)
     (behind,) = (r for r in read_bench(b).rows() if r.policy == "adder:off=1")
-    found = comparison.compare(comparison.read_side(a), comparison.read_side(behind.folder.path))
-    assert {c.difference.instances for c in found} == {4}
+    comparisons = comparison.compare(comparison.read_side(a), comparison.read_side(behind.folder.path))
+    assert {c.difference.instances for c in comparisons} == {4}
 
 
 def test_not_asked_is_told_from_an_error(tmp_path):

@@ -20,9 +20,7 @@ BRIEFS = 200
 KNOBS = ("data_ratio", "hole_ratio", "wait_ratio")
 
 
-def agreement(
-    spec: str, briefs: int = BRIEFS, seed: int = 0, teach: teacher.Teacher = teacher.proposal
-) -> dict[str, float]:
+def agreement(spec: str, briefs: int = BRIEFS, seed: int = 0, teach: teacher.Teacher = teacher.proposal) -> dict[str, float]:
     """Figures of the policy `spec` on random briefs, greedily, against the teacher `teach`.
 
     `readable` is the share of replies that are a JSON object with three numbers for each size. Over those: per knob the mean
@@ -30,7 +28,7 @@ def agreement(
     configuration, proposed again) would differ by; and the share of hole and wait ratios that moved in the teacher's direction.
     """
     rows = [teacher.random_rows(Stream.of(seed, "agreement", number)) for number in range(briefs)]
-    tasks = [Task(f"brief-{i}", 0, teacher.brief(one), None, i) for i, one in enumerate(rows)]
+    tasks = [Task(f"brief-{i}", 0, teacher.brief(table), None, i) for i, table in enumerate(rows)]
     policy = installed().policies.make(spec)
     differences: dict[str, list[float]] = {name: [] for knob in KNOBS for name in (knob, f"keep_{knob}")}
     directions: list[bool] = []
@@ -40,15 +38,15 @@ def agreement(
         readable += proposed is not None
         if proposed is None:
             continue
-        wanted = _read(teach(rows[position], None)) or {}
+        taught = _read(teach(rows[position], None)) or {}
         for row in rows[position]:
-            before, mine, theirs = (row.data, row.hole, row.wait), proposed[row.size], wanted[row.size]
+            before, mine, theirs = (row.data, row.hole, row.wait), proposed[row.size], taught[row.size]
             for knob, old, my, their in zip(KNOBS, before, mine, theirs, strict=True):
                 differences[knob].append(abs(my - their))
                 differences[f"keep_{knob}"].append(abs(old - their))
             directions += [_sign(m - b) == _sign(t - b) for b, m, t in list(zip(before, mine, theirs, strict=True))[1:]]
     figures = {"briefs": float(briefs), "readable": readable / briefs}
-    figures |= {name: round(sum(found) / max(1, len(found)), 2) for name, found in differences.items()}
+    figures |= {name: round(sum(gaps) / max(1, len(gaps)), 2) for name, gaps in differences.items()}
     return figures | {"same_direction": round(sum(directions) / max(1, len(directions)), 3)}
 
 
@@ -56,11 +54,11 @@ def _read(text: str) -> dict[int, list[int]] | None:
     """A compact proposal for all sizes; None for anything else."""
     try:
         data = json.loads(text)
-        found = {int(size): [int(v) for v in values] for size, values in data.items()}
+        numbers = {int(size): [int(v) for v in values] for size, values in data.items()}
     except (ValueError, AttributeError, TypeError):
         return None
-    complete = set(found) == set(teacher.SIZES) and all(len(values) == 3 for values in found.values())
-    return found if complete else None
+    complete = set(numbers) == set(teacher.SIZES) and all(len(values) == 3 for values in numbers.values())
+    return numbers if complete else None
 
 
 def _sign(value: float) -> int:

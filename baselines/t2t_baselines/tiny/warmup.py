@@ -216,8 +216,8 @@ class Warmup:
             for group in optimizer.param_groups:
                 group["lr"] = rate
         hidden = self.decoder(input_ids=ids).last_hidden_state
-        wanted = targets >= 0
-        loss = torch.nn.functional.cross_entropy(self.model.lm_head(hidden[wanted]), targets[wanted])
+        mask = targets >= 0
+        loss = torch.nn.functional.cross_entropy(self.model.lm_head(hidden[mask]), targets[mask])
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimizer in self.optimizers:
@@ -263,12 +263,14 @@ def measure(folder: Path) -> dict[str, dict[str, float]]:
     policy = installed().policies.make(f"hf:{folder}")
     rates = {}
     for name in NAMES:
-        chosen = testbed.load_set(name)
-        evaluation = Evaluation(testbed, chosen.instances, sampling=Sampling(max_tokens=MAX_ANSWER), prompt_format=PROMPT_FORMAT)
+        instance_set = testbed.load_set(name)
+        evaluation = Evaluation(
+            testbed, instance_set.instances, sampling=Sampling(max_tokens=MAX_ANSWER), prompt_format=PROMPT_FORMAT
+        )
         tasks = [evaluation.task(i) for i in range(len(evaluation))]
         verdicts = []
         for position, response in policy.respond(tasks, evaluation.sampling):
-            verdicts.append(testbed.verify(chosen.instances[position], response.text))
+            verdicts.append(testbed.verify(instance_set.instances[position], response.text))
         count = len(verdicts)
         rates[name] = {
             "instances": count,
@@ -286,7 +288,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folders.make_folder(out)
     frozen = {} if options.toy else {name: load_set(name) for name in NAMES}
     own = {str(path): _own_set(path) for path in options.kept_out}
-    exclude = data.by_cell(instance for one in [*frozen.values(), *own.values()] for instance in one.instances)
+    exclude = data.by_cell(instance for instance_set in [*frozen.values(), *own.values()] for instance in instance_set.instances)
     agents = tuple(data.WEAK_AGENTS) if options.weak else options.agents
     steps = options.steps or (WEAK_STEPS if options.weak else STEPS)
 

@@ -149,14 +149,14 @@ def _candidates(text: str, reader: _Reader) -> list[_Candidate]:
             if value.meant and not value.sketch:
                 raise _Unreadable(f"an object in the reply cannot be read: {value.why}"[:180])
             continue
-        found = _proposals(value.data, reader, None, 0)
-        if found:
+        proposals = _proposals(value.data, reader, None, 0)
+        if proposals:
             for note in value.notes:
                 reader.note(note)
             comment = next((comment for comment in value.comments if _AND_SO_ON.search(comment)), "")
-            found = [replace(candidate, abbreviated=comment) for candidate in found]
-        candidates += found
-        nameless = nameless or (not found and _of_no_group(value.data, reader.form))
+            proposals = [replace(candidate, abbreviated=comment) for candidate in proposals]
+        candidates += proposals
+        nameless = nameless or (not proposals and _of_no_group(value.data, reader.form))
     if candidates and nameless:
         raise _Unreadable("an object sets knobs of a group that it does not name")
     return candidates
@@ -411,7 +411,7 @@ def _repeats(groups: Groups, known: tuple[Mapping[str, Any], Mapping[str, Any]])
     """Whether every value is that of a known configuration, exactly or as the brief showed it."""
 
     def same(value: Any, group: str, knob: str) -> bool:
-        exact, shown = (one.get(group, {}).get(knob) for one in known)
+        exact, shown = (table.get(group, {}).get(knob) for table in known)
         numbers = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in (value, shown))
         return bool(value == exact or (value == shown and not numbers) or (numbers and abs(value - shown) < 1e-9))
 

@@ -27,7 +27,7 @@ def names_a_wait(remark: str) -> bool:
 
 
 def holds_a_wait(path: Path | list[Cell]) -> bool:
-    return any(one == other for one, other in zip(path, path[1:], strict=False))
+    return any(cell == other for cell, other in zip(path, path[1:], strict=False))
 
 
 @dataclass

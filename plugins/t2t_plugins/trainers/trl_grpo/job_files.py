@@ -37,7 +37,7 @@ class JobRecord:
         testbed = installed().testbeds.make(self.testbed)
         return TrainingJob(
             checkpoint=Path(self.checkpoint) if self.checkpoint else None,
-            instances=[testbed.read_instance(one) for one in self.instances],
+            instances=[testbed.read_instance(instance) for instance in self.instances],
             testbed=testbed,
             settings=self.settings,
             folder=Path(self.folder),
