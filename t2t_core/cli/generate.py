@@ -103,6 +103,7 @@ def checked(configuration: str | None, out: Path | None, given: bool, asking: bo
             f"{' and '.join(missing)} must be given",
             next=f"t2t generate {named}--configuration random --count 1000 --out instances.jsonl",
         )
+    folders.refuse_device(out)
     if asking and str(out) == "-":
         raise T2TError("answers need a file: the log of the questions is kept beside it", next="--out answers.jsonl")
     return out

@@ -72,9 +72,21 @@ def write_once(path: SafePath, data: str | bytes) -> bool:
         raise unwritable(path, error) from None
 
 
+def refuse_device(path: Path) -> None:
+    """T2TError where the user named a device, a pipe or a socket as the file to write, or a link to one: it would be lost, for a
+    new file takes the name of the one before."""
+    with contextlib.suppress(OSError):  # nothing is there, or what is wrong with it is told when it is written
+        mode = os.stat(path).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            what = f"it is {paths.kind(mode)}, and a file would take its place"
+            raise T2TError("the file cannot be written", where=str(path), cause=what, next="give the name of a file")
+
+
 @contextlib.contextmanager
 def replacing(path: Path | SafePath) -> Iterator[BinaryIO]:
     """A binary file that takes the place of `path` when the block ends well; otherwise `path` stays as it was."""
+    if isinstance(path, Path):
+        refuse_device(path)
     make_folder(path.parent)
     try:
         if isinstance(path, Path):

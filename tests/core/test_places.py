@@ -228,3 +228,20 @@ def test_generate_on_a_full_disk_leaves_no_half_file(tmp_path: Path) -> None:
         grow("4m")
         generate(out)
         assert out.read_bytes().count(b"\n") == 300
+
+
+@pytest.mark.parametrize("through_a_link", [False, True])
+def test_a_pipe_or_device_that_is_named_to_be_written_stays_what_it_is(through_a_link: bool, tmp_path: Path) -> None:
+    """A new file takes the name of the one before: root's `--out /dev/null` would have put a file there."""
+    pipe = out = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    if through_a_link:
+        out = tmp_path / "link"
+        out.symlink_to(pipe)
+    instances = tmp_path / "instances.jsonl"
+    generate(instances)
+    words = [["solve", str(instances), "--out", str(out)], ["export", str(instances), "--format", "jsonl", "--out", str(out)]]
+    for call in (lambda: generate(out), *(lambda w=w: CliRunner().invoke(cli, w, catch_exceptions=False) for w in words)):
+        with pytest.raises(T2TError, match="cannot be written"):
+            call()
+        assert pipe.is_fifo() and out.is_symlink() == through_a_link

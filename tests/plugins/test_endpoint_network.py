@@ -1,7 +1,8 @@
 """The way to a server: proxies, certificates, redirects, and what of the environment is taken (no more than the docs name)."""
 
 import contextlib
-import socket
+import os
+import contextlib
 import socketserver
 import ssl
 import sys
@@ -237,6 +238,17 @@ def test_a_certificate_that_the_user_trusts(monkeypatch, tmp_path):
     with FakeServer(lambda prompt, nth: "fine") as server, encrypted(server) as url:
         assert ask(url).text == "fine"
     assert not (tmp_path / "keys.log").exists(), "what would open the connection to others is not written"
+
+
+@pytest.mark.parametrize("kind", ["missing", "pipe", "folder"])
+def test_a_certificate_file_that_is_none_is_named_and_nothing_waits_for_it(kind, monkeypatch, tmp_path):
+    named = tmp_path / "certificate.pem"
+    if kind != "missing":
+        os.mkfifo(named) if kind == "pipe" else named.mkdir()
+    monkeypatch.setenv("SSL_CERT_FILE", str(named))
+    with pytest.raises(T2TError, match="SSL_CERT_FILE names no file") as error:
+        ask("https://127.0.0.1:9/v1")
+    assert error.value.where == str(named)
 
 
 def test_the_wrong_scheme_is_said():

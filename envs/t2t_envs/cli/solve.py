@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from t2t_core.errors import T2TError
-from t2t_core.store import formats, jsonlines
+from t2t_core.store import folders, formats, jsonlines
 from t2t_envs.cli.display import Display
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ def solve(file: Path, out: Path | None, max_nodes: int | None, max_work: int | N
     from t2t_envs.frozen_lake.jsonl import read_instances, write_instances
     from t2t_envs.frozen_lake.solver import DEFAULT_MAX_NODES
 
+    if out is not None:
+        folders.refuse_device(out)
     instances = formats.read(testbed.make(), file) or read_instances(file)
     if not instances:
         raise T2TError("the file holds no instance", where=str(file))

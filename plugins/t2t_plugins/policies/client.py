@@ -9,14 +9,17 @@ against the caller: redirects are not followed, cookies not kept, no netrc, prox
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from t2t_core import __version__, advice
 from t2t_core.errors import T2TError
+from t2t_core.store import paths
 from t2t_core.text import one_line
 from t2t_plugins.policies.access import Secret
 
@@ -146,6 +149,11 @@ def _tls() -> ssl.SSLContext:
     `ssl.create_default_context` would also write every session's keys to the file that SSLKEYLOGFILE names."""
     import certifi
 
+    if named := os.environ.get("SSL_CERT_FILE"):  # OpenSSL would wait for a pipe, and say nothing where there is no file
+        try:
+            paths.open_plain(Path(named)).close()
+        except OSError as error:
+            raise T2TError("SSL_CERT_FILE names no file that can be read", where=named, cause=error.strerror) from None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks names and certificates
     context.load_default_certs()
     context.load_verify_locations(certifi.where())
