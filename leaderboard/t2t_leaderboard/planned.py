@@ -133,8 +133,8 @@ def refuse_twice(planned: Sequence[Planned]) -> None:
                     cause="a row is what was asked; address, time-outs, attempts and prices are how",
                     next="give one of them a name of its own: label=WORDS",
                 )
-            if entry.label and entry.label == other.label:
-                raise T2TError(f"two policies have the label {entry.label!r}", next="give each its own")
+            if (entry.label or other.label) and entry.shown == other.shown:
+                raise T2TError(f"two rows would be called {ascii(entry.shown)[:80]}", next="give each a label of its own")
 
 
 def row_folder(bench: Bench, entry: Planned) -> SafePath:
@@ -142,9 +142,9 @@ def row_folder(bench: Bench, entry: Planned) -> SafePath:
     for row in bench.rows():
         if entry.same(row):
             return row.folder
-        if entry.label and entry.label == row.label:
+        if (entry.label or row.label) and entry.shown == (row.label or row.policy):
             raise T2TError(
-                f"another row of the folder has the label {entry.label!r}",
+                f"another row of the folder is called {ascii(entry.shown)[:80]}",
                 where=f"{row.folder} ({one_line(row.policy)})",
                 next="give another label=",
             )

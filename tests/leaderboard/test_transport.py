@@ -132,7 +132,12 @@ def test_a_label_names_a_row(tmp_path):
             bench("--policy", f"endpoint:m,base_url={endpoint.url}", "--policy", f"endpoint:m,base_url={other.url}", "--out", out)
     assert "fp8" in (out / "leaderboard.md").read_text() and "fp8" in (out / "leaderboard.html").read_text()
     result = bench("--policy", "adder:label=fp8", "--out", out)
-    assert result.return_value == 1 and "another row of the folder has the label 'fp8'" in result.stderr
+    assert result.return_value == 1 and "another row of the folder is called 'fp8'" in result.stderr
+    bench("--policy", "adder", "--out", out)
+    result = bench("--policy", "adder:off=1,label=adder", "--out", out)
+    assert result.return_value == 1 and "another row of the folder is called 'adder'" in result.stderr
+    with pytest.raises(T2TError, match="two rows would be called 'adder'"):
+        bench("--policy", "adder:off=1,label=adder", "--policy", "adder", "--out", out)
     assert rescoring.verify(out).verified
 
 

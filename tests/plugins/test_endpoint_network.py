@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-import contextlib
+import socket
 import socketserver
 import ssl
 import sys
