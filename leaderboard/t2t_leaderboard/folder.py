@@ -156,6 +156,8 @@ class Bench:
         root = self.folder / "rows"
         rows = []
         for folder in root.entries():
+            if folder.name.startswith(".") and not folder.is_dir():
+                continue  # what a desktop keeps there, .DS_Store
             if not _NAME.fullmatch(folder.name) or not folder.is_dir():
                 raise T2TError(f"{ascii(folder.name)[:80]} is no row", where=str(root), next="remove it")
             if not folder.entries():

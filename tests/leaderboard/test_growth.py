@@ -169,6 +169,15 @@ def test_what_a_killed_process_left_is_incomplete_not_damaged(tmp_path, again):
     assert rescoring.verify(out).verified and not rescoring.verify(out).partial
 
 
+def test_what_a_desktop_leaves_in_a_folder_is_passed_over(tmp_path):
+    out = tmp_path / "out"
+    bench(out, "--policy", "adder", "--limit", 2)
+    for place in (out, out / "rows", out / "instances", next(out.glob("rows/*"))):
+        (place / ".DS_Store").write_bytes(b"Bud1")
+    assert bench(out, "--policy", "adder", "--limit", 3).return_value == 0
+    assert rescoring.verify(out).verified
+
+
 def test_the_same_without_a_killed_process_is_damage(tmp_path):
     """An answer taken out of the export is found where nobody died: only then may it lag behind its log."""
     out = tmp_path / "out"

@@ -153,7 +153,8 @@ def _tls() -> ssl.SSLContext:
         try:
             paths.open_plain(Path(named)).close()
         except OSError as error:
-            raise T2TError("SSL_CERT_FILE names no file that can be read", where=named, cause=error.strerror or str(error)) from None
+            cause = error.strerror or str(error)
+            raise T2TError("SSL_CERT_FILE names no file that can be read", where=named, cause=cause) from None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks names and certificates
     context.load_default_certs()
     context.load_verify_locations(certifi.where())
