@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import sys
 import warnings
 from typing import Any, NoReturn
@@ -42,6 +44,9 @@ class Commands(click.Group):
             formatter.write_dl([(entry.name, entry.summary) for entry in installed().commands])
 
 
+_OUTPUT_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # of writing to standard output
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="t2t")
 def cli() -> None:
@@ -65,9 +70,13 @@ def main(arguments: list[str] | None = None) -> Any:
         if _in_an_interrupt(error):  # work under way could not be ended in order, for example on a full disk
             _end_interrupted()
         sys.exit(2)
-    except PermissionError as error:  # a folder that this user may not even look into
-        where = f"\n  where: {error.filename}" if error.filename else ""
+    except OSError as error:  # a folder that this user may not even look into, or standard output on a full disk
+        if not error.filename and error.errno not in _OUTPUT_FAULTS:
+            raise
+        where = f"\n  where: {error.filename or 'standard output'}"
         click.echo(f"error: {plain_lines((error.strerror or str(error)) + where)}", err=True)
+        if not error.filename:
+            sys.stdout = io.StringIO()  # Python would write what is left when it ends
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         _end_interrupted()

@@ -277,5 +277,5 @@ def runs_of(path: Path) -> list[SafePath]:
     if not manifest.exists() or folders.read_json(manifest).get("kind") != KIND:
         return [folder]
     seeds = sorted((s for s in folder.entries() if s.name.startswith("seed_")), key=lambda s: (len(s.name), s.name))
-    arms = (arm for seed in seeds for arm in seed.entries() if arm.name != "shared")
+    arms = (arm for seed in seeds for arm in seed.entries() if arm.name != "shared" and arm.is_dir())
     return [arm for arm in arms if (arm / folders.MANIFEST).exists()]

@@ -23,7 +23,8 @@ def seed_runs(folder: SafePath) -> dict[str, list[SafePath]]:
     """The run folders of a sweep or a study by arm, in the order of the seeds; the shared round 0 is none of them."""
     arms: dict[str, list[SafePath]] = {}
     for seed in sorted((entry for entry in folder.entries() if entry.name.startswith("seed_") and entry.is_dir()), key=_number):
-        for run in (entry for entry in seed.entries() if entry.name != _SHARED and (entry / "run.json").exists()):
+        entries = (entry for entry in seed.entries() if entry.name != _SHARED and entry.is_dir())
+        for run in (arm for arm in entries if (arm / "run.json").exists()):
             arms.setdefault(run.name, []).append(run)
     return arms
 

@@ -164,7 +164,7 @@ def _enter(above: int, name: str, flags: int) -> int:
         status = os.stat(name, dir_fd=above, follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode):
             raise error
-        raise refused(name, status.st_mode, "no folder") from None
+        raise refused(name, status.st_mode, "a folder") from None
 
 
 def kind(mode: int) -> str:

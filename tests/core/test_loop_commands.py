@@ -248,6 +248,8 @@ def test_a_sweep_forks_its_arms_and_goes_on(config: Path, tmp_path: Path) -> Non
     assert before == {p: p.read_bytes() for p in (tmp_path / "s").rglob("*") if p.is_file() and p.name != ".lock"}
     result = json.loads((tmp_path / "s" / "sweep.json").read_text())
     arms, differences = result["arms"], result["differences"]
+    (tmp_path / "s" / "seed_0" / ".DS_Store").touch()  # what a desktop leaves
+    t2t("report", tmp_path / "s")
     together = t2t("analyze", tmp_path / "s").output
     assert "fixed, V1: mean, 2 runs" in together and "random, V6: mean, 2 runs" in together and "shared" not in together
     assert [arm["arm"] for arm in arms] == ["base", "fixed V1", "fixed V6", "random V1", "random V6"]

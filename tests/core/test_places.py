@@ -7,6 +7,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
@@ -245,3 +246,10 @@ def test_a_pipe_or_device_that_is_named_to_be_written_stays_what_it_is(through_a
         with pytest.raises(T2TError, match="cannot be written"):
             call()
         assert pipe.is_fifo() and out.is_symlink() == through_a_link
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no such device")
+def test_standard_output_on_a_full_disk_is_one_clear_sentence() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([sys.executable, "-m", "t2t_core", "plugins"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (2, "error: No space left on device\n  where: standard output\n")
