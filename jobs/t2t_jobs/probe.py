@@ -145,6 +145,9 @@ def _ask(request: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:
                 return list(jsonlines.loads(line)["failures"])
         except OSError:
             pass
+        except BaseException:  # Ctrl-C: the trial that nobody waits for any more ends too
+            process.terminate()
+            raise
         process.kill()
         process.wait()
     raise T2TError("the process that tries jobs died", cause="memory, or somebody killed it", next="submit the job again")

@@ -100,8 +100,10 @@ def answer(request: Mapping[str, Any]) -> list[dict[str, str]]:
         return Tried(failures=[told(failure) for failure in failures])
 
     child = children.start(run, work / "tried.json", float(request["seconds"]))
-    status = _waited(child, WALL * float(request["seconds"]))
-    children.kill(child)
+    try:
+        status = _waited(child, WALL * float(request["seconds"]))
+    finally:
+        children.kill(child)
     if status == 0:
         return folders.read_record(work / "tried.json", Tried).failures
     how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit status {os.WEXITSTATUS(status)}"
@@ -130,10 +132,15 @@ def main() -> None:
     """Answer until standard input ends. What a trial prints goes to standard error."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # whoever asked was interrupted: the trial ends too
     warm()
     for line in sys.stdin.buffer:
-        replies.write(jsonlines.dumps({"failures": answer(jsonlines.loads(line))}).encode() + b"\n")
-        replies.flush()
+        reply = jsonlines.dumps({"failures": answer(jsonlines.loads(line))}).encode() + b"\n"
+        try:
+            replies.write(reply)
+            replies.flush()
+        except BrokenPipeError:  # whoever asked is gone
+            os._exit(0)
 
 
 if __name__ == "__main__":

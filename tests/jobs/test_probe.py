@@ -1,6 +1,8 @@
 """The probe tries a job before any worker takes it, and tells all that is wrong at once."""
 
 import json
+import signal
+import subprocess
 
 import pytest
 
@@ -94,3 +96,20 @@ def test_a_job_is_tried(tmp_path, family, queue):
     _, failures = probe(tmp_path, family, queue, "e")
     assert len(failures) == 2, "both at once, and the process that tries them is begun anew"
 
+
+
+def test_ctrl_c_ends_the_trial_that_nobody_waits_for_any_more(monkeypatch):
+    process = subprocess.Popen(["sleep", "60"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    class Interrupted:
+        def readline(self):
+            raise KeyboardInterrupt
+
+    with process.stdout:
+        process.stdout, whole = Interrupted(), process.stdout
+        monkeypatch.setattr(probing, "_running", lambda: probing._Helper(0, process))
+        with pytest.raises(KeyboardInterrupt):
+            probing._ask({"work": "here"})
+        process.stdout = whole
+    assert process.wait(30) == -signal.SIGTERM
+    process.stdin.close()
