@@ -19,14 +19,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / room) for room in ("", "envs", "plugins", "baselines", "leaderboard")]
+sys.path[:0] = [str(ROOT / room) for room in ("", "envs", "plugins", "baselines", "leaderboard", "jobs")]
 CORPUS = ROOT / "fuzz" / "corpus"
 NAMES = ("answer", "instance", "configuration", "run", "lines", "manifest", "thoughts", "designer", "endpoint", "spec",
-         "board", "move", "secret", "completion", "study")  # fmt: skip
+         "board", "move", "secret", "completion", "study", "job", "calls")  # fmt: skip
 MAX_LENGTH = 4096  # bytes of one input; `linear` tries longer ones
 LIMITS = ["-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1"]  # seconds and MiB of one input
 KEPT, LATEST = 400, 8  # bytes of an input that may join the corpus, and how many of one run do
-ROOMS = ["t2t_core", "t2t_envs", "t2t_plugins", "t2t_leaderboard"]
+ROOMS = ["t2t_core", "t2t_envs", "t2t_plugins", "t2t_leaderboard", "t2t_jobs"]
 
 
 def fuzz(name: str, arguments: list[str]) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from fuzz import kept, worlds
+from fuzz import jobs, kept, worlds
 from fuzz.common import linear, scratch, text_of, values_of
 from fuzz.values import Values
 from t2t_core import records, registry, settings
@@ -304,5 +304,5 @@ def spec(data: bytes) -> None:
 
 
 READERS = (answer, instance, configuration, run, lines, manifest, thoughts, designer, endpoint, spec)
-READERS += (worlds.board, worlds.move, kept.secret, kept.completion, kept.study)
+READERS += (worlds.board, worlds.move, kept.secret, kept.completion, kept.study, jobs.job, jobs.calls)
 TARGETS: dict[str, Callable[[bytes], None]] = {target.__name__: target for target in READERS}
