@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 _MARK = re.compile(
     r"""
-      <(?P<tag>/?+(?:think(?:ing)?+|thoughts?+|reasoning|analysis|scratchpad|inner_monologue
+      <(?P<tag>/?+(?:think(?:ing)?+|thoughts?+|reasoning|analysis|(?:reasoning_)?+scratchpad|inner_monologue
         |antthinking|longcat_think|seed:think))(?:\s[^<>\n]{0,60}+)?+(?<!/)>
     | \[(?P<square>/?+)THINK\]
     | ◁(?P<triangle>/?+)think▷

@@ -40,8 +40,8 @@ __all__ = ["FAR", "READER", "Reading", "format_answer", "parse_answer", "read_an
 # Of this rule; whatever holds verdicts records it. 1 counted the last block even where it was empty; 2 refused `-> stay at (1,0)`
 # and `Agent (0):`; 3 knew neither Gemma's marks of thought nor marks of direction, nor a list of moves beside a path in JSON; 4
 # took a scratchpad for an answer and `<del>` for text, passed over waits named in a label or in JSON, and refused `(waits for
-# Agent 0)`.
-READER = 5
+# Agent 0)`; 5 passed over times beside a path in JSON that leave a step out.
+READER = 6
 
 _STRUCK = re.compile(
     r"(?<![\w)\]~])~~(?=[^\s~>])[^~\n]++~~(?![\w(\[~>])"

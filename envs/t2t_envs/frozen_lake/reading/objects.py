@@ -15,7 +15,8 @@ Paths = list[tuple[Label, Path]]
 _LABEL = re.compile(r"\s*+(?:(?:agent|robot|a|r)[ _#-]{0,2}+)?+([0-9]{1,9}+)\s*+", re.IGNORECASE)
 _STEP = re.compile(r"\s*+(?:(?:time[ _-]?)?(?:step|time|t)[ _=-]{0,2}+)([0-9]{1,4}+)\s*+", re.IGNORECASE)
 _AGENT_KEYS = ("agent", "agent_id", "agentid", "agent_index", "robot", "robot_id", "id", "name", "label", "index")
-_STEP_KEYS = ("step", "t", "time", "timestep", "time_step")
+_STEP_KEYS = ("step", "t", "time", "timestep", "time_step", "timestamp", "arrive", "arrival", "arrival_time")
+_TIMES = ("times", "timesteps", "time_steps", "timestamps", "arrivals", "arrival_times")  # of the cells, beside a path
 _PATH_KEYS = ("path", "route", "trajectory", "plan", "cells", "positions", "coordinates", "moves", "waypoints")
 _CELL_KEYS = ("cell", "position", "pos", "location", "coordinate", "coordinates")
 _ROW_KEYS, _COLUMN_KEYS = ("row", "r"), ("column", "col", "c")
@@ -156,6 +157,8 @@ def _path(value: Any) -> Path:
         path = _path(inner)
         if _names_a_wait(value, _WAITING, _STARTING) and not holds_a_wait(path):
             raise Unplaceable("a wait is named beside a path in which no cell stands twice")
+        if isinstance(times := _value(value, _TIMES), list):
+            counted([time if type(time) is int else -1 for time in times])
         return path
     if isinstance(value, str):
         return _written(value)

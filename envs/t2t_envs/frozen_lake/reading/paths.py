@@ -15,7 +15,7 @@ _SINGLE = (tokens.ARROW, tokens.COMMA, tokens.PIPE)  # two of these have a gap b
 
 # A remark on a whole path that says that its agent waits on the way; what it does on its goal costs nothing.
 _WAITS = re.compile(
-    r"\b(?:wait|delay|paus|idle|stay|hold)|\b(?:start|begin|depart|leave)s?\s(?:\w+\s)?(?:at|after|from|on)\s(?:t\b|time|step)",
+    r"\b(?:wait|delay|paus|idle|stay|hold)|\b(?:(?:start|begin|depart|leave)s?\s(?:\w+\s)?(?:at|after|on)|from)\s(?:t\b|time|step)",
     re.IGNORECASE,
 )
 _WAITS_NOT = re.compile(r"\b(?:no|not|never|without|zero|0|goal|target|destination|end)\b|n['’]t\b", re.IGNORECASE)
