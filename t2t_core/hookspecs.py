@@ -9,10 +9,10 @@ gets a registry and adds names to it:
         my_plugin = my_plugin                            def register_designers(registry):
                                                              registry.add("mine", "my_plugin:make", "what it does")
 
-A target is a callable, or "module:attribute", which is imported only when somebody asks for the name. The built-ins come
-through the same hooks. A name is addressed as `name`, `name:argument` or `name:argument,key=value,...`; the factory gets
-the argument (text, "" if there is none) and the settings (text by key). What a plugin raises or returns wrongly is told
-with its name and ends the command (t2t_core.guard).
+A target is a callable, or "module:attribute", which is imported only when somebody uses the name. The built-ins register
+through the same hooks. A name is addressed as `name`, `name:argument` or `name:argument,key=value,...`; the factory gets the
+argument (text, "" if there is none) and the settings (text by key). If a plugin raises, or returns something wrong, the error
+names it and ends the command (t2t_core.guard).
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class RoundState:
 
 @dataclass(frozen=True)
 class TrialRun:
-    """What a short trial came to: the breakdown of its validation, as of a round's, and what it took: the updates, and the tokens
-    of training and answers together."""
+    """The result of a short trial: the breakdown of its validation, like that of a round, and its cost: the updates, and the
+    tokens of training and answers together."""
 
     breakdown: Mapping[str, Json]
     updates: int
@@ -132,8 +132,8 @@ class Brief:
 
 @dataclass(frozen=True)
 class TrainingOrder:
-    """What a run is going to ask of its trainer, as far as it is known before anything is drawn: the checkpoint that training
-    starts from, the testbed, the settings under [training], how many instances a round has, and how many rounds there are."""
+    """What a run will ask of its trainer, as far as that is known before anything is drawn: the checkpoint that training starts
+    from, the testbed, the settings under [training], how many instances a round has, and how many rounds there are."""
 
     checkpoint: Path | None
     testbed: AnyTestbed
@@ -207,10 +207,11 @@ class Policy(Protocol):
 
 
 class Designer(Protocol):
-    """Reads the brief of a round, proposes the next configuration of the generator. Any LLM policy can be one (`llm:...`).
-    One with an attribute `settings` (name -> value) has them printed by `t2t run --dry-run`; one with an engine of its own has a
-    method `close()`, called after each design; one that asks the run's own policy (`brief.policy`) has `asks_own_policy = True`,
-    so that a run whose policy cannot talk refuses it before anything is trained. Its factory may have `transport`, as a policy's.
+    """Reads the brief of a round and proposes the next configuration of the generator. Any LLM policy can be a designer
+    (`llm:...`). If it has an attribute `settings` (name -> value), `t2t run --dry-run` prints them; if it has an engine of its
+    own, its method `close()` is called after each design. If it asks the run's own policy (`brief.policy`), it has
+    `asks_own_policy = True`, so that a run whose policy cannot talk refuses it before anything is trained. Its factory may have
+    `transport`, like a policy's.
 
     registry.add("shy", lambda argument, settings: Shy(), "proposes what is already there")
     class Shy:
@@ -266,8 +267,8 @@ class Trainer(Protocol):
 
 @dataclass(frozen=True)
 class TrackedRun:
-    """The run whose figures a tracker gets: an `id` that stays the same when the run is stopped and goes on, its name (as its
-    folder is called, "runs/paper-0"), its folder, and every setting it goes by, as nested tables."""
+    """The run whose figures a tracker gets: an `id` that stays the same when the run is stopped and continued, its name (after
+    its folder, "runs/paper-0"), its folder, and every setting it uses, as nested tables."""
 
     id: str
     name: str
@@ -293,15 +294,15 @@ class Tracker(Protocol):
     def begin(self, run: TrackedRun) -> str | None: ...
 
     def figures(self, axis: str, step: int, figures: Mapping[str, float]) -> None:
-        """Finite numbers by name; a name may have parts ("valid/GROUP"), and none is the beginning of another."""
+        """Finite numbers by name. A name may have parts ("valid/GROUP"), and no name is the beginning of another."""
         ...
 
     def event(self, step: int, title: str, text: str) -> None:
-        """What happened after that round, as Markdown: a design, say, with what it changed."""
+        """What happened after that round, as Markdown: for example a design and what it changed."""
         ...
 
     def end(self) -> None:
-        """The session is over, by its end or by a stop: nothing more comes, and what came is kept."""
+        """The session has ended or was stopped: nothing more comes, and what came is kept."""
         ...
 
 
@@ -316,17 +317,17 @@ class Pool(Protocol):
     """
 
     def start(self, queue: Path) -> None:
-        """Bring the pool to its size: start workers on that queue folder where some are missing. Called again and again while
-        jobs wait, so it must be cheap, and must not start more than the pool is to have."""
+        """Bring the pool to its size: start the missing workers on that queue folder. Called repeatedly while jobs wait, so it
+        must be cheap, and must not start more workers than the pool should have."""
         ...
 
     def stop(self) -> None:
-        """End the workers that it started; what they were at goes back into the queue."""
+        """Stop the workers that it started; their unfinished jobs go back into the queue."""
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """One turn of an episode: what the agent said and did, and what each of its calls came to, in their order."""
+    """One turn of an episode: what the agent said and did, and the result of each of its calls, in order."""
 
     turn: AgentTurn
     results: Sequence[str]
@@ -344,17 +345,17 @@ class Tried:
 
 @dataclass(frozen=True)
 class EpisodeState:
-    """All that a job agent sees of its episode. It holds no score of the hidden evaluation but those that a tool told.
+    """All that a job agent sees of its episode. It holds no score of the hidden evaluation except those that a tool reported.
 
     Args:
-        family: what is to be taught: bases, bounds and budget of a job (`t2t_jobs.family.Family`).
+        family: what the job has to teach: bases, bounds and budget (`t2t_jobs.family.Family`).
         task: the same in words.
         exchanges: the turns so far.
         failures: what was wrong with the last submission, each with `what`, `where`, `cause` and `next`.
         submissions, tokens, turns: how many are left.
         past: earlier episodes of this agent on this family, where it is let learn from them.
-        seed: of what is random in this episode.
-        final: nothing is to be tried any more: the agent does what it holds to be best.
+        seed: for whatever is random in this episode.
+        final: the budget for trying is spent: the agent submits what it considers best.
     """
 
     family: Any

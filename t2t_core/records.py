@@ -138,7 +138,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Response:
-    """One turn of a policy, or the error that came instead (`error` is not None; then `text` is what arrived, if anything).
+    """One turn of a policy, or the error that came instead (then `error` is not None, and `text` is whatever arrived).
 
     Token counts are as the policy reports them, None if it has no tokens or they are not known; `reasoning_tokens` are
     hidden ones and part of `completion_tokens`, `reasoning` their text where it was sent. `finish_reason` is "stop" (ended by
@@ -350,8 +350,8 @@ ASKED_AGAIN = "asked once more, for the JSON alone"  # the note of a designer th
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a designer returns. `raw` is its reply word for word, `parsed` the configuration it proposes as JSON (None if
-    none could be read), `notes` what its reader mended, `responses` every call it made, failed ones included."""
+    """What a designer returns. `raw` is its reply word for word, `parsed` the configuration it proposes as JSON (None if none
+    could be read), `notes` what its reader repaired, `responses` every call it made, including failed ones."""
 
     raw: str
     parsed: Mapping[str, Json] | None

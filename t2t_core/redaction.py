@@ -1,8 +1,8 @@
-"""Keys get nowhere: what this process knows to be a secret, and how it is taken out of a text.
+"""Keep keys out of every file and message: what this process knows to be a secret, and how it is removed from a text.
 
-A secret is the value of an environment variable that is one by its name, a password in an address there, and every key that was
-read for a policy (`remember`). Text that comes from outside is redacted first and cut afterwards, since half a key is one too;
-of a key that somebody else cut, every stretch of 15 characters goes.
+A secret is the value of an environment variable whose name says so, a password in an address there, or any key that was read
+for a policy (`remember`). Text from outside is redacted first and cut afterwards, since half a key is still a key. If somebody
+else cut a key, every stretch of 15 of its characters is removed.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _known: tuple[Mapping[Any, Any], int, Redactor] | None = None
 
 
 def remember(name: str, value: str) -> None:
-    """From now on `value` is never shown or kept: it stands as [name]."""
+    """From now on `value` is never shown or kept: [name] stands in its place."""
     if len(value) >= _LEAST_KEY:
         _remembered[value] = name
 
 
 class Redactor:
-    """Takes secrets out of texts: those that are known when it is made, or the given ones (value -> name)."""
+    """Removes secrets from texts: those known when it is made, or the given ones (value -> name)."""
 
     def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
         self._names: dict[str, str] = {}  # of every form
@@ -56,8 +56,8 @@ class Redactor:
         self._longest_first = sorted(self._names, key=len, reverse=True)
 
     def redact(self, text: str, cut: bool = False) -> str:
-        """The text with the name of every secret in its place. `cut`: the text was cut off, perhaps within one."""
-        for form in self._longest_first:  # whole ones first: a stretch of one form may be the beginning of another
+        """The text with every secret replaced by its name. `cut`: the text was cut off, perhaps within a secret."""
+        for form in self._longest_first:  # whole secrets first: a stretch of one form may be the beginning of another
             text = text.replace(form, f"[{self._names[form]}]")
         for form in self._legible:
             label = f"[{self._names[form]}]"
@@ -66,7 +66,7 @@ class Redactor:
         return text
 
     def everywhere(self, value: Any) -> Any:
-        """A JSON value with every text in it redacted, names included."""
+        """A JSON value with every text in it redacted, including names."""
         if isinstance(value, str):
             return self.redact(value)
         if isinstance(value, Mapping):
@@ -87,7 +87,7 @@ class Redactor:
 
 
 def without_secrets(text: str, cut: bool = False) -> str:
-    """The text with the name of every secret in its place, of those that are known now."""
+    """The text with every secret replaced by its name, for the secrets known now."""
     global _known
     variables = dict(_variables)
     if _known is None or _known[0] != variables or _known[1] != len(_remembered):
@@ -160,7 +160,7 @@ def _without_stretches(text: str, secret: str, label: str) -> str:
         at = text.find(part)
         while at >= 0:
             count += 1
-            if count > _MANY:  # somebody plays with us: no time for looking closely
+            if count > _MANY:  # somebody is probing: no time for a close look
                 return _without_parts(text, secret, label)
             left, right = _widened(text, at, secret, begin)
             if right - left >= _STRETCH:

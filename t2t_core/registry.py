@@ -1,4 +1,4 @@
-"""Names of one kind (policies, designers, ...) and who brought them."""
+"""Names of one kind (policies, designers, ...) and the distributions that registered them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from t2t_core.text import flowing, one_line
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _SETTING = re.compile(r"([a-z][a-z0-9_]*)=(.*)", re.DOTALL)
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
-# Behind a comma: what is meant as a setting, so that a misspelt name is refused and its value is no part of the one before.
+# After a comma, this looks like a setting: a misspelt name is then refused, and its value is not taken as part of the one
+# before.
 _MEANT = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)\s*=(.*)", re.DOTALL)
 
 
@@ -46,7 +47,7 @@ class Spec:
         return cls(name, argument, {name: ",".join(values) for name, values in pieces.items()})
 
     def __str__(self) -> str:
-        """The text that it is parsed from."""
+        """The text that parses to this spec."""
         pieces = [self.argument] * bool(self.argument) + [f"{name}={text}" for name, text in self.settings.items()]
         return f"{self.name}:{','.join(pieces)}" if pieces else self.name
 
@@ -78,11 +79,11 @@ class Entry:
             raise T2TError(
                 f"{self.name!r} could not be loaded: {one_line(str(error))}",
                 where=f"{self.target} of {self.distribution}",
-                cause="an optional dependency is missing" if missing else "the plugin names what is not there",
+                cause="an optional dependency is missing" if missing else "the plugin names something that does not exist",
                 next=(
                     f"{advice.extra('train')} for local models and trainers; t2t plugins lists what is loaded"
                     if missing
-                    else f"mend the plugin; python -c 'import {module}' shows where its import fails, if it does"
+                    else f"fix the plugin; python -c 'import {module}' shows where its import fails, if it does"
                 ),
             ) from error
 
@@ -97,8 +98,8 @@ class Registry:
         self.plugin = self.distribution = "?"
 
     def add(self, name: str, target: Callable[..., Any] | str, summary: str = "", needs: Sequence[str] = ()) -> None:
-        """Register `name`; `needs` are modules of optional dependencies without which it cannot run. A name that is taken is
-        refused, and the refusal names both distributions."""
+        """Register `name`; `needs` lists the optional modules it cannot run without. A name that is taken is refused, and the
+        refusal names both distributions."""
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             self.refused.append(f"{self.kind} {ascii(name)[:80]} of {self.distribution}: not a usable name")
         elif not (callable(target) or (isinstance(target, str) and target.count(":") == 1)):

@@ -1,4 +1,4 @@
-"""Reads the settings of a spec (`name:argument,key=value,...`): text in, typed values out, unknown ones refused."""
+"""Read the settings of a spec (`name:argument,key=value,...`): text in, typed values out, unknown names refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from t2t_core.redaction import Redactor
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _NAMES = {"key", "token", "passwd", "passphrase", "passcode", "bearer", "cookie", "credential", "auth", "apitoken"}
 _NAMES |= {"pwd", "jwt", "personalaccesstoken"}
-_LEAST = 4  # characters of what counts as a key by its name alone
+_LEAST = 4  # how many characters of a value count as a key on the strength of its name alone
 _ENDINGS: tuple[str, ...] = ("subscriptionkey", "refreshtoken", "idtoken", "hftoken", "sessiontoken", "bearertoken", "userkey")
 _ENDINGS += ("apikey", "secret", "password", "accesstoken", "authtoken", "secretkey", "accesskey", "authorization", "privatekey")
 # A name and a value within a text: a broken piece of JSON, a header, a setting that was meant to be one.
@@ -27,7 +27,7 @@ _ASSIGNED = re.compile(
     re.IGNORECASE,
 )
 _PARAMETER = re.compile(r"(^|&)[^=&]*(key|token|secret|password|signature)[^=&]*=", re.IGNORECASE)
-# Keys as services make them, so that one is known that this environment does not hold.
+# Keys in the form that services issue them, to recognise keys that are not in this environment.
 _SHAPE = re.compile(
     r"(?<![A-Za-z0-9])(?:(?:sk|rk|xai|nvapi)-(?=[\w-]*\d)[A-Za-z0-9_-]{20,}|(?:gsk|hf|r8|gh[pousr])_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{20,}"
     r"|(?:github_pat|tgp_v1)_[A-Za-z0-9_]{20,}"
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 def read_settings(settings: Mapping[str, str], where: str, readers: Mapping[str, Reader]) -> dict[str, Any]:
-    """The value of each setting given, by its reader; settings not given are absent.
+    """The value of each given setting, converted by its reader; settings not given are absent.
 
     Args:
         settings: as the factory of a policy, designer, ... gets them.
@@ -68,7 +68,7 @@ def read_settings(settings: Mapping[str, str], where: str, readers: Mapping[str,
 
 @dataclass(frozen=True)
 class Range:
-    """What a number may be: `low`..`high`, `low` itself left out if `above`, `high` where `below`."""
+    """The range of a number: `low`..`high`, without `low` if `above`, without `high` if `below`."""
 
     low: float = 0
     high: float = math.inf
@@ -204,7 +204,7 @@ def one_of(choices: Sequence[str]) -> Reader:
 
 
 def no_argument(argument: str, where: str) -> None:
-    """Refuse an argument where a name takes none."""
+    """Refuse an argument for a name that takes none."""
     if argument:
         raise T2TError(f"{where} takes no argument, not {ascii(argument)[:80]}", next="settings are written key=value")
 

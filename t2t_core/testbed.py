@@ -1,4 +1,4 @@
-"""What a testbed is: everything that is particular to a task, declared in one place."""
+"""What a testbed is: everything particular to a task, declared in one place."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ RequestT = TypeVar("RequestT")
 
 
 class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
-    """Everything that is particular to a task, declared: the core, the plugins and the leaderboard have no special case for any.
+    """Everything particular to a task, declared: the core, the plugins and the leaderboard have no special case for any
+    testbed.
 
         registry.add("guessing", "my_plugin.guessing:make", "finding a number")
 
-    Subclass it with the types of its instances, configurations and requests, and the defaults below are inherited. Instances
-    have `id` and `to_dict()`; configurations have `to_dict()`, {group: {knob: number}}; requests are what `request` returned.
+    Subclass it with the types of its instances, configurations and requests, and inherit the defaults below. Instances have
+    `id` and `to_dict()`; configurations have `to_dict()`, {group: {knob: number}}; requests are what `request` returned.
     `t2t_core.testing.check_testbed` checks all of it, and docs "Write a testbed" builds a small one.
     """
 
@@ -41,9 +42,9 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
     name: str
     title: str
     guideline: str
-    """Task-level advice to a designer that holds in any round (context module G)."""
+    """Task-level advice to a designer that is valid in any round (context module G)."""
     group: str
-    """What the knobs are set for, in the field's own words ("span of the numbers")."""
+    """What the knobs control, in the field's own words ("span of the numbers")."""
     sameness: str = "as they stand"
     """In which respect two instances of equal `identity` are the same ("up to mirroring")."""
 
@@ -58,9 +59,9 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
     prompt_formats: Sequence[str]
     """How a question can be worded; the first is the default."""
     memoryless: Collection[str] = ()
-    """The formats whose messages say all there is each time: the policy then sees the latest message alone."""
+    """The formats whose messages are self-contained: the policy then sees the latest message alone."""
     turns: int = 1
-    """At most so many messages of the policy per conversation; 1 is a one-shot task."""
+    """The most messages of the policy per conversation; 1 is a one-shot task."""
     tools: Sequence[Tool] = ()
 
     # --- what an answer earns
@@ -83,15 +84,15 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
 
     # --- what it brings
     preset: str = ""
-    """The preset of `t2t run --testbed NAME` where no other is given."""
+    """The preset of `t2t run --testbed NAME` if no other is given."""
     baselines: Sequence[str] = ()
-    """The policies that `t2t bench` measures where none is named. One that cannot run here is left out with the reason."""
+    """The policies that `t2t bench` measures if none is named. A policy that cannot run here is left out, with the reason."""
     commands: Mapping[str, str] = MappingProxyType({})
-    """Its own forms of `generate`, `show` and `solve`: command -> "module:click command"."""
+    """Its own versions of `generate`, `show` and `solve`: command -> "module:click command"."""
     file_formats: Mapping[str, str] = MappingProxyType({})
-    """The forms of its instances that others use: name -> "module:object", a `t2t_core.store.formats.FileFormat`."""
+    """The formats that others use for its instances: name -> "module:object", a `t2t_core.store.formats.FileFormat`."""
     observed: Mapping[str, str] = MappingProxyType({})
-    """What a publication saw designers do on it, by the number of `t2t analyze` that counts it."""
+    """What a publication reports that designers did on it, by the number of `t2t analyze` that measures it."""
     constants: Mapping[str, Any] = MappingProxyType({})
     """What no setting changes (of its reward, say), for `t2t run --dry-run`."""
 
@@ -111,8 +112,8 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
         return cell or None
 
     def request(self, count: int, **options: Any) -> RequestT:
-        """What is wanted of the generator: how many instances, for training unless told otherwise. Every testbed knows the
-        option `exclude`, a frozenset of identities never to draw; without it, none of `protected_sets` is drawn."""
+        """The order for the generator: how many instances, for training unless told otherwise. Every testbed knows the option
+        `exclude`, a frozenset of identities never to draw; without it, no instance of `protected_sets` is drawn."""
         ...
 
     def read_configuration(self, data: Mapping[str, Any]) -> ConfigurationT: ...
@@ -120,7 +121,7 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
     def project(
         self, proposal: Mapping[str, Any] | None, previous: ConfigurationT, request: RequestT
     ) -> Projection[ConfigurationT]:
-        """Enforce the constraints. Never fails; whatever it passes, `generate` can fill."""
+        """Enforce the constraints. Never fails, and `generate` can fill whatever it returns."""
         ...
 
     def group_of(self, text: str) -> str | None:
@@ -136,7 +137,7 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
     def read_instance(self, data: Mapping[str, Any]) -> InstanceT: ...
     def unlabelled(self, instance: InstanceT) -> InstanceT: ...
     def identity(self, instance: InstanceT) -> bytes:
-        """Equal for two instances that are the same task up to the testbed's own symmetries, and only for them."""
+        """Equal for two instances exactly if they are the same task up to the testbed's own symmetries."""
         ...
 
     def place(self, instance: InstanceT) -> Place: ...
@@ -154,7 +155,8 @@ class Testbed(Protocol[InstanceT, ConfigurationT, RequestT]):
         ...
 
     def shared(self, instances: Sequence[InstanceT], others: Sequence[InstanceT]) -> Mapping[str, int]:
-        """What training instances share with those of a set kept for measuring, short of being the same ones: {what: count}."""
+        """What training instances have in common with those of a set kept for measuring, short of being the same:
+        {what: count}."""
         return {}
 
     def reported(self, set_name: str, columns: Sequence[str]) -> Sequence[Mapping[str, Any]]:

@@ -1,8 +1,8 @@
-"""A stranger's text as it may be shown: a server's message, a model's answer, a name in a file somebody sent.
+"""Text from outside, made fit to show: a server's message, a model's answer, a name in a file that somebody sent.
 
-Nothing in it steers a terminal (every character that is not printable is spelt out), no key is in it, and it is not longer
-than needed. `t2t_core.report` shows it in Markdown and HTML, where it does nothing either. What is kept on the disk stays word
-for word but for the keys (`t2t_core.redaction`).
+It cannot control a terminal (every unprintable character is spelt out), holds no key, and is no longer than needed.
+`t2t_core.report` makes it just as harmless in Markdown and HTML. On disk it stays word for word, except for keys
+(`t2t_core.redaction`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def visible(text: str, limit: int = 200) -> str:
 
 
 def flowing(text: str, limit: int = 1000) -> str:
-    """The same of a text that may run over several lines: they become one."""
+    """The same for a text that may span several lines, which are joined into one."""
     return visible(" ".join(text.split()), limit)
 
 
@@ -38,7 +38,7 @@ def _without_secrets(text: object) -> str:
 
 
 def _spelt(text: str, kept: str = "") -> str:
-    """Characters that cannot be printed, or turn the direction of writing, as \\x1b or \\u202e."""
+    """Spell out characters that cannot be printed, or that change the writing direction, as \\x1b or \\u202e."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text)

@@ -1,8 +1,8 @@
-"""What of a spec says how something is asked, not what: addresses, time-outs, attempts, keys. It is recorded at each start and
-may change from one to the next; a row, a run or a file of answers is told apart by the rest.
+"""The part of a spec that says how something is asked, not what: addresses, time-outs, attempts, keys. It is recorded at each
+start and may change between starts; the rest identifies a row, a run or a file of answers.
 
-A factory names those of its settings in an attribute `transport`: a sequence of names, or a function from the spec's argument
-to one (a designer that asks a policy has the policy's).
+A factory names those settings in an attribute `transport`: a sequence of names, or a function from the spec's argument to one
+(a designer that asks a policy has the policy's).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def question(registry: Registry, text: str) -> str:
 def asked(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a run, a sweep or a file of answers without the transport of the policies and designers they name."""
     plugins = installed()
-    question_settings = {name: value for name, value in settings.items() if name != "report_to"}  # who watches changes nothing
+    question_settings = {name: value for name, value in settings.items() if name != "report_to"}  # a tracker changes nothing
     for name, registry in (("policy", plugins.policies), ("designer", plugins.designers)):
         if isinstance(question_settings.get(name), str):
             question_settings[name] = question(registry, question_settings[name])

@@ -224,7 +224,7 @@ class Loop:
                 progress=progress,
                 reward=self.experiment.reward,
             )
-            self.engines.close()  # and memory that a training holds is freed
+            self.engines.close()  # so that the memory a training needs is free
             result = self._trained(job)
         if result.checkpoint not in (None, job.checkpoint) and not result.checkpoint.exists():
             raise T2TError(

@@ -1,7 +1,7 @@
 """The bench at the end of a run: base, designed and control policy on the evaluation sets, with intervals and paired differences.
 
-Rates are the unweighted mean over the columns of a table, as the paper prints them. Each arm's answers are on
-disk, so a bench continues where it stopped; two arms with one checkpoint are asked once.
+Rates are the unweighted mean over the columns of a table, as the paper prints them. Each arm's answers are on disk, so a bench
+continues where it stopped. If two arms have the same checkpoint, it is asked once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Values = dict[str, dict[str, dict[str, float]]]  # metric -> column -> instance 
 
 @dataclass(frozen=True)
 class Measured:
-    """An arm's answers to one set: what they add up to by column, and every rate that is known of all instances, instance by
+    """An arm's answers to one set: their sums by column, and every rate that is known for all instances, instance by
     instance."""
 
     tallies: Mapping[str, Tally]
@@ -51,8 +51,8 @@ class Arm:
 
 
 class ClosingBench:
-    """The bench of a run in its folder. It is asked arm by arm, all sets of one before the next, so that an engine is started
-    once; where two arms have one checkpoint, the first is asked for both."""
+    """The bench of a run in its folder. It asks arm by arm, all sets of one arm before the next, so that an engine starts only
+    once. If two arms have the same checkpoint, the first is asked for both."""
 
     def __init__(
         self, experiment: Experiment, testbed: AnyTestbed, folder: SafePath, engines: Engines, reporter: Reporter
@@ -62,8 +62,8 @@ class ClosingBench:
         self._sets = list(evaluations(experiment, testbed)) if experiment.evaluation else []
 
     def ask(self, arms: Sequence[Arm]) -> None:
-        """Evaluate the arms on the sets that `[evaluation]` selects, as far as their answers are not there: first the one whose
-        policy is available."""
+        """Evaluate the arms on the sets that `[evaluation]` selects, as far as their answers are missing, starting with the arm
+        whose policy is already loaded."""
         with Interrupts():
             for arm in sorted(_asked(arms), key=lambda arm: not self._engines.has(arm.checkpoint)):
                 for evaluation_set, evaluation in self._sets:
@@ -113,7 +113,7 @@ class ClosingBench:
 
 
 def _asked(arms: Sequence[Arm]) -> list[Arm]:
-    """Of arms with one checkpoint the first."""
+    """The first of the arms with the same checkpoint."""
     return list({arm.checkpoint: arm for arm in reversed(arms)}.values())[::-1]
 
 
@@ -143,7 +143,7 @@ def evaluation_sets(experiment: Experiment, testbed: AnyTestbed) -> list[Instanc
 
 
 def measured(experiment: Experiment, testbed: AnyTestbed, folder: SafePath, arm: str) -> dict[str, Values]:
-    """Set by set, the rates per instance that an arm's finished answers in a bench folder give."""
+    """Set by set, the rates per instance according to an arm's finished answers in a bench folder."""
     return {
         evaluation_set.name: measure(evaluation, scored(evaluation, folder / arm / evaluation_set.name / ANSWERS)).rates
         for evaluation_set, evaluation in evaluations(experiment, testbed)
@@ -156,7 +156,7 @@ def _answered(evaluation: Evaluation, path: SafePath) -> bool:
 
 
 def measure(evaluation: Evaluation, answers: Iterable[Scored]) -> Measured:
-    """The metrics of the answers to an evaluation, one to an instance; in a rate, an answer that never came counts 0."""
+    """The metrics of the answers to an evaluation with one answer per instance. In a rate, a missing answer counts as 0."""
     testbed = evaluation.testbed
     columns = columns_of(testbed, evaluation.instances)
     tallies: dict[str, Tally] = {}
@@ -204,7 +204,7 @@ def _differences(measured: Mapping[str, Measured]) -> Iterator[DifferenceRow]:
 
 
 def read_table(path: SafePath) -> BenchTable:
-    """`bench/table.json`, checked: a run folder may come from a stranger."""
+    """Read `bench/table.json` and check it: a run folder may come from somebody else."""
     table = folders.read_record(path, BenchTable)
     for bench_set in table.sets:
         if len({(*row.rates, *row.means) for row in bench_set.rows}) > 1:

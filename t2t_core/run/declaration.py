@@ -1,5 +1,5 @@
-"""What the testbed of a run declares, as `testbed.json` in the run's folder: reports and analyses go by it, also where the
-testbed is not installed or declares something else by now."""
+"""What a run's testbed declares, stored as `testbed.json` in the run's folder. Reports and analyses rely on it, even if the
+testbed is not installed or has changed since."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILE = "testbed.json"
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredMetric:
-    """A metric as it is shown: its name in files, its title, "rate" or "mean", its unit, and which way is better."""
+    """A metric as reports show it: its name in files, its title, "rate" or "mean", its unit, and which direction is better."""
 
     name: str
     title: str
@@ -30,7 +30,7 @@ class DeclaredMetric:
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """`testbed.json`; the words are those of `hookspecs.Testbed`."""
+    """`testbed.json`; the fields are those of `hookspecs.Testbed`."""
 
     name: str
     title: str = ""
@@ -79,12 +79,12 @@ class Declaration:
 
 
 def read_declaration(folder: SafePath, experiment: Experiment) -> Declaration:
-    """What the folder says; of a run from before there was such a file, what the testbed says today; where that is not installed
-    either, nothing but its name."""
+    """What the folder says. For a run older than this file, what the testbed says today; if that is not installed either, only
+    its name."""
     if (folder / FILE).exists():
         return folders.read_record(folder / FILE, Declaration)
     if Spec.parse(experiment.testbed).name not in installed().testbeds:
         return Declaration(name=experiment.testbed)
     testbed = installed().testbeds.make(experiment.testbed)
-    options = {**experiment.generation, "exclude": frozenset()}  # what is excluded has no say in the knobs
+    options = {**experiment.generation, "exclude": frozenset()}  # excluded instances have no effect on the knobs
     return Declaration.of(testbed, testbed.request(options.pop("samples", 1), **options))

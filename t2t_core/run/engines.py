@@ -1,5 +1,5 @@
-"""The run's policy, one checkpoint at a time. A language model's engine holds the GPU as long as it lives: it is closed, and
-has let go, before another one, a training, or a designer's own engine takes it."""
+"""The run's policy, one checkpoint at a time. A language model's engine holds the GPU while it lives, so it must be closed, and
+have released its memory, before another engine, a training or a designer's own engine takes over."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from t2t_core.run.experiment import Experiment
 
 
 class Engines:
-    """Makes the policies of a run (and of its control: they differ in their checkpoints alone) and keeps the last one, which
-    serves everything that is asked of its checkpoint meanwhile: a round's validation and design, all sets of the bench."""
+    """Makes the policies of a run (and of its control, which differ only in their checkpoints) and keeps the last one, which
+    serves everything asked of its checkpoint: a round's validation and design, all sets of the bench."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
@@ -27,11 +27,11 @@ class Engines:
         return self._policy
 
     def has(self, checkpoint: Path | None) -> bool:
-        """Whether the policy with that checkpoint is available."""
+        """Whether the policy with that checkpoint is the one loaded."""
         return self._policy is not None and self._checkpoint == checkpoint
 
     def close(self) -> None:
-        """Nothing of a policy holds this machine's memory any more."""
+        """Close the policy, so that nothing of it holds this machine's memory."""
         before, self._policy = self._policy, None
         close(before)
 

@@ -1,4 +1,4 @@
-"""What a run is made of: a configuration file (TOML), its overrides, and the checked result that goes into `run.json`.
+"""The ingredients of a run: a configuration file (TOML), its overrides, and the checked result that goes into `run.json`.
 
 testbed = "guessing"              # names as `t2t plugins` lists them
 policy = "hf:{checkpoint}"        # {checkpoint} is filled with the current checkpoint
@@ -114,20 +114,20 @@ class Experiment:
         _refuse_unknown(data, [f.name for f in fields(cls)], where)
         for name in ("testbed", "policy"):
             if not data.get(name):
-                raise T2TError(f"the configuration names no {name}", where=where, next=f'add {name} = "..."')
+                raise T2TError(f"the configuration does not name a {name}", where=where, next=f'add {name} = "..."')
         made = schema.check(data, cls, where, cause="")
         _refuse_unknown(made.validation, list(ValidationTable.__annotations__), f"{where}, [validation]")
         schema.check(data, _Tables, where, cause="")
         if made.checkpoint and "{checkpoint}" not in made.policy:
             raise T2TError(
-                "the policy would never use the checkpoint that is trained",
+                "the policy would never use the trained checkpoint",
                 where=f"{where}, policy {ascii(made.policy)[:80]}",
                 next='write {checkpoint} into it, for example policy = "hf:{checkpoint}", or set checkpoint = ""',
             )
         return made
 
     def key(self, purpose: str, index: int) -> int:
-        """The key of what is random in the round: it depends on the replica in every round but the first."""
+        """The key of the round's randomness: it depends on the replica in every round but the first."""
         return seeding.key(self.seed, purpose, index, *((self.replica,) if self.replica and index else ())) >> 1
 
     @property
@@ -145,8 +145,8 @@ class Experiment:
         return Sampling(**given)
 
     def start(self) -> Path | None:
-        """The checkpoint training starts from, None if the policy has none. It is a folder, the id of a model on a hub, or
-        the name of a registered policy that brings its own (its attribute `checkpoint`)."""
+        """The checkpoint training starts from, None if the policy has none. It is a folder, the id of a model on a hub, or the
+        name of a registered policy that has its own (its attribute `checkpoint`)."""
         spec = Spec.parse(self.checkpoint)
         if spec.name in installed().policies:
             brought = getattr(installed().policies.make(spec), "checkpoint", None)
@@ -162,7 +162,7 @@ class Experiment:
             raise T2TError(
                 f"there is no folder {ascii(self.checkpoint)[1:-1][:200]}",
                 where="checkpoint",
-                cause="it is no model's id on a hub either, which has one slash: Qwen/Qwen3-4B",
+                cause="it is not a model id on a hub either, which has one slash: Qwen/Qwen3-4B",
             )
         return place
 
@@ -171,7 +171,7 @@ class Experiment:
         name = Spec.parse(self.policy).name
         if getattr(designer, "asks_own_policy", False) and not getattr(installed().policies.find(name).load(), "talks", True):
             raise T2TError(
-                f"the policy {name} cannot design: it plays, and has no words",
+                f"the policy {name} cannot design: it plays moves and writes no text",
                 where=f"designer {self.designer}",
                 next="let rule, random, a curriculum (learnability, level-replay, ...) or llm:POLICY design",
             )
@@ -193,8 +193,9 @@ def resolved(
     designer: Designer | None,
     context: Mapping[str, ContextModule],
 ) -> dict[str, Any]:
-    """Every value that a run goes by, as nested tables: its configuration with the trainer's defaults filled in, what no setting
-    changes, and the settings of the designer and of the context's modules, by the text they were asked for with."""
+    """Every value that a run uses, as nested tables: its configuration with the trainer's defaults filled in, the constants
+    that no setting changes, and the settings of the designer and of the context's modules, keyed by the text that named
+    them."""
     constants = {**getattr(trainer, "constants", {}), **getattr(testbed, "constants", {})}
     training = dict(getattr(trainer, "defaults", {}))
     _merge(training, experiment.training)
@@ -206,7 +207,8 @@ def resolved(
 
 
 def _other_trainer(data: dict[str, Any], trainer: object) -> None:
-    """What stands under [training] is one trainer's; another one, named in a higher layer, starts from its own defaults."""
+    """The settings under [training] belong to one trainer. If a higher layer names another one, it starts from its own
+    defaults."""
     if trainer and data.get("trainer") and Spec.parse(str(trainer)).name != Spec.parse(str(data["trainer"])).name:
         data.pop("training", None)
 
@@ -220,7 +222,7 @@ def resolve(
     for layer in (below, read_preset(preset) if preset else {}, read_layer(file) if file else {}):
         _other_trainer(data, layer.get("trainer"))
         if "configuration" in layer:
-            data.pop("configuration", None)  # it is one thing, whatever its table looks like
+            data.pop("configuration", None)  # `configuration` is one value, whatever its table looks like
         _merge(data, layer)
     _other_trainer(data, options.get("trainer"))
     for text in overrides:
@@ -234,7 +236,7 @@ def resolve(
 
 
 def resolve_tables(preset: str, settings: Mapping[str, Any], where: str) -> Experiment:
-    """A preset with settings over it, as they stand in a configuration file."""
+    """A preset with settings over it, both in the form of a configuration file."""
     data, layer = read_preset(preset) if preset else {}, dict(settings)
     _inline(layer, Path())
     _other_trainer(data, layer.get("trainer"))
@@ -252,14 +254,14 @@ def read_preset(name: str) -> dict[str, Any]:
 
 
 def read_layer(path: Path) -> dict[str, Any]:
-    """A run's configuration file, with the file of round 0's configuration that it names put in its place."""
+    """A run's configuration file, with the file that it names for round 0's configuration inlined."""
     settings = read_toml(path)
     _inline(settings, path.parent)
     return settings
 
 
 def _inline(data: dict[str, Any], folder: Path) -> None:
-    """A file named as `configuration` becomes the table in it, so that a run depends on nothing outside its folder."""
+    """Replace a file named as `configuration` by its table, so that a run depends on nothing outside its folder."""
     named = data.get("configuration")
     if not isinstance(named, str):
         return
@@ -273,7 +275,7 @@ def _inline(data: dict[str, Any], folder: Path) -> None:
 
 
 def read_published(name: str) -> dict[str, Any]:
-    """The values a publication gives, in the form of a configuration: the file (beside the preset's) that the preset names
+    """The values that a publication gives, in the form of a configuration: the file, beside the preset's, that the preset names
     as `published`; empty if it names none."""
     path = Path(installed().presets.make(name))
     published = read_toml(path).get("published")
@@ -285,7 +287,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(folders.read_bytes(path, _MAX_FILE).decode())
     except RecursionError:
-        raise T2TError("the file is no configuration", where=str(path), cause="it is nested too deeply") from None
+        raise T2TError("the file is not a configuration", where=str(path), cause="it is nested too deeply") from None
     except ValueError as error:  # of TOML, of UTF-8, or a number of thousands of digits
         raise T2TError("the file is no TOML", where=str(path), cause=str(error)[:300]) from None
 
@@ -293,7 +295,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def _merge(below: dict[str, Any], above: Mapping[str, Any]) -> None:
     for key, value in above.items():
         if isinstance(value, Mapping) and isinstance(below.get(key), dict):
-            below[key] = dict(below[key])  # another layer's or a plugin's own table stays as it is
+            below[key] = dict(below[key])  # a table of another layer, or of a plugin, stays unchanged
             _merge(below[key], value)
         else:
             below[key] = dict(value) if isinstance(value, Mapping) else value

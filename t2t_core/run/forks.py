@@ -1,7 +1,7 @@
-"""Forks: another designer continues from a round that a finished run shares, so that the arms differ in nothing else.
+"""Forks: another designer continues from a round of a finished run, so that the arms differ in nothing else.
 
 `RUN@ROUND` takes over the rounds 0..ROUND of RUN, their training and validation included, but not the design after ROUND.
-Only what comes after may differ: designer, context, the number of rounds, and the bench at the end.
+Only what comes later may differ: designer, context, the number of rounds, and the bench at the end.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Fork:
     def parse(cls, text: str) -> Fork:
         match = re.fullmatch(r"(.+)@(\d{1,5})", text)
         if not match:
-            raise T2TError(f"--fork wants RUN@ROUND, not {ascii(text)[:80]}", next="for example --fork runs/first@0")
+            raise T2TError(f"--fork takes RUN@ROUND, not {ascii(text)[:80]}", next="for example --fork runs/first@0")
         return cls(SafePath(Path(match[1])), int(match[2]), text)
 
     def check(self, experiment: Experiment) -> None:
-        """Raise T2TError if the fork would differ from its source in more than what comes after the shared round."""
+        """Raise T2TError if the fork would differ from its source in anything but what follows the shared round."""
         _, theirs = open_run(self.source)
         kept = {k: v for k, v in transport.asked(theirs.to_dict()).items() if k not in MAY_DIFFER}
         settings = {k: v for k, v in transport.asked(experiment.to_dict()).items() if k not in MAY_DIFFER}
@@ -45,14 +45,14 @@ class Fork:
             raise T2TError(
                 f"round {self.index} is not finished there",
                 where=str(self.source),
-                next="finish that run first: the command it was started with goes on",
+                next="finish that run first: repeat the command that started it",
             )
         if experiment.rounds <= self.index:
             raise T2TError(f"nothing comes after round {self.index} in a run of {experiment.rounds} rounds", where="--rounds")
 
     def take_over(self, folder: SafePath) -> None:
-        """Put the shared rounds into `folder`, each whole or not at all; what is there already stays. Files are hard links
-        where the file system allows it: a finished round is never written to again."""
+        """Put the shared rounds into `folder`, each whole or not at all; rounds already there stay. Files are hard links if the
+        file system allows it, since a finished round is never written to again."""
         for index in range(self.index + 1):
             target = RoundFiles(folder, index).folder
             if target.exists():

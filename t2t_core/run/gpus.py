@@ -1,4 +1,4 @@
-"""The GPUs that a run has, or is to be planned for."""
+"""The GPUs that a run has, or is planned for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from t2t_core.errors import T2TError
 
 @dataclass(frozen=True)
 class Gpus:
-    """`count` alike, of `gigabytes` (10^9 bytes) each."""
+    """`count` identical GPUs of `gigabytes` (10^9 bytes) each."""
 
     count: int
     gigabytes: float
@@ -21,7 +21,7 @@ class Gpus:
 
 
 def read_gpus(text: str) -> Gpus:
-    """`4x80`: four GPUs of 80 GB; T2TError for anything else."""
+    """Parse `4x80`: four GPUs of 80 GB. Raises T2TError for anything else."""
     form = re.fullmatch(r"([1-9][0-9]{0,3})x([1-9][0-9]{0,3}(?:\.[0-9]+)?)", text.strip().lower())
     if not form:
         raise T2TError(f"these are no GPUs: {ascii(text)[:60]}", where="--gpus", next="--gpus 4x80 means four of 80 GB each")

@@ -1,4 +1,4 @@
-"""What a run tells while it works: a line per stage, and now and then how far it is, with rate and time to go."""
+"""What a run prints while it works: a line per stage and, now and then, its progress with rate and remaining time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EVERY = 10.0  # seconds between two lines of progress
 
 
 class Reporter:
-    """Turns events into lines; `say` prints one (default: nowhere)."""
+    """Turns events into lines; `say` prints one (default: discard it)."""
 
     def __init__(self, say: Callable[[str], None] = lambda line: None) -> None:
         self._say = say
@@ -44,14 +44,14 @@ class Reporter:
         self.say(f"  note: {one_line(note, 1000)}")
 
     def answers(self, progress: Progress) -> None:
-        """How far an evaluation is, at most every ten seconds."""
+        """The progress of an evaluation, at most every ten seconds."""
         if self._due():
             eta = f", {progress.eta:.0f} s to go" if progress.eta is not None else ""
             self.say(f"    {progress.done}/{progress.total} answers, {progress.rate:.1f}/s{eta}, {progress.errors} errors")
 
     def tick(self, figures: Mapping[str, Any]) -> None:
         """Figures of a training step, at most every ten seconds: `update` of `updates`, reward, entropy, KL, ... A trainer that
-        says `eta_seconds` knows better than the stage's clock, which counts its loading too."""
+        reports `eta_seconds` knows better than the stage's clock, which includes its loading time."""
         if not self._due():
             return
         done, total = figures.get("update"), figures.get("updates")

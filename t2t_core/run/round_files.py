@@ -1,10 +1,10 @@
-"""The files of a run folder and of its rounds: which there are, and how each is read back with suspicion::
+"""The files of a run folder and of its rounds: what they are, and how each is read back without trusting it::
 
     run.json  resolved.json  log.jsonl  summary.json  summary.md  bench/  control/
     round_0/configuration.json  generation.json  instances.jsonl  train/metrics.jsonl  checkpoint/  training.json
             validation/log.jsonl  validation.jsonl  breakdown.json  context.md  [trials.json]  proposal.json  projection.json
 
-A stage is finished when its last file is there, and every file is there whole or not at all.
+A stage is finished when its last file exists, and every file is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class RoundFiles:
 
     @property
     def configuration(self) -> SafePath:
-        """What the generator draws from."""
+        """The configuration that the generator draws from."""
         return self.folder / "configuration.json"
 
     @property
@@ -56,7 +56,7 @@ class RoundFiles:
 
     @property
     def metrics(self) -> SafePath:
-        """The figures of every update, as the trainer told them."""
+        """The figures of every update, as the trainer reported them."""
         return self.folder / "train" / "metrics.jsonl"
 
     @property
@@ -76,7 +76,7 @@ class RoundFiles:
 
     @property
     def validation_log(self) -> SafePath:
-        """The folder of a validation under way."""
+        """The folder of a validation in progress."""
         return self.folder / "validation"
 
     @property
@@ -86,7 +86,7 @@ class RoundFiles:
 
     @property
     def breakdown(self) -> SafePath:
-        """How the validation failed; with it the round is finished, but for its design."""
+        """How the validation failed. Once this file exists, the round is finished except for its design."""
         return self.folder / "breakdown.json"
 
     @property
@@ -139,7 +139,7 @@ class RoundFiles:
         return folders.read_record(self.training, Training)
 
     def read_breakdown(self) -> dict[str, Any]:
-        """The whole breakdown, in the testbed's own terms beside those that every testbed has."""
+        """The whole breakdown: the testbed's own terms and those that every testbed has."""
         breakdown = folders.read_json(self.breakdown)
         schema.check(breakdown, Breakdown, str(self.breakdown))
         breakdown.pop("reader", None)  # says who counted, not what
@@ -149,7 +149,7 @@ class RoundFiles:
         return folders.read_record(self.proposal, Design)
 
     def design_tokens(self) -> int:
-        """What the design after this round took: the tokens of its calls and of its trial runs."""
+        """The cost of the design after this round: the tokens of its calls and of its trial runs."""
         if not self.proposal.exists():
             return 0
         cost = self.read_proposal().cost
@@ -162,7 +162,7 @@ class RoundFiles:
         return projected
 
     def relative(self, checkpoint: Path | None) -> str | None:
-        """A checkpoint as it is recorded: relative to the run where it lies inside, so that the folder can be moved."""
+        """A checkpoint as recorded: relative to the run if it lies inside, so that the folder can be moved."""
         if checkpoint is None:
             return None
         try:
@@ -187,17 +187,20 @@ def finished_rounds(folder: Path | SafePath) -> Iterator[RoundFiles]:
 
 
 def round_facts(files: RoundFiles) -> Round:
-    """A finished round as facts; its summary is what its designer said when it chose this round's configuration."""
+    """A finished round as facts. Its summary is what its designer said when it chose this round's configuration."""
     before = RoundFiles(files.run, files.index - 1)
     summary = before.read_proposal().summary if files.index and before.proposal.exists() else None
     return Round(files.index, files.read_configuration(), files.read_breakdown(), summary, files.read_training().metrics)
 
 
 def read_configuration(data: Any, path: SafePath) -> Configuration:
-    """A configuration's JSON as every reader here expects it: the same knobs, at least one, in every group, at least one."""
+    """Check a configuration's JSON as every reader here expects it: at least one group, and the same knobs, at least one, in
+    each."""
     configuration = schema.check(data, Configuration, str(path))
     knobs = [numbers(group) for group in configuration.values()]
     listed = any(isinstance(value, list) for group in knobs for value in group.values())
     if not knobs or not knobs[0] or listed or any(list(group) != list(knobs[0]) for group in knobs):
-        raise T2TError("this is no configuration: its groups have different knobs, or none", where=str(path), cause=schema.EDITED)
+        raise T2TError(
+            "this is not a configuration: its groups have different knobs, or none", where=str(path), cause=schema.EDITED
+        )
     return configuration

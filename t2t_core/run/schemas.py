@@ -1,4 +1,4 @@
-"""What the JSON files of a run hold; `round_files` says where those of a round lie."""
+"""The contents of a run's JSON files; `round_files` says where those of a round lie."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Training:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """What became of a group's answers, as far as every testbed says it."""
+    """The outcomes of a group's answers, as far as every testbed reports them."""
 
     answers: Count
     valid: Count
@@ -49,7 +49,7 @@ class Counts:
 
 @dataclass(frozen=True, kw_only=True)
 class Breakdown:
-    """`breakdown.json`, as far as the core reads it; testbeds say more. `reader` is the version of what read the answers."""
+    """`breakdown.json`, as far as the core reads it; testbeds add more. `reader` is the version of the reader of answers."""
 
     groups: dict[str, Counts]
     reader: int = 1
@@ -57,7 +57,7 @@ class Breakdown:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What the calls of a design took."""
+    """The cost of a design's calls."""
 
     calls: Count
     prompt_tokens: Count
@@ -67,7 +67,7 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class TriedOut:
-    """A trial run of a design: the configuration, the share of valid answers, and what it took of updates and tokens."""
+    """A trial run of a design: the configuration, the share of valid answers, and its cost in updates and tokens."""
 
     configuration: Configuration
     valid: float | None
@@ -84,7 +84,7 @@ class TriedAll:
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """`proposal.json`: the designer's reply word for word, what was read from it, what was mended, and what it cost.
+    """`proposal.json`: the designer's reply word for word, what was read from it, what was repaired, and its cost.
 
     `outcome` is "proposed", "unchanged" (Project made of it the configuration in force), "unreadable" (no configuration in the
     reply), "failed" or "timed out".
@@ -156,7 +156,7 @@ class DifferenceRow:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchSet:
-    """One evaluation set of a closing bench; `reader` is the version of what read the answers."""
+    """One evaluation set of a closing bench; `reader` is the version of the reader of answers."""
 
     name: str
     sha256: str

@@ -1,4 +1,4 @@
-"""The sets of a run: what its validations and its closing bench ask, and what may be trained on."""
+"""The sets of a run: what its validations and its closing bench ask, and what must not be trained on."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def validation(experiment: Experiment, testbed: AnyTestbed) -> Evaluation:
 
 
 def request(experiment: Experiment, testbed: AnyTestbed) -> Request:
-    """What every round wants of the generator; nothing of the run's own evaluation set is drawn."""
+    """What every round orders from the generator; never an instance of the run's own evaluation set."""
     options = {k: v for k, v in experiment.generation.items() if k != "samples"}
     own = own_set(experiment, testbed)
     if own:
@@ -44,7 +44,7 @@ def requested(testbed: AnyTestbed, count: int, options: Mapping[str, Any], where
     parameters = signature(testbed.request).parameters.values()
     known = [p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY or p.default is not Parameter.empty]
     takes_any = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
-    fixed = [p.name for p in parameters if p.kind is not Parameter.VAR_KEYWORD and p.name not in known]  # what we give
+    fixed = [p.name for p in parameters if p.kind is not Parameter.VAR_KEYWORD and p.name not in known]  # the options that we set
     strange = [name for name in options if name in fixed or not (takes_any or name in known)]
     if strange:
         own = ", ".join(name for name in known if name != "exclude")
@@ -52,13 +52,13 @@ def requested(testbed: AnyTestbed, count: int, options: Mapping[str, Any], where
             f"the generator of {testbed.name} has no setting {ascii(strange[0])[:60]}",
             where=where,
             cause=f"its settings are {own}" if own else "" if takes_any else "it has no settings but the number of instances",
-            next="leave it out, or name the testbed that it belongs to",
+            next="remove it, or name the testbed that has it",
         )
     return testbed.request(count, **options)
 
 
 def protected(testbed: AnyTestbed, others: Iterable[InstanceRecord] = ()) -> frozenset[bytes]:
-    """The identities of all instances of the testbed's protected sets, and of these."""
+    """The identities of all instances in the testbed's protected sets, and of the given ones."""
     kept = (instance for name in testbed.protected_sets() for instance in testbed.load_set(name).instances)
     return frozenset(testbed.identity(instance) for instance in chain(kept, others))
 
@@ -70,7 +70,7 @@ def own_set(experiment: Experiment, testbed: AnyTestbed) -> InstanceSet | None:
 
 
 def prompt_format(experiment: Experiment) -> str:
-    """The configured prompt format, else the one the policy says it was taught, else "" (the testbed's first)."""
+    """The configured prompt format, else the one the policy says it was trained with, else "" (the testbed's first)."""
     taught = experiment.make_policy(experiment.start()).describe().get("prompt_format", "")
     return str(experiment.validation.get("prompt_format") or taught)
 
@@ -83,5 +83,5 @@ def limited(testbed: AnyTestbed, instances: Sequence[InstanceRecord], limit: int
 
 
 def failed(evaluation: Evaluation, path: SafePath) -> list[Scored]:
-    """The answers of a validation that came and were not valid."""
+    """The answers of a validation that arrived and were not valid."""
     return [s for s in scored(evaluation, path) if not s.verdict.valid and s.response.error is None]

@@ -1,8 +1,8 @@
-"""A run's figures in trackers (TensorBoard, W&B, ...): of every update, of every round, of the closing bench; and what the
-designer changed, as events.
+"""Sends a run's figures to trackers (TensorBoard, W&B, ...): those of every update, every round and the closing bench, and the
+designer's changes as events.
 
-The run's folder stays the record. Nothing is read back from a tracker, and one that fails is named and left out for the rest of
-the session: figures that nobody sees are no reason to stop a training.
+The run's folder stays the record: nothing is read back from a tracker. A tracker that fails is named and left out for the rest
+of the session, because figures that nobody sees are no reason to stop a training.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from t2t_core.store.paths import SafePath
 
 UPDATE, ROUND = "update", "round"
 AUTO, NONE = "auto", "none"
-FILE = "tracking.json"  # in the run's folder: the id that its trackers know it by
-_USUAL = "tensorboard"  # what "auto" takes where it is installed
-_SKIPPED = ("update", "updates", "eta_seconds")  # of an update's figures: they are its step, or are told to people alone
+FILE = "tracking.json"  # in the run's folder: the id under which its trackers know it
+_USUAL = "tensorboard"  # what "auto" means if it is installed
+_SKIPPED = ("update", "updates", "eta_seconds")  # of an update's figures, these are its step or are only for people
 
 
 class Tracking:
@@ -38,7 +38,7 @@ class Tracking:
 
     Args:
         trackers: name and tracker.
-        note: told of a tracker that fails, and where each one shows its figures.
+        note: called with a tracker that fails, and with the place where each one shows its figures.
     """
 
     def __init__(self, trackers: Sequence[tuple[str, Any]] = (), note: Callable[[str], None] = lambda text: None) -> None:
@@ -56,7 +56,8 @@ class Tracking:
         return cls([(Spec.parse(text).name, _make(text)) for text in tracker_specs(experiment.report_to)], note)
 
     def follow(self, folder: SafePath, settings: Mapping[str, Any]) -> None:
-        """Say whose figures come next; a tracker begins when the first of them comes, so that a finished run bothers none."""
+        """Announce whose figures come next. A tracker starts when the first figures arrive, so that a finished run starts
+        none."""
 
         def run() -> TrackedRun:
             path = folder / FILE
@@ -69,7 +70,7 @@ class Tracking:
         self._run = run
 
     def update(self, before: int, figures: Mapping[str, Any]) -> None:
-        """The figures of one update, as its trainer told them; `before` are the updates of the rounds before."""
+        """The figures of one update, as its trainer reported them; `before` counts the updates of earlier rounds."""
         done = figures.get("update")
         if isinstance(done, int):
             self._figures(UPDATE, before + done, {k: v for k, v in figures.items() if k not in _SKIPPED})
@@ -85,7 +86,7 @@ class Tracking:
                 self.design(files)
 
     def configuration(self, files: RoundFiles) -> None:
-        """What the round draws from."""
+        """The configuration that the round draws from."""
         if self:
             groups = files.read_configuration().items()
             shown = {f"configuration/{knob}/{group}": v for group, knobs in groups for knob, v in numbers(knobs).items()}
@@ -97,7 +98,7 @@ class Tracking:
             self._figures(ROUND, files.index, _rates(files.read_breakdown()))
 
     def design(self, files: RoundFiles) -> None:
-        """What came of the round's design: counts, and every change as an event."""
+        """The outcome of the round's design: counts, and every change as an event."""
         if self:
             design, projected = files.read_proposal(), files.read_projection()
             changes = list(_changes(files.read_configuration(), projected.configuration))
@@ -158,7 +159,7 @@ class Tracking:
 
 
 def tracker_specs(report_to: str) -> list[str]:
-    """The trackers that a setting names: "auto" is TensorBoard where it is installed, "none" none."""
+    """The trackers that a setting names: "auto" is TensorBoard if it is installed, "none" is no tracker."""
     named: list[str] = []
     for text in report_to.split():
         if text == AUTO:
@@ -169,7 +170,7 @@ def tracker_specs(report_to: str) -> list[str]:
 
 
 def check(report_to: str) -> None:
-    """Raise T2TError if a setting names a tracker that nobody brought."""
+    """Raise T2TError if a setting names an unknown tracker."""
     for text in tracker_specs(report_to):
         installed().trackers.find(Spec.parse(text).name)
 
@@ -206,7 +207,7 @@ def _changes(before: Configuration, after: Configuration) -> Iterator[str]:
 
 
 def _told(design: Design, projected: Projected, changes: Sequence[str]) -> str:
-    """A design as Markdown: who, what came of it, what changed, what was corrected, and what the designer says of it."""
+    """A design as Markdown: the designer, the outcome, what changed, what was corrected, and the designer's own explanation."""
     corrected = [f"- corrected {c.knob}: {_shown(c.proposed)} → {_shown(c.used)} ({c.reason})" for c in projected.changes]
     notes = [f"- {note}" for note in ([projected.note] if projected.note else []) + design.notes]
     said = [f"> {line}" for line in (design.summary or "").splitlines()]

@@ -1,4 +1,4 @@
-"""A stranger's zip, read one member at a time in bounded memory, and never unpacked to the disk."""
+"""Read a zip file from outside one member at a time, in bounded memory, without ever unpacking it to disk."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MOST_MEMBERS = 1_000_000  # our choice
 
 
 def members(file: BinaryIO, path: Path | SafePath, belongs: Callable[[str], bool], most: int) -> Iterator[tuple[str, bytes]]:
-    """The names and contents of the members that are wanted, in the order of their names.
+    """The names and contents of the members that `belongs` accepts, in the order of their names.
 
     Args:
         file: the archive, open; `path` names it in errors.
-        most: bytes of all of them together, unpacked.
+        most: the most bytes that all of them may have together, unpacked.
 
     Raises:
-        T2TError: it is no archive, it is damaged, packed in a way that Python does not know, or unpacks to more.
+        T2TError: it is not an archive, is damaged, is packed in a way that Python does not know, or unpacks to more.
     """
     left = most
     try:
@@ -32,7 +32,7 @@ def members(file: BinaryIO, path: Path | SafePath, belongs: Callable[[str], bool
                 raise T2TError(f"the archive has more than {MOST_MEMBERS} members", where=str(path))
             selected = sorted(filter(belongs, names))
             said = sum(archive.getinfo(name).file_size for name in set(selected))
-            if said > most:  # what it says may be less than what comes, so that is counted too
+            if said > most:  # the declared size may be less than what arrives, so count that too
                 raise T2TError(f"the archive unpacks to more than {most} bytes", where=str(path))
             for name in selected:
                 with archive.open(name) as member:

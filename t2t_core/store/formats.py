@@ -1,6 +1,6 @@
-"""The forms in which instances come and go besides our own JSON Lines: tables, data sets, and whatever a testbed's field uses.
+"""The file formats of instances besides our own JSON Lines: tables, data sets, and the formats of a testbed's field.
 
-A testbed names those of its field (`Testbed.file_formats`); those of every testbed are here.
+A testbed names the formats of its field (`Testbed.file_formats`); those that work for every testbed are here.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class About:
-    """What a file or a card says of its instances: in which form questions are worded ("": the testbed's first), by which
-    settings they were drawn, and from which configuration of the generator (as JSON)."""
+    """What a file or a card says about its instances: the prompt format of the questions ("": the testbed's first), the
+    settings they were drawn with, and the generator's configuration (as JSON)."""
 
     prompt_format: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -33,12 +33,12 @@ class About:
 
 @dataclass(frozen=True)
 class FileFormat:
-    """One form of instances.
+    """One file format of instances.
 
     Args:
-        suffixes: of the files that are read so (".scen",).
-        read: the instances of one file. The text is what stands behind an `@` after the file's name ("room.scen@4").
-        write: sets into a new file or folder.
+        suffixes: of the files that it reads (".scen",).
+        read: returns the instances of one file. The text is what follows an `@` after the file's name ("room.scen@4").
+        write: writes sets to a new file or folder.
     """
 
     suffixes: Sequence[str] = ()

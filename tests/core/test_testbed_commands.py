@@ -206,7 +206,7 @@ def test_testbed_policy_and_checkpoint_go_over_the_file(tmp_path: Path) -> None:
     assert experiment.checkpoint == str(tmp_path / "base")
     experiment, _ = gather(given(policy="cbs", trainer="none"))
     assert experiment.checkpoint == "", "a policy that takes no checkpoint has none to train"
-    with pytest.raises(T2TError, match="would never use the checkpoint"):
+    with pytest.raises(T2TError, match="would never use the trained checkpoint"):
         gather(given(policy="cbs", checkpoint="tiny"))
 
 
