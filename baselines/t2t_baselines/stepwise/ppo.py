@@ -208,38 +208,57 @@ class Ppo:
 def train(job: TrainingJob, settings: Settings) -> TrainingResult:
     """Play the job's instances and learn from them, update after update."""
     import torch
-    from gymnasium.vector import AutoresetMode
-
-    from t2t_envs.frozen_lake.gym.vector_env import MAPFFrozenLakeVectorEnv
 
     threads = torch.get_num_threads()
     torch.set_num_threads(settings.threads)
     torch.manual_seed(key(job.seed, "ppo") >> 1)
-    envs = MAPFFrozenLakeVectorEnv(
-        settings.lakes, pool=list(job.instances), max_size=MAX_SIZE, observation="padded", reward="shaped", gamma=settings.gamma,
-        on_hole="block", on_conflict="block", autoreset_mode=AutoresetMode.SAME_STEP, labels=False,
-    )  # fmt: skip
     network, view = start_of(job.checkpoint, settings)
-    ways = Ways()
+    rollouts = Rollouts(job, settings, view)
     optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, eps=1e-5)
-    observation, _ = envs.reset(seed=key(job.seed, "lakes") >> 1)
-    agents = observation.shape[1]
-    updates = max(1, settings.steps // (settings.lakes * settings.horizon * agents))
-    solved = ended = 0
+    updates = max(1, settings.steps // rollouts.samples)
     metrics: dict[str, Any] = {}
     for update in range(updates):
         for group in optimizer.param_groups:
             group["lr"] = settings.learning_rate * (1 - 0.9 * update / updates)
+        samples, solved = rollouts.play(network)
+        entropy, value_loss = learn(network, optimizer, samples, settings)
+        metrics = {"solved": solved, "entropy": entropy, "value_loss": value_loss}
+        if job.progress is not None:
+            job.progress({"update": update + 1, "of": updates, **metrics})
+    save(network, job.folder, view, settings.hidden if job.checkpoint is None else network["actor"].in_features)
+    torch.set_num_threads(threads)
+    return TrainingResult(checkpoint=job.folder, metrics=metrics, samples=updates * rollouts.samples, updates=updates)
 
-        # Play: everything per step, lake and agent.
+
+class Rollouts:
+    """The lakes that are played side by side, which go on from one update to the next; `samples`: what one update learns from,
+    a sample being one agent of one lake at one step."""
+
+    def __init__(self, job: TrainingJob, settings: Settings, view: int) -> None:
+        from gymnasium.vector import AutoresetMode
+
+        from t2t_envs.frozen_lake.gym.vector_env import MAPFFrozenLakeVectorEnv
+
+        self._envs = MAPFFrozenLakeVectorEnv(
+            settings.lakes, pool=list(job.instances), max_size=MAX_SIZE, observation="padded", reward="shaped",
+            gamma=settings.gamma, on_hole="block", on_conflict="block", autoreset_mode=AutoresetMode.SAME_STEP, labels=False,
+        )  # fmt: skip
+        self._settings, self._view, self._ways = settings, view, Ways()
+        self._observation, _ = self._envs.reset(seed=key(job.seed, "lakes") >> 1)
+        self.samples = settings.lakes * settings.horizon * self._observation.shape[1]
+
+    def play(self, network: Any) -> tuple[list[Any], float]:
+        """Play `horizon` steps: what `learn` takes, and the share of the lakes that ended solved."""
+        import torch
+
+        solved = ended = 0
         played: list[list[Any]] = [[] for _ in range(7)]
-        for _ in range(settings.horizon):
-            seen = torch.from_numpy(features(observation, view, ways))
-            masks = torch.from_numpy(envs.action_masks().astype(bool))
+        for _ in range(self._settings.horizon):
+            seen, masks = self._seen()
             with torch.no_grad():
                 log, value = logits_and_value(network, seen, masks)
             action = torch.multinomial(log.exp().flatten(0, 1), 1).view(log.shape[:2])
-            observation, reward, terminated, truncated, infos = envs.step(action.numpy())
+            self._observation, reward, terminated, truncated, infos = self._envs.step(action.numpy())
             done = terminated | truncated
             if done.any():
                 solved += int(infos["final_info"]["valid"].sum())
@@ -248,24 +267,19 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
             moment = seen, masks, action, log.gather(-1, action[..., None])[..., 0], value, *figures
             for part, of_step in zip(played, moment, strict=True):
                 part.append(of_step)
-
         seen_by, masked, actions, logs, values, rewards, dones = played
         with torch.no_grad():
-            last = torch.from_numpy(features(observation, view, ways)), torch.from_numpy(envs.action_masks().astype(bool))
-            after = logits_and_value(network, *last)[1]
-        gains = advantages(values, [part[:, None] for part in rewards], [part[:, None] for part in dones], after, settings)
-        # Every sample is one agent of one lake at one step.
+            after = logits_and_value(network, *self._seen())[1]
+        gains = advantages(values, [part[:, None] for part in rewards], [part[:, None] for part in dones], after, self._settings)
         samples = [torch.stack(parts).flatten(0, 2) for parts in (seen_by, masked, actions, logs, values, gains)]
-        entropy, value_loss = learn(network, optimizer, samples, settings)
+        return samples, solved / max(ended, 1)
 
-        metrics = {"solved": solved / max(ended, 1), "entropy": entropy, "value_loss": value_loss}
-        if job.progress is not None:
-            job.progress({"update": update + 1, "of": updates, **metrics})
-        solved = ended = 0
-    save(network, job.folder, view, settings.hidden if job.checkpoint is None else network["actor"].in_features)
-    torch.set_num_threads(threads)
-    samples = updates * settings.lakes * settings.horizon * agents
-    return TrainingResult(checkpoint=job.folder, metrics=metrics, samples=samples, updates=updates)
+    def _seen(self) -> tuple[Any, Any]:
+        """What every agent sees now, and which actions it may take."""
+        import torch
+
+        seen = torch.from_numpy(features(self._observation, self._view, self._ways))
+        return seen, torch.from_numpy(self._envs.action_masks().astype(bool))
 
 
 def advantages(
