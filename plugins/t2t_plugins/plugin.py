@@ -1,4 +1,4 @@
-"""What this room brings through the door."""
+"""What this room registers through the suite's hooks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from t2t_plugins.contexts.variants import VARIANTS, variant
 from t2t_plugins.policies.endpoint_factory import EndpointFactory
 from t2t_plugins.policies.providers import PROVIDERS
 
-MODEL = ("torch", "transformers")  # what trains or runs a local model
+MODEL = ("torch", "transformers")  # the modules that train or run a local model
 
 
 @hookimpl

@@ -1,7 +1,7 @@
-"""Files and folders that are made under a name nobody can guess and take their own name when they are whole.
+"""Files and folders that are made under a name nobody can guess, and get their own name once they are whole.
 
-A process that is killed leaves the temporary one behind. It is locked (flock) while it is written, so that whoever cleans up
-next can tell a leftover from a file somebody is writing.
+A process that is killed leaves the temporary one behind. It is locked (flock) while it is written, so that the next cleanup can
+tell a leftover from a file that somebody is writing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from t2t_core.store import paths
 from t2t_core.store.paths import SafePath
 
 _LEFTOVER = re.compile(r"\..*\.[0-9a-f]{16}\.tmp", re.DOTALL)
-_LONGEST = 200  # bytes of a name that its temporary one repeats; names have at most 255
+_LONGEST = 200  # bytes of the final name that the temporary name repeats; a name has at most 255
 
 
 @contextlib.contextmanager
@@ -57,13 +57,13 @@ def folder_beside(target: SafePath) -> Iterator[SafePath]:
 
 
 def _locked(name: str, make: Callable[[str], int]) -> tuple[str, int]:
-    """A name beside `name` under which `make` made something new, and its descriptor, locked."""
+    """Make something new with `make` under a name beside `name`; returns that name and the locked descriptor."""
     while True:
         temporary = f".{_kept(name)}.{secrets.token_hex(8)}.tmp"
         descriptor = make(temporary)
         if _lock(descriptor) and os.fstat(descriptor).st_nlink:
             return temporary, descriptor
-        os.close(descriptor)  # somebody who cleans up took it for a leftover between the two calls
+        os.close(descriptor)  # a cleanup took it for a leftover between the two calls
 
 
 def _kept(name: str) -> str:
@@ -71,7 +71,7 @@ def _kept(name: str) -> str:
 
 
 def _lock(descriptor: int) -> bool:
-    """Whether nobody else has it locked; also where the file system knows no locks."""
+    """Whether nobody else holds the lock; True on a file system without locks."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -82,7 +82,8 @@ def _lock(descriptor: int) -> bool:
 
 
 def remove_leftovers(folder: SafePath) -> None:
-    """Remove what killed processes left under temporary names anywhere below the folder; what somebody is writing stays."""
+    """Remove what killed processes left under temporary names anywhere below the folder. Files that somebody is writing
+    stay."""
     for entry, status in paths.walk(folder):
         if _LEFTOVER.fullmatch(entry.name):
             with paths.located(entry) as (above, name):
@@ -90,7 +91,7 @@ def remove_leftovers(folder: SafePath) -> None:
 
 
 def remove_leftovers_of(path: Path) -> None:
-    """Remove what killed processes left of this very file."""
+    """Remove what killed processes left of this file."""
     with contextlib.suppress(FileNotFoundError), paths.located(path, paths.FOLDER) as (above, name):
         for entry in os.listdir(above):
             if _LEFTOVER.fullmatch(entry) and entry[1:-21] == _kept(name):
@@ -98,7 +99,7 @@ def remove_leftovers_of(path: Path) -> None:
 
 
 def _remove(above: int, name: str, mode: int) -> None:
-    """Best effort: what cannot be removed takes room and does no other harm."""
+    """Best effort: something that cannot be removed takes up space and does no other harm."""
     with contextlib.suppress(OSError, RecursionError):
         _remove_unlocked(above, name, mode)
 

@@ -20,12 +20,12 @@ check that most answers failed first (`none` where all were valid; ties: the ear
 after F add their own lines before `answer` where a run asks for them (`history`, `summary`, `training`); the preset `tiny`
 asks for F alone.
 
-The answer is one JSON object, group to the knobs' numbers in order. Written by `proposal_text` it splits at spaces into
-words of a fixed vocabulary (`{`, `}`, `,`, `]`, `"3":[`, `"4":[`, the numbers):
+The answer is one JSON object, from each group to its knobs' numbers in order. Written by `proposal_text`, it splits at spaces
+into words of a fixed vocabulary (`{`, `}`, `,`, `]`, `"3":[`, `"4":[`, the numbers):
 
     { "3":[ 25 , 10 , 50 ] , "4":[ 75 , 20 , 0 ] }
 
-A reader takes any JSON spacing, and shares that do not sum to 100: Project renormalises.
+A reader accepts any JSON spacing, and shares that do not sum to 100: Project renormalises them.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def _words(values: Mapping[str, Any], knobs: Sequence[Knob]) -> list[str]:
 
 
 def failure_lines(breakdown: Mapping[str, Any], types: bool = True) -> str:
-    """The `failures` section: one line per group: valid %, optimal %, the check that most answers failed first (`none`
-    everywhere where `types` is False)."""
+    """The `failures` section, one line per group: valid %, optimal %, and the check that most answers failed first (always
+    `none` if `types` is False)."""
     lines = ["failures"]
     for group, counts in breakdown["groups"].items():
         rates = (percent(counts[name], counts["answers"]) for name in ("valid", "optimal"))
@@ -89,7 +89,7 @@ def render(configuration: Mapping[str, Mapping[str, Any]], knobs: Sequence[Knob]
 
 
 def proposal_text(configuration: Mapping[str, Mapping[str, Any]], knobs: Sequence[Knob]) -> str:
-    """A configuration as a compact proposal, as a teacher would answer."""
+    """A configuration as a compact proposal, the way a teacher would answer."""
     entries = [f'"{group}":[ ' + " , ".join(_words(values, knobs)) + " ]" for group, values in configuration.items()]
     return "{ " + " , ".join(entries) + " }"
 
@@ -97,8 +97,8 @@ def proposal_text(configuration: Mapping[str, Mapping[str, Any]], knobs: Sequenc
 def read_proposal(data: Mapping[str, Any], knobs: Sequence[Knob]) -> dict[str, dict[str, Any]] | None:
     """A compact proposal (the JSON object already read) as a configuration's JSON.
 
-    None if the object is not in the compact form (no group has a list). A group with another number of values keeps
-    those it has; what is no number is left as it is for Project to refuse by name.
+    None if the object is not in the compact form (no group has a list). A group with another number of values keeps those it
+    has. A value that is not a number is left unchanged, for Project to refuse by name.
     """
     lists = {str(group): values for group, values in data.items() if isinstance(values, list)}
     if not lists:

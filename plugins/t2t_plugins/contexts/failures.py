@@ -19,7 +19,8 @@ class Failures:
     """Valid rate, optimal rate and failure counts per group, then `examples` failed answers, the shortest first
     (default 2, our choice). An answer counts under the first check it failed.
 
-    `F:rates` shows the rates alone: neither what failed nor examples (our choice, to ask what the failure types are worth).
+    `F:rates` shows only the rates, neither failure counts nor examples (our choice, to measure what the failure types are
+    worth).
     """
 
     title = "Latest validation"
@@ -44,7 +45,7 @@ class Failures:
 
 
 def counts_lines(state: RoundState, breakdown: Mapping[str, Any], types: bool = True) -> list[str]:
-    """A line per group of a breakdown, with what failed or (`types` is False) without."""
+    """A line for each group of a breakdown, with its failure types unless `types` is False."""
     return [_counts_line(f"{state.testbed.group} {group}", counts, types) for group, counts in breakdown["groups"].items()]
 
 
@@ -58,7 +59,7 @@ def _counts_line(group: str, counts: Mapping[str, Any], types: bool) -> str:
 
 
 def _example(state: RoundState, scored: Scored) -> str:
-    """One failed answer with its verdict; the instance without what its solver knows."""
+    """One failed answer with its verdict; the instance comes without its solver's labels."""
     instance = {k: v for k, v in state.testbed.unlabelled(scored.instance).to_dict().items() if v is not None}
     text = scored.response.text
     shown = text if len(text) <= SHOWN else "..." + text[-SHOWN:]

@@ -1,4 +1,4 @@
-"""G: task-level design heuristics that hold in any round (paper section "context modules", letter G)."""
+"""G: task-level advice on design that is valid in any round (paper section "context modules", letter G)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from t2t_core.settings import no_argument, read_settings
 
 
 class Guideline:
-    """The testbed's guideline, word for word. It is the same in every round, so its compact form is nothing at all."""
+    """The testbed's guideline, word for word. It is the same in every round, so its compact form is empty."""
 
     title = "Guideline"
 

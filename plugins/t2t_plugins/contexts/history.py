@@ -14,11 +14,11 @@ from t2t_plugins.contexts.failures import counts_lines
 
 
 class History:
-    """The rounds before the latest, newest last, at most `last` of them (default 3, our choice): what each was trained with
-    and how it failed. The latest round is not repeated: F and the task statement have it.
+    """The rounds before the latest, newest last, at most `last` of them (default 3, our choice): the configuration of each and
+    how it failed. The latest round is not repeated, since F and the task statement already show it.
 
-    `no_round_0` leaves the random configuration of round 0 out and keeps its failures (the paper's V4 on; that the failures
-    stay is our reading of it: with three rounds there would be no history otherwise).
+    `no_round_0` leaves out the random configuration of round 0 and keeps its failures (the paper's V4 onwards; keeping the
+    failures is our reading, since a run of three rounds would have no history otherwise).
     """
 
     title = "Earlier rounds"

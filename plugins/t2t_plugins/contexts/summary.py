@@ -9,7 +9,7 @@ from t2t_core.settings import no_argument, read_settings
 
 
 class Summary:
-    """What the designer said of the configuration in force when it chose it, word for word; nothing after round 0, whose
+    """What the designer said about the configuration in force when it chose it, word for word. Nothing after round 0, whose
     configuration nobody chose."""
 
     title = "Your explanation of the configuration in force"

@@ -1,7 +1,8 @@
-"""The paper's context variants V1 to V6, each the modules it stands for.
+"""The paper's context variants V1 to V6, each a list of modules.
 
 The paper says that V1 to V3 add modules step by step (which ones is our choice), that V4 leaves the random configuration of
-round 0 out of the history, that V5 adds the designer's own summary to V4, and V6 the training bookkeeping: its final choice.
+round 0 out of the history, that V5 adds the designer's own summary to V4, and that V6, its final choice, adds the training
+bookkeeping.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ VARIANTS = {
 
 
 def variant(name: str) -> Callable[[str, Mapping[str, str]], str]:
-    """A factory that gives the modules behind a variant's name; a variant has no settings of its own."""
+    """A factory that returns the modules behind a variant's name. A variant has no settings of its own."""
 
     def modules(argument: str, settings: Mapping[str, str]) -> str:
         from t2t_core.settings import no_argument, read_settings  # registering a name needs neither

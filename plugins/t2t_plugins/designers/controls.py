@@ -1,7 +1,7 @@
-"""Controls of a study of designers: each wraps another designer, or repeats what a file says (our choice).
+"""Controls for a study of designers: each wraps another designer, or repeats what a file says (our choice).
 
-`shuffled:DESIGNER` takes from a design which groups it was for, `mislabelled:DESIGNER` hides from the designer what went wrong,
-`schedule:FILE` designs nothing.
+`shuffled:DESIGNER` removes from a design which groups it was meant for, `mislabelled:DESIGNER` hides from the designer what
+went wrong, and `schedule:FILE` designs nothing.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from t2t_core.seeding import Stream
 from t2t_core.settings import read_settings
 from t2t_core.store import folders, jsonlines, schema
 
-TRIES = 200  # permutations drawn, of which the one that keeps most of the edit's size is used
+TRIES = 200  # of so many random permutations, use the one that keeps most of the edit's size
 Configuration = Mapping[str, Mapping[str, Any]]
 
 
 def inner(argument: str, settings: Mapping[str, str], where: str) -> Any:
-    """The designer that a control wraps; settings of the control are all its."""
+    """The designer that a control wraps; it gets all the control's settings."""
     spec = Spec.parse(argument)
     if not spec.name:
         raise T2TError(f"{where} needs another designer", next=f"write {where.split()[-1]}:rule, for example")
@@ -36,8 +36,8 @@ def inner(argument: str, settings: Mapping[str, str], where: str) -> Any:
 
 
 class Shuffled:
-    """What the wrapped designer would change, at other groups: an edit of the same size that knows nothing of which group it is
-    for. A designer that does the same in every group is its own shuffled twin; `mislabelled` is the control for that one.
+    """Applies the wrapped designer's changes to other groups: an edit of the same size that ignores which group it is for. A
+    designer that treats every group the same is its own shuffled twin; `mislabelled` is the control for that one.
 
     The edits of all knobs of a group, C'_g - C_g after Project, move together to another group by a random permutation under
     which some group's edit changes; of 200 drawn, the one that loses least of the edit's size where values meet their bounds.
@@ -60,7 +60,8 @@ class Shuffled:
 
 
 def shuffled(before: Configuration, after: Configuration, knobs: Sequence[Knob], stream: Stream) -> Configuration:
-    """The configuration that the edits from `before` to `after` make at permuted groups; `after` where all edits are alike."""
+    """The configuration that results when the edits from `before` to `after` are made at permuted groups; `after` if all edits
+    are alike."""
     groups = list(before)
     if any(CELLS in values for values in after.values()):
         edits = [after[group] for group in groups]
@@ -79,7 +80,7 @@ def shuffled(before: Configuration, after: Configuration, knobs: Sequence[Knob],
 
 
 def _applied(before: Configuration, edits: Configuration, knobs: Sequence[Knob]) -> tuple[float, Configuration]:
-    """How much of the edits' size bounds take away, in shares of the knobs' ranges, and the configuration."""
+    """The share of the edits' size that bounds take away, in shares of the knobs' ranges, and the configuration."""
     if any(CELLS in edit for edit in edits.values()):
         return 0.0, edits
     lost = 0.0
@@ -94,9 +95,9 @@ def _applied(before: Configuration, edits: Configuration, knobs: Sequence[Knob])
 
 
 class Mislabelled:
-    """The wrapped designer sees every failure under another check's name: counts, and so valid rates, stay as they were. A
-    design that needs to know *what* failed gets worse by it; one that does not stays the same. Failed answers shown as
-    examples are left out, since they would tell.
+    """Shows the wrapped designer every failure under another check's name; counts, and so valid rates, stay the same. A design
+    that relies on *what* failed gets worse, one that does not stays the same. Failed answers shown as examples are left out,
+    since they would give the names away.
 
     The checks that failed at all are renamed in a circle, by a step drawn for each design.
     """
@@ -117,7 +118,7 @@ class Mislabelled:
 
 
 def mislabelled(state: RoundState, stream: Stream) -> RoundState:
-    """The state with the names of the failed checks changed everywhere, and without examples."""
+    """The state without examples, and with the names of the failed checks changed everywhere."""
     counts = [of_group for past in state.rounds for of_group in _counts(past)]
     failing = [check for check in state.testbed.checks if any(of_group.get(check) for of_group in counts)]
     names = failing if len(failing) > 1 else list(state.testbed.checks)
@@ -129,11 +130,11 @@ def mislabelled(state: RoundState, stream: Stream) -> RoundState:
     return replace(state, rounds=rounds, examples=())
 
 
-_LISTS = ("first_failures", "failures")  # the keys of a breakdown under which checks are counted
+_LISTS = ("first_failures", "failures")  # the keys of a breakdown that count by check
 
 
 def _counts(past: Round) -> list[Mapping[str, int]]:
-    """Every table of failed checks of a round's breakdown."""
+    """Every table of a round's breakdown that counts failed checks."""
     groups = past.breakdown.get("groups", {}).values()
     return [counts[name] for counts in (past.breakdown.get("total", {}), *groups) for name in _LISTS if name in counts]
 
@@ -159,8 +160,8 @@ SHAPE = "a schedule is {group: {knob: number}}, a configuration, or a list of su
 
 class Schedule:
     """`schedule:FILE` proposes what the JSON file holds, whatever happens: one configuration, or a list of them for the rounds
-    after the first one, whose last one stays in force. What a design should beat, or reach, is written down so: only what is
-    too hard, a ladder from easy to hard."""
+    after the first, of which the last stays in force. It expresses a baseline or a target for designs: only what is too hard,
+    say, or a ladder from easy to hard."""
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         read_settings(settings or {}, "designer schedule", {})

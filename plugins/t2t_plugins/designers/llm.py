@@ -1,10 +1,10 @@
-"""Designers that ask a language model: any policy (`llm:openai:gpt-5.4`), the untrained one (`base`), the current one
+"""Designers that ask a language model: any policy (`llm:openai:gpt-5.4`), the untrained one (`base`), or the current one
 (`checkpoint`, the paper's method).
 
-The model gets one prompt, may think, and ends in one JSON object (`designers.reader` says how it is read). A policy whose
-`describe()` has `"brief": "compact"` gets the compact form instead (t2t_plugins.contexts.compact). A call that fails is made
-again; a reply that cannot be read, cut off within its thoughts say, is followed by a second call, once, that asks for the JSON
-alone; where that one cannot be read either it is a proposal without a configuration, and the loop keeps the previous one.
+The model gets one prompt, may think, and ends with one JSON object (`designers.reader` says how it is read). A policy whose
+`describe()` has `"brief": "compact"` gets the compact form instead (t2t_plugins.contexts.compact). A failed call is repeated.
+If a reply cannot be read, for example because it was cut off in its thoughts, one second call asks for the JSON alone. If that
+reply cannot be read either, the proposal has no configuration and the loop keeps the previous one.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _READERS = {"attempts": integer(1, 20), "brief": one_of(("auto", "prose", "compa
 CUT = "Your reply was cut off before its end."
 UNREAD = "No configuration could be read from your reply: {why}."
 FINISH = "Do not think any further: reply with the JSON object of your proposal alone, in the format that was asked for."
-_THOUGHTS = 20_000  # characters of a reply that are shown again: the last ones
+_THOUGHTS = 20_000  # how many characters at the end of a reply are shown again
 
 
 @dataclass(frozen=True)
 class Manner:
     """How a designer asks: greedily unless told otherwise (our choice). attempts: calls made before it gives up. brief: the
-    form of the prompt; "auto" asks the policy. finish: whether a reply that cannot be read is followed by a call, without
-    thinking, that asks for the JSON alone (in prose only: whoever designs in the compact form has learnt it by heart and cannot
-    be told anything)."""
+    form of the prompt; "auto" asks the policy. finish: whether an unreadable reply is followed by a call without thinking that
+    asks for the JSON alone. That applies to prose only: a policy that designs in the compact form has learnt it by heart and
+    cannot follow other words."""
 
     sampling: Sampling = Sampling()
     attempts: int = 3
@@ -50,7 +50,8 @@ class Manner:
 
     @classmethod
     def read(cls, settings: Mapping[str, str], where: str) -> Manner:
-        """From temperature, max_tokens, thinking, top_p, top_k, min_p, attempts, brief and finish; T2TError for anything else."""
+        """Read temperature, max_tokens, thinking, top_p, top_k, min_p, attempts, brief and finish. Raises T2TError for anything
+        else."""
         spec, sampling = read_sampling(Spec(where, "", settings), Sampling())
         return cls(sampling, **read_settings(spec.settings, where, _READERS))
 
@@ -63,7 +64,7 @@ class LanguageModelDesigner:
     ) -> None:
         self._policy, self._manner, self.asks_own_policy = policy, manner, asks_own_policy
         if callable(end := getattr(own, "close", None)):
-            self.close = end  # it has an engine of its own, which shall not outlive a design
+            self.close = end  # the designer's own engine must not outlive the design
         self.settings = {**asdict(manner.sampling), "attempts": manner.attempts, "brief": manner.brief}
         self.settings["finish"] = manner.finish
 
@@ -94,7 +95,7 @@ class LanguageModelDesigner:
         return Proposal(f"{reply.text}\n\n{last.text}", again.data, again.summary, notes, prompt, responses)
 
     def _finish(self, policy: Policy, prompt: str, reply: str, task: Task) -> Response:
-        """The answer to being asked for the JSON alone, after the prompt and what was replied."""
+        """The answer to the request for the JSON alone, made after the prompt and the first reply."""
         said = Message("assistant", reply[-_THOUGHTS:] or "(nothing)")
         task = replace(task, messages=(Message("user", prompt), said, Message("user", task.prompt)), turn=1)
         return self._call(policy, task, replace(self._manner.sampling, thinking=False))
@@ -103,9 +104,9 @@ class LanguageModelDesigner:
         sampling = sampling or self._manner.sampling
         try:
             return next((r for _, r in policy.respond([task], sampling)), Response("", error="no answer came"))
-        except PluginFault as fault:  # a stranger's policy: its fault is a failed call, and the next one may succeed
+        except PluginFault as fault:  # a plugin policy's fault counts as a failed call, and the next call may succeed
             return Response("", finish_reason="error", error=one_line(fault.what, 500))
-        except T2TError:  # what a user has to mend would not be mended by asking again
+        except T2TError:  # repeating the call would not fix a user's mistake
             raise
         except Exception as error:  # noqa: BLE001 - of a policy that came by another door
             return Response("", finish_reason="error", error=one_line(f"{type(error).__name__}: {error}", 500))
@@ -116,7 +117,7 @@ class LanguageModelDesigner:
 
 
 def form_of(brief: Brief, compact: bool) -> Form:
-    """What a reply to the brief is read for."""
+    """What a reply to the brief may contain."""
     current = brief.previous.to_dict()
     knobs = brief.state.knobs
 
@@ -137,8 +138,7 @@ def form_of(brief: Brief, compact: bool) -> Form:
 
 
 def llm(argument: str, settings: Mapping[str, str]) -> LanguageModelDesigner:
-    """`llm:<policy>`: settings about asking (those of `Manner.read`) stay here, the others
-    go to the policy."""
+    """`llm:<policy>`: settings about asking (those of `Manner.read`) stay here, and the others go to the policy."""
     spec = Spec.parse(argument)
     if not spec.name:
         raise T2TError("the designer llm needs a policy", next="write llm:<policy>, for example llm:openai:gpt-5.4")

@@ -1,8 +1,8 @@
-"""Reads a designer's reply: the one configuration that it proposes, or that there is none (our choice throughout).
+"""Reads a designer's reply: the one configuration that it proposes, or the finding that there is none (our choice throughout).
 
-A comparison of designers is worth what its reader is worth: a reply that is read wrongly counts as a decision of the designer.
-So a reply is mended where it can mean one thing only, each mend is noted, and everything else is unreadable. docs/designers.md
-has the rule case by case.
+A comparison of designers is only as good as its reader: a reply that is read wrongly counts as a decision of the designer. So a
+reply is repaired only if it can mean one thing, each repair is noted, and everything else is unreadable. docs/designers.md
+gives the rule case by case.
 
 1. Thoughts are set aside (`t2t_core.reading.thoughts`). Of the rest every outermost JSON object is read, loosely
    (`t2t_core.reading.loose_json`). One that breaks off makes the reply unreadable, for what stands in it or behind it may be
@@ -30,7 +30,7 @@ _STARTS = re.compile(r"""\{(?=\s*+(?:["'“‘}\w$.…]|//|/\*|\#))|\[(?=\s*+\{)
 _PERCENT = re.compile(r"\s*+(-?+[0-9]{1,20}+(?:\.[0-9]{1,20}+)?+)\s?+%\s*+")
 _DECIMAL = re.compile(r"\s*+-?+(?:[0-9]{1,20}+(?:\.[0-9]{0,20}+)?+|\.[0-9]{1,20}+)\s*+")
 _DEEPEST = 4  # wrappers around a configuration
-_QUANTITY = ("ratio", "share", "fraction", "proportion", "percent", "weight")  # of what, nobody can say
+_QUANTITY = ("ratio", "share", "fraction", "proportion", "percent", "weight")  # nobody can say of what
 _RATIO = ("ratio", "share", "fraction", "proportion", "density", "rate", "probability", "prob", "level")  # without a unit
 _UNIT = re.compile(r"%|(?<![a-z])(?:percent(?:age)?s?|pct)(?![a-z])", re.IGNORECASE)
 _IN_PARENTHESES = re.compile(r"\s*+\([^()]{0,40}+\)\s*+$")
@@ -45,16 +45,16 @@ Groups = dict[str, Values]
 
 @dataclass(frozen=True)
 class Form:
-    """What a reply is read for.
+    """What a reply may contain.
 
     Args:
         groups: the names that a configuration has.
-        knobs: of each group, in order.
+        knobs: those of each group, in order.
         group_of: the group that a key means ("the 3rd" -> "3"), None where none.
-        known: the configurations that the brief showed, the one in force last, each exactly and as it was shown.
+        known: the configurations that the brief showed, the one in force last, each in exact form and as it was shown.
         of_list: a group's values from a list of numbers, where lists were asked for.
-        parts: what a group may hold beside its knobs.
-        signed: the knobs that may be negative; a negative value of any other says a change.
+        parts: what a group may hold besides its knobs.
+        signed: the knobs that may be negative; a negative value of any other knob means a change.
     """
 
     groups: Sequence[str]
@@ -163,7 +163,8 @@ def _candidates(text: str, reader: _Reader) -> list[_Candidate]:
 
 
 def _of_no_group(data: Any, form: Form) -> bool:
-    """Whether an object sets knobs, of whichever group, and does not only quote what a configuration of the brief has there."""
+    """Whether an object sets knobs, of whichever group, rather than only quoting the values that a configuration of the brief
+    has."""
     if not isinstance(data, dict):
         return False
     values = {knob: number for key, number in data.items() if (knob := _knob(key, form)) and isinstance(number, (int, float))}
@@ -174,7 +175,7 @@ def _of_no_group(data: Any, form: Form) -> bool:
 
 
 def _proposals(data: Any, reader: _Reader, summary: str | None, depth: int) -> list[_Candidate]:
-    """The configurations in a value: itself, or what it wraps."""
+    """The configurations in a value: itself, or those it wraps."""
     if depth > _DEEPEST or not isinstance(data, (dict, list, str)):
         return []
     if isinstance(data, str):
@@ -190,7 +191,7 @@ def _proposals(data: Any, reader: _Reader, summary: str | None, depth: int) -> l
 
 
 def _in_text(text: str, reader: _Reader, summary: str | None, depth: int) -> list[_Candidate]:
-    """What an object proposes that stands as text in another, as the arguments of a tool call do."""
+    """The proposals of an object that is a text inside another, like the arguments of a tool call."""
     if not text.lstrip().startswith("{"):
         return []
     candidates = []
@@ -204,7 +205,7 @@ def _in_text(text: str, reader: _Reader, summary: str | None, depth: int) -> lis
 
 
 def _by_group(data: Mapping[str, Any], reader: _Reader) -> Groups:
-    """`{"a": {...}, "b": {...}}`; nothing where no group has knobs (what is said of groups may be anything)."""
+    """`{"a": {...}, "b": {...}}`; nothing if no group has knobs (remarks about groups may be anything)."""
     named = {key: _group(key, reader.form) for key in data}
     data = {key: value if named[key] is None else _unpacked(value, reader) for key, value in data.items()}
     if not any(named[key] is not None and _sets_knobs(value, reader.form) for key, value in data.items()):
@@ -224,7 +225,7 @@ def _by_group(data: Mapping[str, Any], reader: _Reader) -> Groups:
 
 
 def _group(key: str, form: Form) -> str | None:
-    """The group that a key means, also where it was encoded twice and has quotes of its own."""
+    """The group that a key means, even if it was encoded twice and has quotes of its own."""
     return form.group_of(key.strip("\"'` "))
 
 
@@ -286,7 +287,7 @@ def _rows(data: Sequence[Any], reader: _Reader) -> Groups:
 
 
 def _values(group: str, value: Any, reader: _Reader) -> Values:
-    """What is proposed for one group."""
+    """The proposal for one group."""
     knobs = reader.form.knobs
     if isinstance(value, list):
         if reader.form.of_list is None:
@@ -317,8 +318,9 @@ def _values(group: str, value: Any, reader: _Reader) -> Values:
 
 
 def _knob(key: str, form: Form) -> str | None:
-    """The knob that a key means: in other letters ("Data ratio", dataRatio), or by the first word that is its alone, with another
-    word for a ratio or none ("data", "hole_density"). A unit or a remark in parentheses is no part of the name."""
+    """The knob that a key means: in another spelling ("Data ratio", dataRatio), or by the first word that only this knob has,
+    with another word for a ratio or none ("data", "hole_density"). A unit or a remark in parentheses is not part of the
+    name."""
     plain = _letters(_UNIT.sub("", _IN_PARENTHESES.sub("", key))).removesuffix("s")
     exact = [knob for knob in form.knobs if _letters(knob) == plain]
     first = [knob for knob in form.knobs if plain in _names(knob)]
@@ -341,7 +343,7 @@ def _near(key: str, values: Values, form: Form) -> str | None:
 
 
 def _percent(key: str, value: Any, reader: _Reader) -> Any:
-    """A value of a key that has the unit in it, as text with its sign; Unreadable where the two disagree."""
+    """The value of a key that contains the unit, as text with its sign. Raises _Unreadable if the two disagree."""
     if not _UNIT.search(key) or not isinstance(value, (int, float, str)) or isinstance(value, bool):
         return value
     number = _number(value, reader) if isinstance(value, str) and "%" not in value else value
@@ -351,7 +353,7 @@ def _percent(key: str, value: Any, reader: _Reader) -> Any:
 
 
 def _value(name: str, value: Any, reader: _Reader) -> float | int | None:
-    """A knob's number; None, which Project counts as missing, where the reply has null or no finite one."""
+    """A knob's number; None, which Project counts as missing, if the reply has null or no finite number."""
     number = _number(value, reader)
     if number is not None and (isinstance(number, bool) or not isinstance(number, (int, float))):
         raise _Unreadable(f"{name} is {_short(str(value))} and no number")
@@ -381,7 +383,7 @@ def _number(value: Any, reader: _Reader) -> Any:
 
 
 def _together(candidates: Sequence[_Candidate], reader: _Reader) -> Groups:
-    """One proposal of all objects: those that repeat a whole configuration of the brief count only where nothing else does."""
+    """One proposal from all objects. Objects that repeat a whole configuration of the brief count only if nothing else does."""
     form = reader.form
 
     def quotes(candidate: _Candidate) -> bool:
@@ -408,7 +410,7 @@ def _together(candidates: Sequence[_Candidate], reader: _Reader) -> Groups:
 
 
 def _repeats(groups: Groups, known: tuple[Mapping[str, Any], Mapping[str, Any]]) -> bool:
-    """Whether every value is that of a known configuration, exactly or as the brief showed it."""
+    """Whether every value equals that of a known configuration, exactly or as the brief showed it."""
 
     def same(value: Any, group: str, knob: str) -> bool:
         exact, shown = (table.get(group, {}).get(knob) for table in known)
@@ -419,7 +421,7 @@ def _repeats(groups: Groups, known: tuple[Mapping[str, Any], Mapping[str, Any]])
 
 
 def _as_in_force(groups: Groups, reader: _Reader) -> None:
-    """A reply that repeats the configuration in force, as it was shown, means that one and not its rounding."""
+    """A reply that repeats the configuration in force as it was shown means that configuration, not its rounding."""
     if not reader.form.known or not _repeats(groups, reader.form.known[-1]):
         return
     for group, values in groups.items():

@@ -1,4 +1,4 @@
-"""`rule`: a transparent heuristic that follows the latest breakdown and nothing else (our choice; no model behind it)."""
+"""`rule`: a transparent heuristic that follows only the latest breakdown (our choice; no model behind it)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Rule:
     remedies of the group's most frequent first failure (`Testbed.remedies`) move by `step` moderate steps as they say; of
     failures that are equally frequent the remedies are added up.
 
-    A group without answers keeps all of it. Defaults: floor 0.1, high 0.8, low 0.2, step 1, with failures 4.
+    A group without answers keeps all its values. Defaults: floor 0.1, high 0.8, low 0.2, step 1, with failures 4.
     """
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:

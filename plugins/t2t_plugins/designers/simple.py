@@ -1,4 +1,4 @@
-"""Designers that look at nothing: `random` and `fixed`."""
+"""Designers that look at no results: `random` and `fixed`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Random:
 
 
 class Fixed:
-    """Keeps the configuration in force; from round 0 on that is the control ("GRPO (random)" in the paper)."""
+    """Keeps the configuration in force. From round 0 on that is the control ("GRPO (random)" in the paper)."""
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         no_argument(argument, "designer fixed")

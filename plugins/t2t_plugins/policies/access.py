@@ -1,4 +1,4 @@
-"""How a service is reached: its key, its address, and the proxy on the way, each from where the user put it and nowhere else."""
+"""How a service is reached: its key, its address and the proxy, each taken only from where the user put it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from t2t_plugins.policies.providers import OWN_KEY, PROVIDERS, Provider
 ACCOUNT = {"OPENAI_ORG_ID": "OpenAI-Organization", "OPENAI_PROJECT_ID": "OpenAI-Project"}
 _PROXY_SCHEMES = ("http", "https", "socks5", "socks5h", "socks4", "socks4a")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
-_MIN_SECRET = 8  # characters; what is shorter is a placeholder such as EMPTY and may occur in honest text
+_MIN_SECRET = 8  # characters; anything shorter is a placeholder such as EMPTY and may occur in honest text
 
 
 class Secret:
-    """A key that no repr, message, pickle or record shows."""
+    """A key that no repr, message, pickle or record ever shows."""
 
     __slots__ = ("_redactor", "_text")
 
