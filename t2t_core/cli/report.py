@@ -40,5 +40,11 @@ def _page(folder: Path) -> Document:
     page = _PAGES.get(kind) if isinstance(kind, str) else None
     if page is None:
         known = "a run (t2t run), or a sweep or study (t2t sweep)"
-        raise T2TError(f"a {ascii(kind)[:60]} has no report", where=str(manifest), cause=f"only {known} has one")
+        written = next((entry.path for entry in SafePath(folder).entries() if entry.name.endswith(".html")), None)
+        raise T2TError(
+            f"t2t report has no page for a {ascii(kind)[:60]}",
+            where=str(manifest),
+            cause=f"it makes those of {known}",
+            next=f"open {written}, which the command that made the folder wrote" if written else "",
+        )
     return page(folder)

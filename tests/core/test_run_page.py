@@ -121,10 +121,14 @@ def test_costs_stand_round_by_round(document: Document) -> None:
 
 
 def test_what_is_no_run_has_no_report_and_an_unfinished_sweep_says_so(tmp_path: Path) -> None:
-    for kind, says in (("bench", "a 'bench' has no report"), (7, "has no report"), ("sweep", "the sweep is not finished")):
+    for kind, says in (("bench", "no page for a 'bench'"), (7, "no page for a 7"), ("sweep", "the sweep is not finished")):
         (tmp_path / "run.json").write_text(json.dumps({"format": 1, "kind": kind}))
         result = CliRunner().invoke(cli, ["report", str(tmp_path)])
         assert isinstance(result.exception, T2TError) and says in str(result.exception)
+    (tmp_path / "leaderboard.html").write_text("a page")
+    (tmp_path / "run.json").write_text(json.dumps({"format": 1, "kind": "bench"}))
+    error = CliRunner().invoke(cli, ["report", str(tmp_path)]).exception
+    assert isinstance(error, T2TError) and f"open {tmp_path}/leaderboard.html" in error.next
 
 
 def test_a_run_without_training_and_designs_has_a_page_too(tmp_path: Path) -> None:
