@@ -17,13 +17,13 @@ from pathlib import Path
 from t2t_baselines.tiny import data, teacher
 from t2t_baselines.tiny.agreement import agreement
 from t2t_baselines.tiny.policy import SHIPPED, shipped
-from t2t_baselines.tiny.warmup import CHUNK, MAX_ANSWER, Stage, Warmup, measure
+from t2t_baselines.tiny.warmup import CHUNK, MAX_ANSWER, KeptOut, Stage, Warmup, measure
 from t2t_core.plugins import installed
 from t2t_core.records import Message, Sampling, Task
 from t2t_core.seeding import Stream
 from t2t_core.store import folders
 
-STEPS = 5000
+STEPS = 10_000
 RATE = 2e-3
 DESIGNS = 0.7  # of the examples
 RATES_ALONE, WITH_HISTORY = 0.15, 0.2  # of the briefs
@@ -61,13 +61,11 @@ def _design(teach: teacher.Teacher, stream: Stream) -> data.Example:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    from t2t_envs.frozen_lake.sets import NAMES, load_set
-
     options = _options().parse_args(arguments)
     folders.make_folder(options.out)
     start = shipped(options.policy.removeprefix("tiny:") if ":" in options.policy else "base")
-    frozen = {} if options.toy else {name: load_set(name) for name in NAMES}
-    exclude = data.by_cell(instance for instances in frozen.values() for instance in instances.instances)
+    kept_out = KeptOut.of(options.kept_out, options.toy)
+    exclude = kept_out.by_cell()
     teach, count = teacher.TEACHERS[options.teacher], options.count
 
     def examples(chunk: int, stage: Stage) -> list[data.Example]:
@@ -80,9 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     training.resume(options.from_scratch)
     training.run(Stage(0, options.steps, DESIGNS, RATE, 1.0))
     command = f"python -m t2t_baselines.tiny.reteach --out DIR --policy {options.policy} --teacher {options.teacher}"
-    command += f" --steps {options.steps} --seed {options.seed} --from-scratch"
+    command += f" --steps {options.steps} --seed {options.seed} --from-scratch{kept_out.options()}"
     what = f"{options.policy}, taught to design by the teacher {options.teacher!r} and to answer as it did before"
-    training.export(what, command, {"excluded_sets": {name: instances.sha256 for name, instances in frozen.items()}})
+    training.export(what, command, kept_out.facts())
     if options.toy:
         return
     recipe = folders.read_json(options.out / "recipe.json")
@@ -103,6 +101,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--teacher", choices=list(teacher.TEACHERS), default="failures", help="by which rule (default: failures)")
     parser.add_argument("--steps", type=int, default=STEPS, help=f"updates (default {STEPS}, as shipped)")
     parser.add_argument("--count", type=int, default=CHUNK, help=argparse.SUPPRESS)
+    parser.add_argument("--kept-out", type=Path, action="append", default=[], help="instances never to be asked (repeatable)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--from-scratch", action="store_true", help="forget what the folder holds instead of going on")
     parser.add_argument("--quick", action="store_true", help="compile, and multiply in bfloat16 (needs a C++ compiler)")

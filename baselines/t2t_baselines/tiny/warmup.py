@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +25,7 @@ from typing import Any
 
 from t2t_baselines.tiny import data
 from t2t_baselines.tiny.model import make_model, make_tokenizer
+from t2t_core.records import InstanceSet
 from t2t_core.seeding import Stream
 from t2t_core.store import folders, jsonlines
 
@@ -252,6 +253,41 @@ class Warmup:
         folders.write_json(self.out / "recipe.json", recipe)
 
 
+@dataclass(frozen=True)
+class KeptOut:
+    """What nothing is learnt from: the frozen sets by name, and files of instances by path."""
+
+    frozen: Mapping[str, InstanceSet]
+    own: Mapping[str, InstanceSet]
+
+    @classmethod
+    def of(cls, paths: Sequence[Path], toy: bool) -> KeptOut:
+        """All frozen sets (none with `toy`) and those files."""
+        from t2t_core.plugins import installed
+        from t2t_core.store.instance_files import file_set
+        from t2t_envs.frozen_lake.sets import NAMES, load_set
+
+        testbed = installed().testbeds.make("mapf-frozenlake")
+        own = {str(path): file_set(testbed, path) for path in paths}
+        return cls({} if toy else {name: load_set(name) for name in NAMES}, own)
+
+    def by_cell(self) -> dict[data.Cell, list[bytes]]:
+        """The canonical forms of all of them, by (size, holes, agents)."""
+        sets = [*self.frozen.values(), *self.own.values()]
+        return data.by_cell(instance for instance_set in sets for instance in instance_set.instances)
+
+    def facts(self) -> dict[str, Any]:
+        """The hash of each, for the recipe."""
+        return {
+            "excluded_sets": {name: instances.sha256 for name, instances in self.frozen.items()},
+            "kept_out": {name: instances.sha256 for name, instances in self.own.items()},
+        }
+
+    def options(self) -> str:
+        """The files as options of the command."""
+        return "".join(f" --kept-out {name}" for name in self.own)
+
+
 def measure(folder: Path) -> dict[str, dict[str, float]]:
     """Valid and optimal rate in percent, greedily, on every frozen set; and the share of answers that ended by themselves."""
     from t2t_core.evaluation.questions import Evaluation
@@ -281,14 +317,11 @@ def measure(folder: Path) -> dict[str, dict[str, float]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    from t2t_envs.frozen_lake.sets import NAMES, load_set
-
     options = _options().parse_args(arguments)
     out: Path = options.out
     folders.make_folder(out)
-    frozen = {} if options.toy else {name: load_set(name) for name in NAMES}
-    own = {str(path): _own_set(path) for path in options.kept_out}
-    exclude = data.by_cell(instance for instance_set in [*frozen.values(), *own.values()] for instance in instance_set.instances)
+    kept_out = KeptOut.of(options.kept_out, options.toy)
+    exclude = kept_out.by_cell()
     agents = tuple(data.WEAK_AGENTS) if options.weak else options.agents
     steps = options.steps or (WEAK_STEPS if options.weak else STEPS)
 
@@ -303,24 +336,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         warmup.run(stage)
     diet = "--weak" if options.weak else f"--agents {','.join(map(str, agents))}"
     command = f"python -m t2t_baselines.tiny.warmup --out DIR --steps {steps} --seed {options.seed} {diet} --from-scratch"
-    facts = {
-        "agents": list(agents),
-        "excluded_sets": {name: instances.sha256 for name, instances in frozen.items()},
-        "kept_out": {name: instances.sha256 for name, instances in own.items()},
-    }
-    warmup.export(WHAT, command + "".join(f" --kept-out {name}" for name in own), facts)
+    warmup.export(WHAT, command + kept_out.options(), {"agents": list(agents), **kept_out.facts()})
     if not options.toy:
         recipe = folders.read_json(out / "recipe.json")
         recipe["measured"] = measure(out)
         folders.write_json(out / "recipe.json", recipe)
         print(json.dumps(recipe["measured"], indent=2))
-
-
-def _own_set(path: Path) -> Any:
-    from t2t_core.plugins import installed
-    from t2t_core.store.instance_files import file_set
-
-    return file_set(installed().testbeds.make("mapf-frozenlake"), path)
 
 
 def _options() -> argparse.ArgumentParser:
