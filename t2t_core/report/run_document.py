@@ -209,5 +209,5 @@ def shared_section(arms: Mapping[str, Sequence[Mapping[str, Mapping[str, int]]]]
             counts = [[shared[kept].get(n, 0) for shared in rounds if kept in shared] for n in names]
             rows.append(Row([f"{arm}: {kept}", *(f"{min(c)}{DASH}{max(c)}" if min(c) < max(c) else f"{c[0]}" for c in counts)]))
     if names:
-        title = "Shared by a round's instances and a set, short of the same instances"
+        title = "What training instances share with each set, apart from whole instances"
         yield Section(title, [Table([Column("arm and set", words=True), *(Column(spaced(n)) for n in names)], rows)])

@@ -359,7 +359,7 @@ def test_what_training_shares_with_a_set_is_counted_in_every_round_and_summed_up
     assert summary.shared["designed"] == counted and set(counted[0]) == {"validation"}
     assert len(summary.shared["control"]) == 3
     text = (tmp_path / "summary.md").read_text()
-    assert "Shared by a round's instances and a set" in text and "same numbers" in text
+    assert "What training instances share with each set" in text and "same numbers" in text
     path = tmp_path / "round_1" / "generation.json"
     record = read(path)
     for edited in ({"validation": 3}, {"validation": {"same_numbers": -1}}, {"validation": {"same_numbers": "many"}}, []):
