@@ -146,9 +146,9 @@ class Adder:
 
 def without_own_script(page):
     """A page without the one script that is the suite's own, word for word."""
-    from t2t_core.report import svg
+    from t2t_core.report import frame
 
-    return page.replace(f"<script>{svg.sheet('page.js')}</script>", "")
+    return page.replace(f"<script>{frame.sheet('page.js')}</script>", "")
 
 
 def register():

@@ -1,19 +1,16 @@
-"""A report as one self-contained page: no request to anywhere, a content security policy, every text escaped.
+"""A report as one self-contained page, on the frame that all pages share.
 
-The templates are jinja2's, with autoescape on; what they print is first made visible, control characters spelt out, so that no
-text of a stranger does anything but stand there. A page whose tables can be sorted, or that has filters, carries one small
-script of the suite's own, admitted by its hash; without it everything is there to read. Pictures of answers stand as images, in
-which nothing runs. """
+A page whose tables can be sorted, or that has filters, carries one small script of the suite's own; without it everything is
+there to read. Pictures of answers stand as images, in which nothing runs.
+"""
 
 from __future__ import annotations
 
-import base64
 import functools
-import hashlib
 from typing import TYPE_CHECKING, Any
 
 from t2t_core.report import document as model
-from t2t_core.report import svg
+from t2t_core.report import frame
 from t2t_core.report.figures import Figure
 from t2t_core.text import flowing, visible
 
@@ -21,7 +18,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 MAX_TEXT = 20_000  # characters of a folded text
-_MAX_WORDS = 1000  # of any other
 
 
 def render(document: model.Document) -> str:
@@ -29,41 +25,16 @@ def render(document: model.Document) -> str:
     blocks = list(document.blocks)
     interactive = bool(document.filters) or any(isinstance(block, model.Table) and block.sortable for block in blocks)
     pictures = any(isinstance(block, model.Example) and block.picture for block in blocks)
-    style, script = svg.sheet("page.css") + svg.sheet("chart.css"), svg.sheet("page.js") if interactive else ""
-    page = _environment().get_template("page.html")
-    return page.render(document=document, style=style, script=script, policy=_policy(style, script, pictures))
-
-
-def _policy(style: str, script: str, pictures: bool) -> str:
-    """The policy that admits the page's own style sheet, its script and its images if any, and nothing else."""
-    parts = ["default-src 'none'", f"style-src {_digest(style)}"]
-    parts += [f"script-src {_digest(script)}"] if script else []
-    parts += ["img-src data:"] if pictures else []
-    return "; ".join([*parts, "base-uri 'none'", "form-action 'none'"])
-
-
-@functools.lru_cache(maxsize=8)
-def _digest(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    style = frame.sheet("page.css") + frame.sheet("chart.css")
+    script = frame.sheet("page.js") if interactive else ""
+    return frame.render(_environment().get_template("page.html"), document.title, style, script, pictures, document=document)
 
 
 @functools.cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    def harmless(value: Any) -> Any:
-        return visible(value, _MAX_WORDS) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-    environment = Environment(
-        loader=PackageLoader("t2t_core.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=harmless,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = frame.environment()
     environment.filters["drawn"] = lambda chart: Markup(chart.svg())  # its texts are escaped where they are drawn
     environment.filters["long"] = _long
     environment.filters["image"] = _image

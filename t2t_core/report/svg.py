@@ -6,12 +6,11 @@ own: `c0` to `c7` are the colours of rows, `quoted` those of figures that others
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from html import escape
-from importlib import resources
 
+from t2t_core.report.frame import sheet
 from t2t_core.text import visible
 
 COLOURS = 8
@@ -38,12 +37,6 @@ def standalone(svg: str) -> str:
     return svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(
         "</title>", f"</title><style>{sheet('chart.css')}</style>", 1
     )
-
-
-@functools.cache
-def sheet(name: str) -> str:
-    """A style sheet that comes with the package."""
-    return resources.files("t2t_core.report").joinpath(f"templates/{name}").read_text("utf-8")
 
 
 def text(x: float, y: float, words: str, anchor: str = "start", name: str = "") -> str:

@@ -237,7 +237,7 @@ MAY_OPEN = {
     "t2t_core/testing/parts.py": "looks at what a plugin under test left in a folder of the test's own",
     "envs/t2t_envs/frozen_lake/generation/forms.py": "a resource of the package",
     "envs/t2t_envs/frozen_lake/reported.py": "a resource of the package",
-    "t2t_core/report/svg.py": "a resource of the package",
+    "t2t_core/report/frame.py": "a resource of the package",
     "jobs/t2t_jobs/sandbox.py": "confines itself, from the standard library alone, and never reads what a stranger named",
     "envs/t2t_envs/tictactoe/reported.py": "a resource of the package",
     "plugins/t2t_plugins/trainers/common.py": "looks for the states that transformers left, in a folder that was checked",

@@ -17,12 +17,12 @@ from addition import t2t
 from browsing import axe_faults, opened
 from t2t_core.loop.sweep import Grid, sweep
 from t2t_core.loop.whole_run import run_experiment
-from t2t_core.report import svg
+from t2t_core.report import frame, svg
 from t2t_core.run.experiment import Experiment
 from t2t_core.run.progress import Reporter
 
 RESULTS = Path(__file__).parents[2] / "leaderboard" / "results"
-SHEETS = svg.sheet("page.css") + svg.sheet("chart.css")
+SHEETS = frame.sheet("page.css") + frame.sheet("chart.css")
 
 
 # --- contrast, computed from the style sheets
