@@ -3,9 +3,10 @@
 A server with a reasoning parser hides a model's thoughts; one without leaves them in the text. A reply must be worth the same
 on both, so every reader of replies asks here first. Marks of thought are those that such servers know:
 
-* `<think>…</think>`, and the same with `thinking`, `thought`, `thoughts`, `reasoning`, `analysis`, `scratchpad`,
-  `inner_monologue`, `antThinking`, `longcat_think` and `seed:think` (upper or lower case, attributes in the opening mark
-  allowed); `[THINK]…[/THINK]`; `◁think▷…◁/think▷`; `<|begin_of_thought|>…<|end_of_thought|>`;
+* `<think>…</think>`, and the same with `thinking`, `thought`, `thoughts`, `reasoning`, `analysis`, `scratchpad`, `cot`,
+  `chain_of_thought`, `thought_process`, `reflection`, `inner_monologue`, `internal_monologue`, `antThinking`, `longcat_think`
+  and `seed:think` (upper or lower case, attributes in the opening mark allowed, brackets also as `&lt;` and `&gt;`);
+  `[THINK]…[/THINK]`; `◁think▷…◁/think▷`; `<|begin_of_thought|>…<|end_of_thought|>`;
   `<|START_THINKING|>…<|END_THINKING|>`; `<|channel>…<channel|>` (Gemma 4) and `<unused94>…<unused95>` (MedGemma).
 * In a harmony transcript the channel `analysis`: from `<|channel|>analysis` to the message's end. Where the special tokens
   were dropped, such a text begins with the word "analysis", run together with the next, and the answer follows the last
@@ -24,8 +25,9 @@ from typing import NamedTuple
 
 _MARK = re.compile(
     r"""
-      <(?P<tag>/?+(?:think(?:ing)?+|thoughts?+|reasoning|analysis|(?:reasoning_)?+scratchpad|inner_monologue
-        |antthinking|longcat_think|seed:think))(?:\s[^<>\n]{0,60}+)?+(?<!/)>
+      (?:<|&lt;)(?P<tag>/?+(?:thought[_-]process|think(?:ing)?+|thoughts?+|reasoning|analysis|(?:reasoning_)?+scratchpad|inner_monologue
+        |internal_monologue|cot|chain[_-]of[_-]thought|reflection|antthinking|longcat_think|seed:think))
+        (?:\s[^<>&\n]{0,60}+)?+(?<!/)(?:>|&gt;)
     | \[(?P<square>/?+)THINK\]
     | ◁(?P<triangle>/?+)think▷
     | <\|(?P<phrase>begin|end)_of_thought\|>
@@ -92,7 +94,7 @@ def set_aside_thoughts(text: str) -> Said:
 def _may_hold_thoughts(text: str) -> bool:
     """Whether any mark can stand in the text: much quicker to see than where."""
     low = text.lower()
-    signs = ("think", "thought", "reasoning", "<|", "|>", "<unused9", "analysis", "scratchpad", "monologue")
+    signs = ("think", "thought", "reasoning", "<|", "|>", "<unused9", "analysis", "scratchpad", "monologue", "cot", "reflection")
     return any(sign in low for sign in signs)
 
 

@@ -15,7 +15,8 @@ tables and JSON. Digits are ASCII.
 
 **Nothing within a path is dropped in silence.** Between two cells of a path nothing may stand that is not known to say nothing
 of time: `x2`, an ellipsis, a word, a cell of three numbers make the text unparsable, and so do two different paths for one label
-and a wait that is named beside a path without one. Words behind the last cell end a path.
+and a wait that is named beside a path without one. Words behind the last cell end a path. What stands beside a path (a label's
+remark, a field, a column) must be understood too: `reading/remarks.py`.
 
 Work and memory are linear in the length of the text.
 """
@@ -33,6 +34,7 @@ from .instance import MAX_AGENTS
 from .reading import objects
 from .reading.blocks import Block, Unplaceable
 from .reading.lines import LineReader
+from .reading.remarks import names_a_wait, repeats
 from .reading.tokens import FAR, Cell, Label, Path
 
 __all__ = ["FAR", "READER", "Reading", "format_answer", "parse_answer", "read_answer"]
@@ -40,8 +42,9 @@ __all__ = ["FAR", "READER", "Reading", "format_answer", "parse_answer", "read_an
 # Of this rule; whatever holds verdicts records it. 1 counted the last block even where it was empty; 2 refused `-> stay at (1,0)`
 # and `Agent (0):`; 3 knew neither Gemma's marks of thought nor marks of direction, nor a list of moves beside a path in JSON; 4
 # took a scratchpad for an answer and `<del>` for text, passed over waits named in a label or in JSON, and refused `(waits for
-# Agent 0)`; 5 passed over times beside a path in JSON that leave a step out.
-READER = 6
+# Agent 0)`; 5 passed over times beside a path in JSON that leave a step out; 6 passed over columns,
+# fields, marks and remarks that it did not know, and lost the waits that were named in them.
+READER = 7
 
 _STRUCK = re.compile(
     r"(?<![\w)\]~])~~(?=[^\s~>])[^~\n]++~~(?![\w(\[~>])"
@@ -134,6 +137,8 @@ def _read(text: str, tagged: bool) -> list[Block]:
             continue  # it may be lines in braces
         try:
             paths, fault = objects.read(value.data, _inside), ""
+            if paths and names_a_wait(" ".join(value.comments)) and not any(repeats(path) for _, path in paths):
+                raise Unplaceable("a comment names a wait and no cell stands twice")
         except Unplaceable as error:
             paths, fault = [], str(error)
         if paths is not None:

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from . import tokens
+from .remarks import Beside, of_label
 from .tokens import Cell, Label, Path, Token
+
+_NEVER = (tokens.ARROW, tokens.SCRAP, tokens.RUIN, tokens.NUMBER)  # in the row of a step
 
 
 class Unplaceable(Exception):
@@ -36,6 +39,7 @@ class Steps:
         self.rows: list[tuple[int, dict[Label, Cell]]] = []
         self._fault = ""
         self._named = False
+        self._waits: set[tuple[int, Label | None]] = set()  # the rows that name a wait, and whose, if they say so
 
     @property
     def tell_paths(self) -> bool:
@@ -52,18 +56,23 @@ class Steps:
 
     def take(self, line: Sequence[Token]) -> None:
         """The cells on a line, each of the label before it."""
+        last: Label | None = None
         row, label, named = self.rows[-1][1], None, any(token.kind == tokens.LABEL for token in line)
         self._named = self._named or named
         for token in line:
             if token.kind == tokens.LABEL:
-                label = token.value
+                label = last = token.value
+                if Beside(()).clashes(of_label(token.text)):
+                    self._fault = self._fault or "the remark with a label in the row of a step is not understood"
             elif token.kind in tokens.CELLS:
                 key: Label | None = label if named else len(row)
                 if key is None or key in row:
                     self._fault = self._fault or f"{token.text[:20]} at step {self.last} belongs to no agent, or is its second"
                 else:
-                    row[key], label = token.value, None
-            elif token.kind in (tokens.ARROW, tokens.SCRAP, tokens.RUIN, tokens.NUMBER):
+                    row[key], label, last = token.value, None, key
+            elif token.kind == tokens.WAIT:
+                self._waits.add((len(self.rows) - 1, last))
+            elif token.kind in _NEVER or (token.kind == tokens.WORD and Beside(()).clashes(token.text)):
                 self._fault = self._fault or f"{ascii(token.text)[:20]} stands in the row of a step"
 
     def paths(self) -> list[tuple[Label, Path]]:
@@ -77,7 +86,18 @@ class Steps:
                 if len(cells_of.setdefault(label, [])) != place:
                     raise Unplaceable(f"agent {label} has no cell before step {number}")
                 cells_of[label].append(cell)
+        for place, waiting in self._waits:
+            paths = cells_of.values() if waiting is None else [cells_of.get(waiting, [])]
+            if not any(stays(cells, place) for cells in paths):
+                raise Unplaceable(f"a wait is named in row {place + 1} and no cell stands twice")
         return [(label, tuple(cells)) for label, cells in cells_of.items()]
+
+
+def stays(cells: Sequence[Cell], place: int) -> bool:
+    """Whether the cell at this place stands there twice in a row, or is where the path has ended."""
+    if place >= len(cells) - 1:
+        return True
+    return cells[place] in (cells[place + 1], cells[place - 1] if place else None)
 
 
 def counted(numbers: Sequence[int]) -> None:

@@ -6,11 +6,13 @@ starts over. Between answer tags nothing breaks a block, and there cells that be
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from . import tables, tokens
 from .blocks import Block, Steps, Unplaceable
 from .paths import OpenPath
+from .remarks import names_a_wait, repeats
 from .tokens import Label, Path, Token
 
 _LEADING = (tokens.DASH, tokens.ARROW, tokens.COMMA)
@@ -20,6 +22,8 @@ _WHICH = ("final", "optimal", "shortest", "planned", "full", "complete", "revise
 _WORDS = {tokens.WORD, tokens.NEUTRAL, tokens.WAIT, tokens.LABEL}
 _EMPTY = {tokens.FENCE, tokens.DASH, tokens.COMMA, tokens.COLON, tokens.STOP}
 _GOES_ON = (*tokens.CELLS, tokens.STEP, tokens.BULLET, tokens.NUMBER, tokens.SCRAP, tokens.RUIN, tokens.WAIT)
+
+_REPEATS = re.compile(r"[(\[]?[x×*^]?[ ]?[0-9]{1,4}[ ]?[x×]?[)\]]?", re.IGNORECASE)  # a line of its own: "x2", "(2)"
 
 
 class LineReader:
@@ -33,6 +37,8 @@ class LineReader:
         self._steps: Steps | None = None
         self._table: list[list[Token]] = []
         self._heading: Label | None = None  # the agent that the lines are about: "Path:" below belongs to it
+        self._wait = ""  # words between the tags that name one
+        self._step_in_words = ""  # between the tags: no row can be read from it
         self._orphan = ""  # cells that belong to nobody
         self._broken = False  # words since the last line with paths: the next path starts a new block
         self._loose = False  # a blank line, a rule or a fence since then
@@ -52,6 +58,8 @@ class LineReader:
         self._end()
         if self._blocks and self._orphan:
             self._blocks[-1].add([], self._orphan)
+        if self._blocks and self._wait and not any(repeats(path) for _, path in self._blocks[-1].paths):
+            self._blocks[-1].add([], f"{ascii(self._wait)[:40]} names a wait and no cell stands twice")
         return self._blocks if self._tagged else _joined(self._blocks)
 
     # --- one line
@@ -106,7 +114,8 @@ class LineReader:
         self._broken = self._broken or any(token.kind in _WORDS for token in before)
         for segment in segments:
             self._end_path()
-            self._open, self._before = OpenPath(segment[0].value, segment[0].text), (self._broken, self._loose)
+            path = OpenPath(segment[0].value, segment[0].text, tokens.written(before))
+            self._open, self._before, before = path, (self._broken, self._loose), []
             self._broken = self._loose = False
             self._heading = segment[0].value
             self._feed(segment[1:])
@@ -129,6 +138,13 @@ class LineReader:
 
     def _prose(self, line: Sequence[Token]) -> None:
         kinds = {token.kind for token in line}
+        said = tokens.written(line)
+        if self._tagged and (names_a_wait(said) or (self._adjacent and _REPEATS.fullmatch(said))):
+            self._wait = self._wait or said
+        if self._tagged and _cells(line) and _first(line).kind == tokens.STEP:
+            self._step_in_words = self._step_in_words or said
+        if self._tagged and tokens.LABEL in kinds and _joins_a_cell(line):
+            self._orphan = self._orphan or f"{ascii(said)[:30]} stands before a path"
         if not kinds & {*_WORDS, *tokens.CELLS, tokens.RUIN, tokens.STEP}:
             self._loose = True
             return
@@ -173,6 +189,8 @@ class LineReader:
             return  # outside of tags it may be said of later steps
         self._broken = True
         try:
+            if self._step_in_words:
+                raise Unplaceable(f"{ascii(self._step_in_words)[:40]} is no row of a step")
             paths = steps.paths()
         except Unplaceable as error:
             self._block([]).add([], str(error))
@@ -199,10 +217,16 @@ class LineReader:
 
     def _table_of_one(self, rows: Sequence[Sequence[Token]]) -> None:
         """A table under an agent's heading: a row for each step."""
+        path, began, header = self._open, False, [""]
         for row in rows:
-            if _cells(row):
+            began = began or _cells(row) > 0
+            if not began:
+                header.append(tokens.written(row))
+            elif {t.kind for t in row} - {tokens.PIPE, tokens.DASH, tokens.COLON}:
                 steps = (tokens.NUMBER, tokens.STEP)
                 self._feed([t._replace(kind=tokens.STEP) if t.kind in steps else t for t in row if t.kind != tokens.PIPE])
+        if path is not None:
+            path.before += " ".join(header)
 
     def _block(self, labels: Sequence[Label]) -> Block:
         """The block that paths of these labels belong to."""
@@ -255,7 +279,7 @@ def _openings(line: Sequence[Token]) -> list[int]:
         if end < len(line) and line[end].kind == tokens.NEUTRAL:
             opens = _starts_with_words(line[end:])
         elif end < len(line):
-            opens = line[end].kind in (*tokens.CELLS, tokens.RUIN)
+            opens = line[end].kind in (*tokens.CELLS, tokens.RUIN) or _counts_cells(line[end : end + 3])
         else:
             heading = all(t.kind in (*_LEADING, tokens.BULLET) for t in line[:start])
             opens = heading or any(t.kind == tokens.COLON for t in line[start:])
@@ -268,6 +292,12 @@ def _starts_with_words(line: Sequence[Token]) -> bool:
     """Whether a path follows words such as "start", by an arrow: "start (2,0), goal (1,2)" is no path."""
     kinds = [token.kind for token in line if token.kind not in (tokens.NEUTRAL, tokens.COLON)]
     return len(kinds) > 1 and kinds[0] in tokens.CELLS and kinds[1] == tokens.ARROW
+
+
+def _counts_cells(line: Sequence[Token]) -> bool:
+    """Whether a number leads to a cell: `2x(2,0)`, `2*(2,0)`, `2 x (2,0)`."""
+    counts = [token for token in line if token.text.lower() not in ("x", "×")]
+    return len(counts) > 1 and counts[0].kind in (tokens.SCRAP, tokens.NUMBER) and counts[1].kind in tokens.CELLS
 
 
 def _joins_a_cell(line: Sequence[Token]) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from . import tokens
 from .blocks import Unplaceable, counted
-from .paths import OpenPath, holds_a_wait
+from .paths import OpenPath
+from .remarks import Beside
 from .tokens import Cell, Label, Path
 
 Paths = list[tuple[Label, Path]]
@@ -24,12 +25,13 @@ _LISTS = ("paths", "routes", "trajectories", "plans", "agents", "robots", "solut
 _STEP_LISTS = ("steps", "timesteps", "time_steps", "states")
 _TEXTS = ("answer", "final_answer", "solution", "output", "response", "result", "text", "content", "paths")
 _DEEPEST = 5
-# Fields that say how long: beside a cell or a path they must not be dropped where they say more than the cells do.
-_WAITING = re.compile(
-    r"(?:num_|n_)?(?:wait|delay|hold|pause|stay|idle|dwell)(?:s|ing|ed)?(?:_?(?:steps?|time|count|turns?|here))?"
-)
-_STARTING = re.compile(r"(?:start|departure|begin)_?(?:time|step|t)|(?:time_?)?offset")
+# Fields that say how long the agent is on a cell: from two steps on, or at all.
 _LASTING = re.compile(r"duration|repeats?|times|count|for_steps|steps")
+_WAITING = re.compile(
+    r"(?:(?:num|n|is)_)?(?:wait|delay|hold|pause|stay|idle|dwell)(?:s|ing|ed)?(?:_?(?:steps?|time|count|turns?|here))?"
+)
+_ACTING = re.compile(r"(?:next_)?(?:action|move|direction)s?")
+_WAIT = re.compile(r"(?:wait|stay|hold|idle|pause|remain|noop|no-op|none)(?:s|ed|ing)?", re.IGNORECASE)
 
 
 def read(data: Any, text: Callable[[str], Paths | None]) -> Paths | None:
@@ -56,11 +58,28 @@ def _read(data: Any, name: str, depth: int, text: Callable[[str], Paths | None])
         keys = {key: int(match[1]) for key in data if (match := pattern.fullmatch(key))}
         held = {key: number for key, number in keys.items() if isinstance(data[key], (list, dict, str))}
         if held and len(held) == len(keys):
-            return make({number: data[key] for key, number in held.items()}, len(held))
-    readings = [paths for key, value in data.items() if (paths := _read(value, key.lower(), depth + 1, text)) is not None]
-    if any(paths != readings[0] for paths in readings):
+            return _alone(make({number: data[key] for key, number in held.items()}, len(held)), data, held)
+    readings = {key: paths for key, value in data.items() if (paths := _read(value, key.lower(), depth + 1, text)) is not None}
+    if not readings:
+        return None
+    first = next(iter(readings.values()))
+    if any(paths != first for paths in readings.values()):
         raise Unplaceable("an object holds two answers")
-    return readings[0] if readings else None
+    return _alone(first, data, readings)
+
+
+def _alone(paths: Paths | None, data: Mapping[str, Any], held: Container[str]) -> Paths | None:
+    """The paths of an object, if the fields beside them say nothing of time that the paths don't."""
+    if paths is not None:
+        _beside([path for _, path in paths], {key: value for key, value in data.items() if key not in held})
+    return paths
+
+
+def _beside(paths: Sequence[Path], fields: Mapping[str, Any]) -> None:
+    beside = Beside(*paths)
+    for name, value in fields.items():
+        if beside.field_clashes(name, value):
+            raise Unplaceable(f"{ascii(name)[:30]} beside a path says what the path does not")
 
 
 def _by_agent(values: Mapping[int, Any], count: int) -> Paths | None:
@@ -132,6 +151,7 @@ def _value(item: Any, keys: Sequence[str]) -> Any:
 def _steps(rows: Sequence[Any]) -> Paths | None:
     """The agents' cells step by step: each row an object by agent, or a list in their order."""
     paths: dict[Label, list[Cell]] = {}
+    given: list[dict[int, Any]] = []
     for place, row in enumerate(rows):
         if isinstance(row, dict) and len(row) == 1 and isinstance(next(iter(row.values())), (dict, list)):
             only = next(iter(row))
@@ -142,10 +162,16 @@ def _steps(rows: Sequence[Any]) -> Paths | None:
             cells = {int(match[1]): value for key, value in row.items() if (match := _LABEL.fullmatch(key))}
         else:
             raise Unplaceable(f"step {place} does not give each agent's cell")
+        given.append(cells)
         for label, value in cells.items():
             if len(paths.setdefault(label, [])) != place:
                 raise Unplaceable(f"agent {label} has no cell before step {place}")
             paths[label].append(_cell(value))
+    for place, row in enumerate(given):
+        for label, value in row.items():
+            if isinstance(value, dict):
+                path = paths[label]
+                _beside_cell(value, path[place] in path[max(place - 1, 0) : place] + path[place + 1 : place + 2])
     return [(label, tuple(cells)) for label, cells in paths.items()] or None
 
 
@@ -155,10 +181,12 @@ def _path(value: Any) -> Path:
         if inner is None:
             raise Unplaceable("an agent has no path")
         path = _path(inner)
-        if _names_a_wait(value, _WAITING, _STARTING) and not holds_a_wait(path):
-            raise Unplaceable("a wait is named beside a path in which no cell stands twice")
         if isinstance(times := _value(value, _TIMES), list):
             counted([time if type(time) is int else -1 for time in times])
+            if len(times) != len(path):
+                raise Unplaceable("there are not as many times as cells")
+        named = (*_AGENT_KEYS, *(_TIMES if isinstance(times, list) else ()))
+        _beside([path], {key: held for key, held in value.items() if held is not inner and key.lower() not in named})
         return path
     if isinstance(value, str):
         return _written(value)
@@ -169,21 +197,29 @@ def _path(value: Any) -> Path:
         counted([step if type(step) is int else -1 for step in steps])
     cells = tuple(_cell(item) for item in value)
     for place, item in enumerate(value):
-        beside = cells[max(place - 1, 0) : place] + cells[place + 1 : place + 2]
-        if isinstance(item, dict) and _names_a_wait(item, _WAITING, _LASTING) and cells[place] not in beside:
-            raise Unplaceable("a wait is named beside a cell that does not stand twice")
+        if isinstance(item, dict):
+            _beside_cell(item, cells[place] in cells[max(place - 1, 0) : place] + cells[place + 1 : place + 2])
     return cells
 
 
-def _names_a_wait(item: Mapping[str, Any], *names: re.Pattern[str]) -> bool:
-    """Whether a field says that the agent waits; one that says how long something takes does from two steps on."""
+def _beside_cell(item: Mapping[str, Any], stands_twice: bool) -> None:
+    """Raise Unplaceable if a field of a cell says that the agent stays on it, and it does not, or nobody knows what it says."""
     for key, value in item.items():
-        name = next((pattern for pattern in names if pattern.fullmatch(key.lower())), None)
-        if name is _LASTING and type(value) in (int, float) and value > 1:
-            return True
-        if name not in (None, _LASTING) and value and str(value).lower() not in ("0", "no", "none", "false"):
-            return True
-    return False
+        name = key.lower()
+        if name in (*_STEP_KEYS, *_CELL_KEYS, *_ROW_KEYS, *_COLUMN_KEYS):
+            continue
+        if _WAITING.fullmatch(name):
+            waits = bool(value) and str(value).lower() not in ("0", "no", "none", "false")
+            clashes = waits and not (stands_twice and (value is True or value == 1 or isinstance(value, str)))
+        elif _LASTING.fullmatch(name) and type(value) in (int, float):
+            clashes = value > (2 if stands_twice else 1)
+        elif _ACTING.fullmatch(name) and isinstance(value, str) and _WAIT.fullmatch(value.strip()):
+            clashes = not stands_twice and value.strip().lower() != "none"
+        else:
+            stays: Path = ((0, 0), (0, 0)) if stands_twice else ((0, 0),)
+            clashes = name not in _AGENT_KEYS and Beside(stays).field_clashes(name, value)
+        if clashes:
+            raise Unplaceable(f"{ascii(key)[:30]} beside a cell says what the path does not")
 
 
 def _written(text: str) -> Path:
@@ -203,7 +239,7 @@ def _written(text: str) -> Path:
 def _cell(value: Any) -> Cell:
     if isinstance(value, str):
         path = _written(value)
-        if len(path) == 1:
+        if len(path) == 1 and not Beside(path).clashes(value):
             return path[0]
     if isinstance(value, dict):
         inner = _value(value, _CELL_KEYS)

@@ -3,31 +3,15 @@ nothing is dropped in silence."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from . import tokens
-from .tokens import Cell, Label, Path, Token
+from .remarks import Beside, names_a_wait, of_label, repeats, waits_before
+from .tokens import Cell, Label, Token
 
 _JOINS = (tokens.ARROW, tokens.COMMA, tokens.DASH, tokens.PIPE)
 _SINGLE = (tokens.ARROW, tokens.COMMA, tokens.PIPE)  # two of these have a gap between them
-
-# A remark on a whole path that says that its agent waits on the way; what it does on its goal costs nothing.
-_WAITS = re.compile(
-    r"\b(?:wait|delay|paus|idle|stay|hold)|\b(?:(?:start|begin|depart|leave)s?\s(?:\w+\s)?(?:at|after|on)|from)\s(?:t\b|time|step)",
-    re.IGNORECASE,
-)
-_WAITS_NOT = re.compile(r"\b(?:no|not|never|without|zero|0|goal|target|destination|end)\b|n['’]t\b", re.IGNORECASE)
-
-
-def names_a_wait(remark: str) -> bool:
-    """Whether a remark on a path says that its agent waits on the way."""
-    return _WAITS.search(remark) is not None and _WAITS_NOT.search(remark) is None
-
-
-def holds_a_wait(path: Path | list[Cell]) -> bool:
-    return any(cell == other for cell, other in zip(path, path[1:], strict=False))
 
 
 @dataclass
@@ -40,6 +24,7 @@ class OpenPath:
 
     label: Label
     remark: str = ""  # what stood with the label
+    before: str = ""  # and what before it, on its line
     cells: list[Cell] = field(default_factory=list)
     marks: dict[int, int] = field(default_factory=dict)
     joins: list[str] = field(default_factory=list)  # since the last cell, on this line
@@ -53,11 +38,14 @@ class OpenPath:
     _beside: bool = False  # a cell came last, so that a step's number is its own
     _led: bool = False  # an arrow leads to the next cell
     _arrows: bool = False  # an arrow led to one of the cells
+    _behind: list[Token] = field(default_factory=list)  # what was written since the last cell
     _again: str = ""  # a cell that stands twice, with neither an arrow nor a remark nor a step's number between
 
     def take(self, token: Token) -> None:
         """Read one more token."""
         kind = token.kind
+        if self.cells and kind not in tokens.CELLS:
+            self._behind.append(token)
         beside, self._beside = self._beside, self._beside and kind == tokens.NEUTRAL
         if kind == tokens.CELL or (kind == tokens.BARE and self.joined):
             self._cell(token.value)
@@ -100,9 +88,11 @@ class OpenPath:
         elif self.cells[-1:] == [cell] and not self._led and not self._waits:
             self._again = self._again or _text(cell)
         self._arrows = self._arrows or self._led
+        self._behind.clear()
         self.cells.append(cell)
         self.joins.clear()
-        self.joined, self._waits, self._mark, self._beside, self._led = False, False, None, True, False
+        self._waits = self._waits and len(self.cells) == 1  # a wait that is named before the first cell is at that cell
+        self.joined, self._mark, self._beside, self._led = False, None, True, False
         self._instead = ""
 
     def _step(self, number: int, beside: bool) -> None:
@@ -126,6 +116,7 @@ class OpenPath:
     def words(self, line: Sequence[Token]) -> None:
         """A line of words that belongs to the path, for it is one of its list: they end it, and name no other cell."""
         self._ended = True
+        self._behind += line
         for token in line:
             if token.kind == tokens.CELL:
                 self._cell(token.value)
@@ -144,8 +135,12 @@ class OpenPath:
             self.refuse(f"{self._instead} stands where a cell should")
         if self._again and self._arrows:  # (2,0) -> (2,1), (2,1) -> (2,2): moves, or does the agent wait?
             self.refuse(f"{self._again} stands twice between arrows")
-        if names_a_wait(self.remark) and self.cells and not holds_a_wait(self.cells):
-            self.refuse("a wait is named with the label and no cell stands twice")
+        if self.cells and Beside(self.cells).clashes(of_label(self.remark)):
+            self.refuse("the remark with the label says what the path does not")
+        if self.cells and names_a_wait(self.before) and not repeats(self.cells):
+            self.refuse("a wait is named before the label and no cell stands twice")
+        if self.cells and waits_before(tokens.written(self._behind)):
+            self.refuse("a wait is named behind the path")
         if not self.marks:
             return self.fault
         first = {number - place for place, number in self.marks.items()}

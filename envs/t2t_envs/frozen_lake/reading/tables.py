@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from . import tokens
-from .blocks import Unplaceable, counted
+from .blocks import Unplaceable, counted, stays
 from .paths import OpenPath
+from .remarks import Beside
 from .tokens import Cell, Label, Path, Token
 
 Line = Sequence[Token]
 _PATH = ("path", "route", "trajectory", "plan", "sequence")
 _AGENT = ("agent", "agents", "robot", "robots")
 _OTHER = ("action", "actions", "move", "moves", "direction", "start", "goal", "target", "end", "cost", "length", *_PATH)
+_STEP = ("step", "steps", "t", "time", "timestep", "tick", "turn", "index", "no")
+_SILENT = (tokens.NEUTRAL, tokens.COMMA, tokens.DASH, tokens.COLON, tokens.STOP, tokens.ARROW, tokens.PIPE, tokens.LABEL)
 _REMARKS = (tokens.NEUTRAL, tokens.STOP, tokens.COLON)
 
 
@@ -61,7 +64,34 @@ def _by_step(header: Sequence[Line], agents: dict[int, Label], rows: Sequence[Se
                 paths[label].append(cell)
         if len(row) > len(header):
             raise Unplaceable("a row has more columns than the header")
+    others: dict[int, dict[int, Line]] = {}
+    for place, row in enumerate(rows):
+        for column, entry in enumerate(row):
+            if column not in agents:
+                others.setdefault(column, {})[place] = entry
+    beside = Beside(*paths.values())
+    for column, entries in others.items():
+        _understand(header[column], entries, list(paths.values()), beside)
     return [(label, tuple(cells)) for label, cells in paths.items() if cells]
+
+
+def _understand(title: Line, entries: Mapping[int, Line], paths: Sequence[Sequence[Cell]], beside: Beside) -> None:
+    """Raise Unplaceable if a column beside those of cells, its entries by row, says something of time that the cells do not."""
+    name = tokens.written(title)
+    numbers = [number for entry in entries.values() if (number := _number(entry)) is not None]
+    if len(numbers) == len(entries) and (not name or _says(title, _STEP) or _is_step(title)):
+        counted(numbers)
+        return
+    for place, entry in entries.items():
+        waits = any(token.kind == tokens.WAIT for token in entry)
+        if waits and any(stays(cells, place) for cells in paths):
+            continue
+        if beside.field_clashes(name, " ".join(token.text for token in entry if token.kind not in _SILENT)):
+            raise Unplaceable(f"{ascii(name)[:30]} beside the cells says what they do not")
+
+
+def _is_step(title: Line) -> bool:
+    return any(token.kind == tokens.STEP for token in title)
 
 
 def _of_agent(column: Line) -> bool:
@@ -103,7 +133,7 @@ def _row(header: Sequence[Line], row: Sequence[Line]) -> tuple[Label, Path] | No
     if header and len(row) > len(header):
         raise Unplaceable("a row has more columns than the header")
     place = labels[0] if labels else 0
-    path = OpenPath(row[place][0].value)
+    path = OpenPath(row[place][0].value, row[place][0].text)
     columns = [[token for token in row[place][1:] if token.kind != tokens.COLON], *row[place + 1 :]]
     own_columns = _columns_of_path(header[place:], columns)
     if len(own_columns) == 1:
@@ -119,6 +149,13 @@ def _row(header: Sequence[Line], row: Sequence[Line]) -> tuple[Label, Path] | No
         return None
     if fault := path.end():
         raise Unplaceable(fault)
+    beside, own = Beside(path.cells), {id(column) for column in own_columns}
+    for number, column in enumerate(columns, place):
+        if id(column) in own:
+            continue
+        name = tokens.written(header[number]) if number < len(header) else ""
+        if beside.field_clashes(name, " ".join(token.text for token in column if token.kind not in _SILENT)):
+            raise Unplaceable(f"{ascii(name)[:30]} beside a path says what the path does not")
     return path.label, tuple(path.cells)
 
 

@@ -8,7 +8,7 @@ is never turned into a number.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 Cell = tuple[int, int]
@@ -88,6 +88,17 @@ _TOKEN = re.compile(
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
 _INTEGER = re.compile(_NUMBER)
+# Marks of HTML, LaTeX and chat templates that only set text; any other (`<wait>`, `\\ldots`) may say something.
+_MARKUP = re.compile(
+    r"</?(?:a|b|i|u|s|em|strong|code|pre|p|br|hr|h[1-6]|div|span|ul|ol|li|dl|dt|dd|tt|kbd|samp|small|big|sub|sup|mark|font|center"
+    r"|blockquote|details|summary|table|thead|tbody|t[rhd]|section|article|body|html|xml|agents?|robots?|paths?|route|cells?|pos|position"
+    r"|coords?|coordinates?|answers?|solutions?|final|final_answer|result|response|output|plan|del|strike|ins|think|reasoning"
+    r")(?:\s[^<>\n\d]{0,20})?/?>"
+    r"|<\|(?!wait|pause|delay|hold|stay|repeat)[^<>|\n\d]{1,40}\|>"
+    r"|\\(?:text[a-z]{0,6}|math[a-z]{0,6}|left|right|boxed|fbox|q?quad|item|begin|end|bf|rm|it|tt|sf|displaystyle|[bB]igg?[lrm]?|lbrace|rbrace"
+    r"|langle|rangle|lparen|rparen|newline|n|t|hspace|vspace|hfill|noindent|par|small|large|Large|bullet|cdot|mbox|hbox|mathrm|operatorname"
+    r"|underline|emph|label|section|subsection|paragraph|fill|checkmark|square|blacksquare)"
+)
 _LETTER = re.compile(r"[^\W\d_]")
 
 # Typographic spaces, and the full-width forms of East Asian writing; digits stay what they are.
@@ -129,7 +140,10 @@ def lines(text: str) -> Iterator[list[Token]]:
         elif kind == "newline":
             yield line
             line = []
-        elif kind is not None and kind != "markup":
+        elif kind == "markup":
+            if len(match[0]) > 2 and not _MARKUP.fullmatch(match[0]):
+                line.append(Token(SCRAP, None, match[0]))
+        elif kind is not None:
             line.append(_token(kind, match))
     yield line
 
@@ -160,6 +174,11 @@ def _word(text: str) -> Token:
     if text.isascii():
         return Token(NUMBER, int(text), text) if text.isdigit() and len(text) <= _DIGITS else Token(SCRAP, None, text)
     return Token(SCRAP if _LETTER.search(text) else RUIN, None, text)  # digits of another script
+
+
+def written(line: Iterable[Token]) -> str:
+    """The words, numbers and signs of a line, without its punctuation."""
+    return " ".join(token.text for token in line if token.kind not in _PUNCTUATION and token.kind not in (BULLET, LABEL))
 
 
 def coordinate(digits: str) -> int:

@@ -55,6 +55,8 @@ struct Body {
                 return false;
             } else if (lower(*at) == U'm' && (stands(at, text_end, "my thought process:") || stands(at, text_end, "my reasoning steps:"))) {
                 return false;
+            } else if (*at == U'&' && stands(at, text_end, "&lt;")) {
+                return false;  // perhaps an escaped mark of thought
             } else if (*at == U'~' && at + 1 != text_end && at[1] == U'~') {
                 return false;  // what is struck out is Python's turn
             }
@@ -204,7 +206,9 @@ private:
     bool prose() {
         const Char* begin = at_;
         skip(in_prose);
-        broken_ = broken_ || std::any_of(begin, at_, is_letter);
+        const bool words = std::any_of(begin, at_, is_letter);
+        if (words && tagged_) return false;  // they may name a wait, which is Python's turn
+        broken_ = broken_ || words;
         const auto same = [](Char c, char32_t letter) { return lower(c) == letter; };
         return std::none_of(labels.begin(), labels.end(), [&](std::u32string_view label) {
             return std::search(begin, at_, label.begin(), label.end(), same) != at_;
