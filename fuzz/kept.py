@@ -22,8 +22,8 @@ from t2t_core.store import folders, schema
 from t2t_core.study.comparing import StudyResult
 from t2t_core.study.plan import Plan
 from t2t_leaderboard.schemas import RowRecord, SetRecord, VerificationRecord
-from t2t_plugins.policies import kinds, reply
-from t2t_plugins.policies.client import HttpReply
+from t2t_plugins.policies.endpoint import kinds, reply
+from t2t_plugins.policies.endpoint.client import HttpReply
 
 KEY = 'sk-Pr"j_9fK2x7Qw/8Zr4Tn1Vb6+Ym3Lc5'
 _WRITTEN = (KEY, quote(KEY, safe=""), html.escape(KEY), json.dumps(KEY)[1:-1])

@@ -41,8 +41,9 @@ from t2t_envs.frozen_lake.parser import format_answer, parse_answer, read_answer
 from t2t_leaderboard.folder import recorded_sampling
 from t2t_leaderboard.schemas import BenchSettings, SubmissionRecord
 from t2t_plugins.designers import reader
-from t2t_plugins.policies import answers, kinds, reply
-from t2t_plugins.policies.client import HttpReply
+from t2t_plugins.policies import answers
+from t2t_plugins.policies.endpoint import kinds, reply
+from t2t_plugins.policies.endpoint.client import HttpReply
 
 INSTANCE = Instance(3, [(0, 0)], [(2, 0), (1, 0)], [(1, 2), (2, 2)], "makespan", "2agents_3x3_0236", 3, 6, False)
 DOCUMENTED = "<answer>\nAgent 0: (2,0) -> (2,1) -> (2,2) -> (1,2)\nAgent 1: (1,0) -> (1,1) -> (2,1) -> (2,2)\n</answer>"

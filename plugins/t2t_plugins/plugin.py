@@ -5,8 +5,8 @@ from __future__ import annotations
 from t2t_core.hookspecs import hookimpl
 from t2t_core.registry import Registry
 from t2t_plugins.contexts.variants import VARIANTS, variant
-from t2t_plugins.policies.endpoint_factory import EndpointFactory
-from t2t_plugins.policies.providers import PROVIDERS
+from t2t_plugins.policies.endpoint.factory import EndpointFactory
+from t2t_plugins.policies.endpoint.providers import PROVIDERS
 
 MODEL = ("torch", "transformers")  # the modules that train or run a local model
 

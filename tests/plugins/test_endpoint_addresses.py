@@ -17,10 +17,10 @@ from t2t_core.evaluation.evaluate import evaluate
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.plugins import load
 from t2t_core.records import Response, Sampling, Task
-from t2t_plugins.policies.addresses import Addresses
-from t2t_plugins.policies.exchange import Patience
-from t2t_plugins.policies.kinds import ANSWER, PASSING
-from t2t_plugins.policies.reply import Judged, fault
+from t2t_plugins.policies.endpoint.addresses import Addresses
+from t2t_plugins.policies.endpoint.exchange import Patience
+from t2t_plugins.policies.endpoint.kinds import ANSWER, PASSING
+from t2t_plugins.policies.endpoint.reply import Judged, fault
 
 sys.path.append(str(Path(__file__).parents[1]))
 

@@ -18,7 +18,7 @@ from t2t_core.evaluation.scoring import scored
 from t2t_core.plugins import load
 from t2t_core.records import Sampling
 from t2t_core.store import jsonlines
-from t2t_plugins.policies.budget import Budget
+from t2t_plugins.policies.endpoint.budget import Budget
 
 POLICIES = load().policies
 PRICES = {"price_in": "1", "price_out": "10"}

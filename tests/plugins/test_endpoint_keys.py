@@ -19,7 +19,7 @@ from t2t_core.evaluation.evaluate import evaluate
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.plugins import load
 from t2t_core.records import Sampling, Task
-from t2t_plugins.policies.providers import PROVIDERS
+from t2t_plugins.policies.endpoint.providers import PROVIDERS
 
 KEY = "sk-planted-4f9a7c31e5d2b8"
 POLICIES = load().policies

@@ -17,7 +17,7 @@ from fake_server import FakeServer
 from t2t_core.errors import T2TError
 from t2t_core.plugins import load
 from t2t_core.records import Sampling, Task
-from t2t_plugins.policies.access import account_headers
+from t2t_plugins.policies.endpoint.access import account_headers
 
 POLICIES = load().policies
 QUICK = {"backoff": "0.01", "max_wait": "0.05", "timeout": "5", "attempts": "2", "give_up": "0"}
@@ -310,7 +310,7 @@ def test_what_never_ends_is_cut_off(first, piece):
 
 
 def test_a_host_that_does_not_answer_is_given_up_before_the_deadline(monkeypatch):
-    from t2t_plugins.policies import client
+    from t2t_plugins.policies.endpoint import client
 
     monkeypatch.setattr(client, "_CONNECT_SECONDS", 0.2)
     with socket.socket() as full:  # a queue of one that nobody empties: further connections wait

@@ -11,9 +11,9 @@ from fake_server import FakeServer
 from t2t_core.errors import T2TError
 from t2t_core.plugins import load
 from t2t_core.records import Message, Sampling, Task, Tool, ToolCall
-from t2t_plugins.policies import kinds
-from t2t_plugins.policies.client import HttpReply
-from t2t_plugins.policies.reply import Prices, judge
+from t2t_plugins.policies.endpoint import kinds
+from t2t_plugins.policies.endpoint.client import HttpReply
+from t2t_plugins.policies.endpoint.reply import Prices, judge
 
 POLICIES = load().policies
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "endpoints.md"

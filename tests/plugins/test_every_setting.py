@@ -18,7 +18,7 @@ from t2t_core.hookspecs import Brief, RoundState, TrialRun
 from t2t_core.plugins import installed, load
 from t2t_core.records import Response, Round, Sampling, Scored, Task
 from t2t_envs.frozen_lake import Configuration, generate
-from t2t_plugins.policies.providers import PROVIDERS
+from t2t_plugins.policies.endpoint.providers import PROVIDERS
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("policies", "designers", "contexts", "trainers", "testbeds")

@@ -18,8 +18,8 @@ from t2t_core.errors import T2TError
 from t2t_core.evaluation.lines import read_response, read_turns
 from t2t_core.records import Response
 from t2t_core.store import archives, jsonlines, paths
-from t2t_plugins.policies.client import HttpReply
-from t2t_plugins.policies.reply import Prices, judge
+from t2t_plugins.policies.endpoint.client import HttpReply
+from t2t_plugins.policies.endpoint.reply import Prices, judge
 
 MAX_WHOLE = 1 << 30  # bytes of a JSON document that is not JSON Lines, unpacked; our choice
 _ID = ("id", "instance_id", "instance")

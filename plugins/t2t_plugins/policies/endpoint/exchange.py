@@ -22,8 +22,8 @@ from typing import Any, cast
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.evaluate import refuse_unpriced
 from t2t_core.records import Response, Task
-from t2t_plugins.policies.budget import Budget
-from t2t_plugins.policies.reply import Judged
+from t2t_plugins.policies.endpoint.budget import Budget
+from t2t_plugins.policies.endpoint.reply import Judged
 
 _JOIN_SECONDS = 10.0
 _AHEAD_SECONDS = 0.02  # for which the first question is asked alone

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from t2t_plugins.policies.bodies import REASONING
+from t2t_plugins.policies.endpoint.bodies import REASONING
 
 _TEXTS = (None, "text", "output_text")  # types of parts; None: Gemini's own parts have no type
 _THOUGHTS = ("thinking", "reasoning")

@@ -17,10 +17,10 @@ from typing import Any
 
 from t2t_core.records import Response, ToolCall
 from t2t_core.text import one_line
-from t2t_plugins.policies import bodies, kinds, message
-from t2t_plugins.policies.bodies import MAX_CALLS
-from t2t_plugins.policies.client import HttpReply
-from t2t_plugins.policies.kinds import Kind
+from t2t_plugins.policies.endpoint import bodies, kinds, message
+from t2t_plugins.policies.endpoint.bodies import MAX_CALLS
+from t2t_plugins.policies.endpoint.client import HttpReply
+from t2t_plugins.policies.endpoint.kinds import Kind
 
 _MOST = 1 << 20  # characters of a tool call's arguments
 _MAX_COUNT = 10**9  # tokens; more is nonsense

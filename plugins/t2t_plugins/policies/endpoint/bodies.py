@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from t2t_core.store import jsonlines
-from t2t_plugins.policies.client import HttpReply
+from t2t_plugins.policies.endpoint.client import HttpReply
 
 REASONING = ("reasoning_content", "reasoning", "thinking")  # DeepSeek and SGLang; OpenRouter, Ollama and vLLM; a few gateways
 MAX_CALLS = 100  # tool calls of one reply

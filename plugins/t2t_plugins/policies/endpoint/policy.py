@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible chat endpoint as a policy: `openai:MODEL`, `gemini:MODEL`, `openrouter:MODEL`, `endpoint:MODEL`, ..."""
+"""The policy: what a bench asks of an endpoint, and what of it goes on record."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from t2t_core.errors import BudgetSpent, T2TError
 from t2t_core.records import Response, Sampling, Task
 from t2t_core.settings import Reader, integer, number, one_of, read_settings
 from t2t_core.store import folders, jsonlines
-from t2t_plugins.policies.access import account_headers, check_proxy, check_urls, find_key, find_proxy
-from t2t_plugins.policies.addresses import Address, Addresses
-from t2t_plugins.policies.client import ChatClient, HttpReply, Unreachable
-from t2t_plugins.policies.exchange import Exchange, Patience
-from t2t_plugins.policies.kinds import PASSING, STOP
-from t2t_plugins.policies.providers import PROVIDERS, THINKING, TRANSPORT
-from t2t_plugins.policies.reply import Judged, Prices, fault, judge
+from t2t_plugins.policies.endpoint.access import account_headers, check_proxy, check_urls, find_key, find_proxy
+from t2t_plugins.policies.endpoint.addresses import Address, Addresses
+from t2t_plugins.policies.endpoint.client import ChatClient, HttpReply, Unreachable
+from t2t_plugins.policies.endpoint.exchange import Exchange, Patience
+from t2t_plugins.policies.endpoint.kinds import PASSING, STOP
+from t2t_plugins.policies.endpoint.providers import PROVIDERS, THINKING, TRANSPORT
+from t2t_plugins.policies.endpoint.reply import Judged, Prices, fault, judge
 
 _KEYS = ("api_key", "apikey", "key", "token", "api_token", "secret", "password", "authorization")
 _OURS = ("model", "messages", "tools", "stream", "n")  # of the request body; extra_body must not change them

@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from t2t_core.text import one_line
-from t2t_plugins.policies.exchange import Patience
-from t2t_plugins.policies.kinds import PASSING
-from t2t_plugins.policies.reply import Judged
+from t2t_plugins.policies.endpoint.exchange import Patience
+from t2t_plugins.policies.endpoint.kinds import PASSING
+from t2t_plugins.policies.endpoint.reply import Judged
 
 _SHOWN = 160  # characters of the last fault
 

@@ -21,7 +21,7 @@ from t2t_core import __version__, advice
 from t2t_core.errors import T2TError
 from t2t_core.store import paths
 from t2t_core.text import one_line
-from t2t_plugins.policies.access import Secret
+from t2t_plugins.policies.endpoint.access import Secret
 
 _ERROR_BYTES = 64 << 10  # of the body of an error; the rest is not read
 _LONGEST_KEY = 4096  # bytes; where a body is cut, so much of its end goes, lest half a key be left that nobody knows for one

@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from t2t_core.errors import NotReady, T2TError
 from t2t_core.redaction import Redactor, remember
-from t2t_plugins.policies.providers import OWN_KEY, PROVIDERS, Provider
+from t2t_plugins.policies.endpoint.providers import OWN_KEY, PROVIDERS, Provider
 
 # Variables besides keys and proxies whose values are sent, as headers, to OpenAI alone.
 ACCOUNT = {"OPENAI_ORG_ID": "OpenAI-Organization", "OPENAI_PROJECT_ID": "OpenAI-Project"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from t2t_plugins.policies.providers import PROVIDERS, TRANSPORT
+from t2t_plugins.policies.endpoint.providers import PROVIDERS, TRANSPORT
 
 
 class EndpointFactory:
@@ -22,6 +22,6 @@ class EndpointFactory:
         return ("concurrency",) if PROVIDERS[self.provider].key_needed else ("base_url", "concurrency")
 
     def __call__(self, argument: str, settings: Mapping[str, str]) -> Any:
-        from t2t_plugins.policies.endpoint import Endpoint
+        from t2t_plugins.policies.endpoint.policy import Endpoint
 
         return Endpoint(self.provider, argument, settings)
