@@ -17,53 +17,39 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from t2t_core.reading import loose_json
 from t2t_core.reading.thoughts import set_aside_thoughts
+from t2t_plugins.designers.reader_table import read_table
+from t2t_plugins.designers.reader_terms import (
+    Candidate,
+    Form,
+    Groups,
+    Reader,
+    Unreadable,
+    Values,
+    knob_of,
+    nearest_knob,
+    number_of,
+    set_group,
+    short,
+    value_of,
+    with_percent,
+)
+
+__all__ = ["Form", "Reading", "printable_summary", "read_reply"]
 
 MAX_CHARACTERS = 200_000
 MAX_SUMMARY = 2_000
 _STARTS = re.compile(r"""\{(?=\s*+(?:["'“‘}\w$.…]|//|/\*|\#))|\[(?=\s*+\{)""")
-_PERCENT = re.compile(r"\s*+(-?+[0-9]{1,20}+(?:\.[0-9]{1,20}+)?+)\s?+%\s*+")
-_DECIMAL = re.compile(r"\s*+-?+(?:[0-9]{1,20}+(?:\.[0-9]{0,20}+)?+|\.[0-9]{1,20}+)\s*+")
 _DEEPEST = 4  # wrappers around a configuration
-_QUANTITY = ("ratio", "share", "fraction", "proportion", "percent", "weight")  # nobody can say of what
-_RATIO = ("ratio", "share", "fraction", "proportion", "density", "rate", "probability", "prob", "level")  # without a unit
-_UNIT = re.compile(r"%|(?<![a-z])(?:percent(?:age)?s?|pct)(?![a-z])", re.IGNORECASE)
-_IN_PARENTHESES = re.compile(r"\s*+\([^()]{0,40}+\)\s*+$")
 _AND_SO_ON = re.compile(
     r"\.\.\.|…|\b(?:etc|same|others?|rest|remaining|unchanged|omitted|similar(?:ly)?|likewise|so on)\b", re.IGNORECASE
 )
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"))
-
-Values = dict[str, Any]
-Groups = dict[str, Values]
-
-
-@dataclass(frozen=True)
-class Form:
-    """What a reply may contain.
-
-    Args:
-        groups: the names that a configuration has.
-        knobs: those of each group, in order.
-        group_of: the group that a key means ("the 3rd" -> "3"), None where none.
-        known: the configurations that the brief showed, the one in force last, each in exact form and as it was shown.
-        of_list: a group's values from a list of numbers, where lists were asked for.
-        parts: what a group may hold besides its knobs.
-        signed: the knobs that may be negative; a negative value of any other knob means a change.
-    """
-
-    groups: Sequence[str]
-    knobs: Sequence[str]
-    group_of: Callable[[str], str | None]
-    known: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]] = ()
-    of_list: Callable[[Sequence[Any]], Mapping[str, Any]] | None = None
-    parts: Sequence[str] = ()
-    signed: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -76,38 +62,15 @@ class Reading:
     notes: tuple[str, ...] = ()
 
 
-class _Unreadable(Exception):
-    """Why a reply cannot be read."""
-
-
-@dataclass
-class _Candidate:
-    """An object that names groups."""
-
-    groups: Groups
-    summary: str | None
-    abbreviated: str = ""  # the comment in it that stands for more
-
-
-@dataclass
-class _Reader:
-    form: Form
-    notes: list[str] = field(default_factory=list)
-
-    def note(self, text: str) -> None:
-        if text not in self.notes:
-            self.notes.append(text)
-
-
 def read_reply(text: str, form: Form, cut: bool = False) -> Reading:
     """The configuration that a reply proposes. Never raises; of a longer reply the last 200,000 characters count. Of a reply
     that was `cut` at the token limit nothing counts unless it names every group: what is missing may have been still to come."""
-    reader = _Reader(form)
+    reader = Reader(form)
     try:
         groups, summary = _read(text, reader)
         if cut and not set(form.groups) <= set(groups):
-            raise _Unreadable("the reply was cut before it named every group")
-    except _Unreadable as error:
+            raise Unreadable("the reply was cut before it named every group")
+    except Unreadable as error:
         return Reading(None, None, (*reader.notes, str(error)))
     return Reading(groups, summary, tuple(reader.notes))
 
@@ -119,7 +82,7 @@ def printable_summary(said: Any) -> str | None:
     return "".join(c for c in " ".join(said.split()) if c.isprintable())[:MAX_SUMMARY] or None
 
 
-def _read(text: str, reader: _Reader) -> tuple[Groups, str | None]:
+def _read(text: str, reader: Reader) -> tuple[Groups, str | None]:
     said = set_aside_thoughts(text)
     if said.unfinished:
         reader.note("the reply ends within its thoughts")
@@ -130,24 +93,24 @@ def _read(text: str, reader: _Reader) -> tuple[Groups, str | None]:
     unescaped = html.unescape(body.replace('\\"', '"'))
     if not candidates and unescaped != body and (candidates := _candidates(unescaped, reader)):
         reader.note("the quotes of an object were unescaped")
-    candidates = candidates or _table(body, reader)
+    candidates = candidates or read_table(body, reader)
     if not candidates:
-        raise _Unreadable(f"nothing in the reply names one of {', '.join(reader.form.groups)[:80]}")
+        raise Unreadable(f"nothing in the reply names one of {', '.join(reader.form.groups)[:80]}")
     groups = _together(candidates, reader)
     comment = next((c.abbreviated for c in candidates if c.abbreviated), "")
     if comment and not set(reader.form.groups) <= set(groups):
-        raise _Unreadable(f"a comment stands for what is left out: {_short(comment)}")
+        raise Unreadable(f"a comment stands for what is left out: {short(comment)}")
     _as_in_force(groups, reader)
     return groups, next((c.summary for c in reversed(candidates) if c.summary), None)
 
 
-def _candidates(text: str, reader: _Reader) -> list[_Candidate]:
-    candidates: list[_Candidate] = []
+def _candidates(text: str, reader: Reader) -> list[Candidate]:
+    candidates: list[Candidate] = []
     nameless = False
     for value in loose_json.values(text, _STARTS):
         if isinstance(value, loose_json.Broken):
             if value.meant and not value.sketch:
-                raise _Unreadable(f"an object in the reply cannot be read: {value.why}"[:180])
+                raise Unreadable(f"an object in the reply cannot be read: {value.why}"[:180])
             continue
         proposals = _proposals(value.data, reader, None, 0)
         if proposals:
@@ -158,7 +121,7 @@ def _candidates(text: str, reader: _Reader) -> list[_Candidate]:
         candidates += proposals
         nameless = nameless or (not proposals and _of_no_group(value.data, reader.form))
     if candidates and nameless:
-        raise _Unreadable("an object sets knobs of a group that it does not name")
+        raise Unreadable("an object sets knobs of a group that it does not name")
     return candidates
 
 
@@ -167,14 +130,14 @@ def _of_no_group(data: Any, form: Form) -> bool:
     has."""
     if not isinstance(data, dict):
         return False
-    values = {knob: number for key, number in data.items() if (knob := _knob(key, form)) and isinstance(number, (int, float))}
+    values = {knob: number for key, number in data.items() if (knob := knob_of(key, form)) and isinstance(number, (int, float))}
     return bool(values) and not any(_repeats({group: values}, known) for known in form.known for group in known[0])
 
 
 # --- what one object proposes
 
 
-def _proposals(data: Any, reader: _Reader, summary: str | None, depth: int) -> list[_Candidate]:
+def _proposals(data: Any, reader: Reader, summary: str | None, depth: int) -> list[Candidate]:
     """The configurations in a value: itself, or those it wraps."""
     if depth > _DEEPEST or not isinstance(data, (dict, list, str)):
         return []
@@ -182,29 +145,29 @@ def _proposals(data: Any, reader: _Reader, summary: str | None, depth: int) -> l
         return _in_text(data, reader, summary, depth)
     if isinstance(data, list):
         rows = _rows(data, reader)
-        return [_Candidate(rows, summary)] if rows else [c for item in data for c in _proposals(item, reader, summary, depth + 1)]
+        return [Candidate(rows, summary)] if rows else [c for item in data for c in _proposals(item, reader, summary, depth + 1)]
     summary = printable_summary(data.get("summary")) or summary
     groups = _by_group(data, reader) or _by_knob(data, reader) or _rows([data], reader)
     if groups:
-        return [_Candidate(groups, summary)]
+        return [Candidate(groups, summary)]
     return [c for item in data.values() for c in _proposals(item, reader, summary, depth + 1)]
 
 
-def _in_text(text: str, reader: _Reader, summary: str | None, depth: int) -> list[_Candidate]:
+def _in_text(text: str, reader: Reader, summary: str | None, depth: int) -> list[Candidate]:
     """The proposals of an object that is a text inside another, like the arguments of a tool call."""
     if not text.lstrip().startswith("{"):
         return []
     candidates = []
     for value in loose_json.values(text, _STARTS):
         if isinstance(value, loose_json.Broken):
-            raise _Unreadable(f"an object that stands as text cannot be read: {value.why}"[:180])
+            raise Unreadable(f"an object that stands as text cannot be read: {value.why}"[:180])
         candidates += _proposals(value.data, reader, summary, depth + 1)
     if candidates:
         reader.note("an object that stood as text was read")
     return candidates
 
 
-def _by_group(data: Mapping[str, Any], reader: _Reader) -> Groups:
+def _by_group(data: Mapping[str, Any], reader: Reader) -> Groups:
     """`{"a": {...}, "b": {...}}`; nothing if no group has knobs (remarks about groups may be anything)."""
     named = {key: _group(key, reader.form) for key in data}
     data = {key: value if named[key] is None else _unpacked(value, reader) for key, value in data.items()}
@@ -215,12 +178,12 @@ def _by_group(data: Mapping[str, Any], reader: _Reader) -> Groups:
         group = named[key]
         if group is not None:
             if key != group:
-                reader.note(f"the key {_short(key)} was read as {group}")
-            _set(groups, group, _values(group, value, reader))
+                reader.note(f"the key {short(key)} was read as {group}")
+            set_group(groups, group, _values(group, value, reader))
         elif _sets_knobs(value, reader.form):
-            raise _Unreadable(f"{_short(key)} is set and names no group")
+            raise Unreadable(f"{short(key)} is set and names no group")
         elif key != "summary":
-            reader.note(f"the key {_short(key)} names no group and was left out")
+            reader.note(f"the key {short(key)} names no group and was left out")
     return groups
 
 
@@ -229,7 +192,7 @@ def _group(key: str, form: Form) -> str | None:
     return form.group_of(key.strip("\"'` "))
 
 
-def _unpacked(value: Any, reader: _Reader) -> Any:
+def _unpacked(value: Any, reader: Reader) -> Any:
     """What stands for a group; the object where that stands as text."""
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return value
@@ -242,151 +205,84 @@ def _unpacked(value: Any, reader: _Reader) -> Any:
 
 def _sets_knobs(value: Any, form: Form) -> bool:
     if isinstance(value, dict):
-        return any(_knob(key, form) or key in form.parts for key in value)
+        return any(knob_of(key, form) or key in form.parts for key in value)
     return isinstance(value, list) and bool(value) and all(isinstance(x, (int, float)) for x in value)
 
 
-def _set(groups: Groups, group: str, values: Values) -> None:
-    if groups.setdefault(group, values) != values:
-        raise _Unreadable(f"the group {_short(group)} stands twice, with two values")
-
-
-def _by_knob(data: Mapping[str, Any], reader: _Reader) -> Groups:
+def _by_knob(data: Mapping[str, Any], reader: Reader) -> Groups:
     """`{"share": {"near": 0.5, "far": 0.5}, ...}`, turned round."""
-    by_knob = {knob: values for key, values in data.items() if (knob := _knob(key, reader.form))}
+    by_knob = {knob: values for key, values in data.items() if (knob := knob_of(key, reader.form))}
     if not any(isinstance(values, dict) for values in by_knob.values()):
         return {}
     groups: Groups = {}
     for knob, values in by_knob.items():
         if not isinstance(values, dict):
-            raise _Unreadable(f"{knob} is set for no group")
+            raise Unreadable(f"{knob} is set for no group")
         for name, value in values.items():
             group = _group(name, reader.form)
             if group is None or isinstance(value, (dict, list)) or knob in groups.setdefault(group, {}):
-                raise _Unreadable(f"{knob} is set for {_short(name)}, which is no group or stands twice")
-            groups[group][knob] = _value(f"{group}.{knob}", value, reader)
+                raise Unreadable(f"{knob} is set for {short(name)}, which is no group or stands twice")
+            groups[group][knob] = value_of(f"{group}.{knob}", value, reader)
     reader.note("an object by knob was turned into one by group")
     return groups
 
 
-def _rows(data: Sequence[Any], reader: _Reader) -> Groups:
+def _rows(data: Sequence[Any], reader: Reader) -> Groups:
     """`[{"group": "near", "share": 0.5, ...}, ...]`: each names its group in one field."""
     groups: Groups = {}
     for item in data:
-        if not isinstance(item, dict) or not any(_knob(key, reader.form) for key in item):
+        if not isinstance(item, dict) or not any(knob_of(key, reader.form) for key in item):
             return {}
-        others = [v for k, v in item.items() if not _knob(k, reader.form) and isinstance(v, (str, int))]
+        others = [v for k, v in item.items() if not knob_of(k, reader.form) and isinstance(v, (str, int))]
         names = {name for v in others if (name := reader.form.group_of(str(v))) is not None}
         if len(names) != 1:
             return {}
         group = names.pop()
-        _set(groups, group, _values(group, {k: v for k, v in item.items() if _knob(k, reader.form)}, reader))
+        set_group(groups, group, _values(group, {k: v for k, v in item.items() if knob_of(k, reader.form)}, reader))
     if groups:
         reader.note("a group that is named in a field was read")
     return groups
 
 
-def _values(group: str, value: Any, reader: _Reader) -> Values:
+def _values(group: str, value: Any, reader: Reader) -> Values:
     """The proposal for one group."""
     knobs = reader.form.knobs
     if isinstance(value, list):
         if reader.form.of_list is None:
-            raise _Unreadable(f"the group {group} has a list: of which knobs, and in which unit? The form asked for is an object")
+            raise Unreadable(f"the group {group} has a list: of which knobs, and in which unit? The form asked for is an object")
         if len(value) != len(knobs):
-            raise _Unreadable(f"the group {group} has {len(value)} values, not {len(knobs)}")
+            raise Unreadable(f"the group {group} has {len(value)} values, not {len(knobs)}")
         return dict(reader.form.of_list(value))
     if not isinstance(value, dict):
-        raise _Unreadable(f"the group {group} has {_short(str(value))} instead of its {len(knobs)} knobs")
+        raise Unreadable(f"the group {group} has {short(str(value))} instead of its {len(knobs)} knobs")
     values: Values = {}
     for key, number in value.items():
-        knob = _knob(key, reader.form)
+        knob = knob_of(key, reader.form)
         name = knob or key
         if knob:
-            number = _value(f"{group}.{knob}", _percent(key, number, reader), reader)
+            number = value_of(f"{group}.{knob}", with_percent(key, number, reader), reader)
         if values.get(name, number) != number:
-            raise _Unreadable(f"{group}.{name} stands twice, with two values")
+            raise Unreadable(f"{group}.{name} stands twice, with two values")
         if knob not in (None, key):
-            reader.note(f"the key {_short(key)} was read as {knob}")
+            reader.note(f"the key {short(key)} was read as {knob}")
         values[name] = number
     for key, number in values.items():
-        meant = _near(key, values, reader.form)
-        if key not in knobs and meant is not None and isinstance(_number(number, reader), (int, float)):
-            raise _Unreadable(f"{group}.{_short(key)} may mean {meant}")
+        meant = nearest_knob(key, values, reader.form)
+        if key not in knobs and meant is not None and isinstance(number_of(number, reader), (int, float)):
+            raise Unreadable(f"{group}.{short(key)} may mean {meant}")
     if not any(name in values for name in (*knobs, *reader.form.parts)):
-        raise _Unreadable(f"the group {group} names none of {', '.join(knobs)}")
+        raise Unreadable(f"the group {group} names none of {', '.join(knobs)}")
     return values
-
-
-def _knob(key: str, form: Form) -> str | None:
-    """The knob that a key means: in another spelling ("Data ratio", dataRatio), or by the first word that only this knob has,
-    with another word for a ratio or none ("data", "hole_density"). A unit or a remark in parentheses is not part of the
-    name."""
-    plain = _letters(_UNIT.sub("", _IN_PARENTHESES.sub("", key))).removesuffix("s")
-    exact = [knob for knob in form.knobs if _letters(knob) == plain]
-    first = [knob for knob in form.knobs if plain in _names(knob)]
-    return exact[0] if exact else first[0] if len(first) == 1 else None
-
-
-def _names(knob: str) -> set[str]:
-    word, _, kind = knob.partition("_")
-    others = _RATIO if kind in _RATIO else (kind,)
-    return {f"{_letters(word)}{plural}{_letters(other)}" for plural in ("", "s") for other in ("", *others)}
-
-
-def _near(key: str, values: Values, form: Form) -> str | None:
-    """The knob without a value that a key may mean, though it is not its name: it holds the knob's own word ("hole_count",
-    "no_wait_ratio"), or a word for a ratio or its weight ("free_ratio", "proportion")."""
-    letters = _letters(key)
-    missing = [knob for knob in form.knobs if knob not in values]
-    own = (knob for knob in missing if _letters(knob.split("_")[0]) in letters)
-    return next(own, missing[0] if missing and any(word in letters for word in _QUANTITY) else None)
-
-
-def _percent(key: str, value: Any, reader: _Reader) -> Any:
-    """The value of a key that contains the unit, as text with its sign. Raises _Unreadable if the two disagree."""
-    if not _UNIT.search(key) or not isinstance(value, (int, float, str)) or isinstance(value, bool):
-        return value
-    number = _number(value, reader) if isinstance(value, str) and "%" not in value else value
-    if isinstance(number, (int, float)) and 0 < number < 1:
-        raise _Unreadable(f"{_short(key)} is {number}: a ratio or a percentage?")
-    return f"{number}%" if isinstance(number, (int, float)) else value
-
-
-def _value(name: str, value: Any, reader: _Reader) -> float | int | None:
-    """A knob's number; None, which Project counts as missing, if the reply has null or no finite number."""
-    number = _number(value, reader)
-    if number is not None and (isinstance(number, bool) or not isinstance(number, (int, float))):
-        raise _Unreadable(f"{name} is {_short(str(value))} and no number")
-    if number is not None and number < 0 and name.rpartition(".")[2] not in reader.form.signed:
-        raise _Unreadable(f"{name} is {number}: a change?")
-    return number
-
-
-def _letters(text: str) -> str:
-    return "".join(c for c in text.casefold() if c.isalnum())
-
-
-def _number(value: Any, reader: _Reader) -> Any:
-    """A number, also where it stands as text or as `30%`; anything else as it is. `+0.1` may be a change, and is no number."""
-    if not isinstance(value, str):
-        return value
-    if match := _PERCENT.fullmatch(value):
-        reader.note("a percentage was read as a ratio")
-        return float(match[1]) / 100
-    if _DECIMAL.fullmatch(value):
-        reader.note("a number that stood as text was read")
-        return float(value)
-    return value
 
 
 # --- several objects
 
 
-def _together(candidates: Sequence[_Candidate], reader: _Reader) -> Groups:
+def _together(candidates: Sequence[Candidate], reader: Reader) -> Groups:
     """One proposal from all objects. Objects that repeat a whole configuration of the brief count only if nothing else does."""
     form = reader.form
 
-    def quotes(candidate: _Candidate) -> bool:
+    def quotes(candidate: Candidate) -> bool:
         return any(len(candidate.groups) == len(k[0]) > 1 and _repeats(candidate.groups, k) for k in form.known)
 
     new = [candidate for candidate in candidates if not quotes(candidate)]
@@ -402,7 +298,7 @@ def _together(candidates: Sequence[_Candidate], reader: _Reader) -> Groups:
         if len(proposed) > 1:
             proposed = [p for p in proposed if not any(_repeats({name: p}, k) for k in form.known)]
             if len(proposed) != 1:
-                raise _Unreadable(f"the reply has two different proposals for {_short(name)}")
+                raise Unreadable(f"the reply has two different proposals for {short(name)}")
         groups[name] = proposed[0]
     if len(counted) > 1:
         reader.note(f"{len(counted)} objects were taken together")
@@ -420,7 +316,7 @@ def _repeats(groups: Groups, known: tuple[Mapping[str, Any], Mapping[str, Any]])
     return all(same(value, group, knob) for group, values in groups.items() for knob, value in values.items())
 
 
-def _as_in_force(groups: Groups, reader: _Reader) -> None:
+def _as_in_force(groups: Groups, reader: Reader) -> None:
     """A reply that repeats the configuration in force as it was shown means that configuration, not its rounding."""
     if not reader.form.known or not _repeats(groups, reader.form.known[-1]):
         return
@@ -428,42 +324,3 @@ def _as_in_force(groups: Groups, reader: _Reader) -> None:
         for knob in values:
             values[knob] = reader.form.known[-1][0][group][knob]
     reader.note("the reply repeats the configuration in force")
-
-
-# --- a table
-
-
-def _table(text: str, reader: _Reader) -> list[_Candidate]:
-    """The Markdown tables whose header names knobs and whose rows name groups; nothing where there is none."""
-    tables: list[Groups] = []
-    header: list[tuple[str | None, str]] = []
-    for line in text.split("\n"):
-        if "|" not in line:
-            header = []
-            continue
-        cells = [cell.strip(" *`_\t\r") for cell in line.strip().strip("|").split("|")]
-        if not header:
-            header = [(_knob(cell, reader.form), cell) for cell in cells]
-            named = [knob for knob, _ in header if knob]
-            header = header if named and len(set(named)) == len(named) else []
-            tables.append({})
-        elif group := next((g for cell in cells if (g := reader.form.group_of(cell)) is not None), None):
-            _set(tables[-1], group, _row(group, header, cells, reader))
-    filled = [table for table in tables if table]
-    if filled:
-        reader.note("a table was read")
-    return [_Candidate(table, None) for table in filled]
-
-
-def _row(group: str, header: Sequence[tuple[str | None, str]], cells: Sequence[str], reader: _Reader) -> Values:
-    if len(cells) != len(header):
-        raise _Unreadable(f"the table's row for {_short(group)} has {len(cells)} cells, its header {len(header)}")
-    named = [(knob, title, cell) for (knob, title), cell in zip(header, cells, strict=True) if knob]
-    values: Values = {knob: _number(_percent(title, cell, reader), reader) for knob, title, cell in named}
-    if not all(isinstance(value, float) for value in values.values()):
-        raise _Unreadable(f"the table's row for {_short(group)} has something that is no number")
-    return values
-
-
-def _short(text: str) -> str:
-    return ascii(text)[:40]
