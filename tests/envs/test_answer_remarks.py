@@ -168,6 +168,28 @@ NAMED = {
     "a label in the row of a step": by_step("Step {t}: Agent 0 (x2): {a}, Agent 1: {b}"),
     "the heading of a step": by_step("Step {t} (wait):\nAgent 0: {a}\nAgent 1: {b}"),
 }
+COUNTED = {
+    agent: {
+        "steps": ", ".join(f"t{agent + t} {cell}" for t, cell in enumerate(cells)),
+        "list": "\n".join(f"{agent + t}. {cell}" for t, cell in enumerate(cells)),
+        "times": {"agent": agent, "path": ROWS[agent], "times": [agent + t for t in range(4)]},
+        "cells": [{"t": agent + t, "cell": cell} for t, cell in enumerate(ROWS[agent])],
+    }
+    for agent, cells in TEXTS.items()
+}
+NAMED |= {
+    "steps that begin later": f"Agent 0: {COUNTED[0]['steps']}\nAgent 1: {COUNTED[1]['steps']}",
+    "steps of one agent alone": f"{FIRST}Agent 1: {COUNTED[1]['steps']}",
+    "a list that begins later": f"Agent 0:\n{COUNTED[0]['list']}\nAgent 1:\n{COUNTED[1]['list']}",
+    "times that begin later": json.dumps([COUNTED[0]["times"], COUNTED[1]["times"]]),
+    "cells that begin later": json.dumps({agent: COUNTED[agent]["cells"] for agent in COUNTED}),
+    "cells of one object a line that begin later": "\n".join(
+        json.dumps({"agent": agent, "path": COUNTED[agent]["cells"]}) for agent in COUNTED
+    ),
+    "yaml": f"agent_0:\n  path: {LINES[0]}\nagent_1:\n  wait: 1\n  path: {LINES[1]}",
+    "a start under a heading": f"### Agent 0\nPath: {LINES[0]}\n### Agent 1\nStart time: 1\nPath: {LINES[1]}",
+    "behind a path: once": f"{SECOND} once Agent 0 has passed",
+}
 BETWEEN_TAGS = {
     "before a label": f"{FIRST}After waiting one step, Agent 1: {LINES[1]}",
     "a count before a label": f"{FIRST}x2 Agent 1: {LINES[1]}",

@@ -143,7 +143,7 @@ def _read(text: str, tagged: bool) -> list[Block]:
             paths, fault = [], str(error)
         if paths is not None:
             reader.text(text[position : value.start])
-            reader.paths(paths, fault)
+            reader.paths(paths, fault, objects.origin(value.data))
             position = value.end
     reader.text(text[position:])
     return reader.close()

@@ -22,14 +22,18 @@ class Block:
 
     paths: list[tuple[Label, Path]] = field(default_factory=list)
     fault: str = ""
+    origins: set[int] = field(default_factory=set)  # where the agents' steps begin to count; 0 where none is named
 
     @property
     def labels(self) -> set[Label]:
         return {label for label, _ in self.paths}
 
-    def add(self, paths: Sequence[tuple[Label, Path]], fault: str = "") -> None:
+    def add(self, paths: Sequence[tuple[Label, Path]], fault: str = "", origin: int = 0) -> None:
+        """`origin` is the number of the first step. Agents that begin at different steps would wait for each other."""
         self.paths += paths
-        self.fault = self.fault or fault
+        if paths:
+            self.origins.add(origin)
+        self.fault = self.fault or fault or ("the agents' steps begin at different numbers" if len(self.origins) > 1 else "")
 
 
 class Steps:

@@ -25,6 +25,8 @@ _GOES_ON = (*tokens.CELLS, tokens.STEP, tokens.BULLET, tokens.NUMBER, tokens.SCR
 
 _REPEATS = re.compile(r"[(\[]?[x×*^]?[ ]?[0-9]{1,4}[ ]?[x×]?[)\]]?", re.IGNORECASE)  # a line of its own: "x2", "(2)"
 
+_SHORT, _ENOUGH = 8, 1000  # tokens of a line that says one thing of an agent; letters of all that are kept
+
 
 class LineReader:
     """Reads lines one after the other; `close` gives the blocks that were found."""
@@ -39,6 +41,7 @@ class LineReader:
         self._heading: Label | None = None  # the agent that the lines are about: "Path:" below belongs to it
         self._wait = ""  # words between the tags that name one
         self._step_in_words = ""  # between the tags: no row can be read from it
+        self._said_of_agent = ""
         self._orphan = ""  # cells that belong to nobody
         self._broken = False  # words since the last line with paths: the next path starts a new block
         self._loose = False  # a blank line, a rule or a fence since then
@@ -49,10 +52,10 @@ class LineReader:
         for line in tokens.lines(text):
             self._line(line)
 
-    def paths(self, paths: Sequence[tuple[Label, Path]], fault: str = "") -> None:
-        """Paths that were read elsewhere, as if they were one line."""
+    def paths(self, paths: Sequence[tuple[Label, Path]], fault: str = "", origin: int = 0) -> None:
+        """Paths that were read elsewhere, as if they were one line; their steps count from `origin`."""
         self._end()
-        self._block([label for label, _ in paths]).add(paths, fault)
+        self._block([label for label, _ in paths]).add(paths, fault, origin)
 
     def close(self) -> list[Block]:
         self._end()
@@ -70,6 +73,7 @@ class LineReader:
             self._table.append(line)
             return
         self._end_table()
+        self._note(line, kinds)
         if kinds <= _EMPTY:
             self._loose, self._adjacent = True, False
         elif self._is_step(line, kinds):
@@ -78,10 +82,19 @@ class LineReader:
             self._label_line(line, starts)
         elif (start := _path_of_heading(line)) and self._heading is not None:
             self._label_line([tokens.Token(tokens.LABEL, self._heading, "path"), *line[start:]], [0])
+            if self._open is not None:
+                self._open.before += self._said_of_agent
         elif self._goes_on(line, kinds):
             self._feed(line)
         else:
             self._prose(line)
+
+    def _note(self, line: Sequence[Token], kinds: set[str]) -> None:
+        """Keep what a short line under an agent's heading says of it: "Wait: 1" above "Path: ..."."""
+        if tokens.LABEL in kinds:
+            self._said_of_agent = ""
+        elif kinds & {tokens.COLON, tokens.DASH} and len(line) <= _SHORT and len(self._said_of_agent) < _ENOUGH:
+            self._said_of_agent += f" {tokens.written(line)}"
 
     def _is_step(self, line: Sequence[Token], kinds: set[str]) -> bool:
         """A row of a step or its heading, and not one cell with which the open path goes on."""
@@ -178,7 +191,7 @@ class LineReader:
         since = self._broken, self._loose
         self._broken, self._loose = self._before
         if path.cells or path.fault:
-            self._block([path.label]).add([(path.label, tuple(path.cells))], path.end())
+            self._block([path.label]).add([(path.label, tuple(path.cells))], path.end(), path.origin)
         self._broken, self._loose = self._broken or since[0], self._loose or since[1]
 
     def _end_steps(self) -> None:
@@ -242,7 +255,7 @@ def _joined(blocks: Sequence[Block]) -> list[Block]:
     joined: list[Block] = []
     for block in blocks:
         if joined and block.labels and joined[-1].labels and not joined[-1].labels & block.labels:
-            joined[-1].add(block.paths, block.fault)
+            joined[-1].add(block.paths, block.fault, max(block.origins, default=0))
         else:
             joined.append(block)
     return joined

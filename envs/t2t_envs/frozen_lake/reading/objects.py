@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from . import tokens
@@ -87,7 +87,24 @@ def _by_agent(values: Mapping[int, Any], count: int) -> Paths | None:
         raise Unplaceable("an agent has two entries")
     if all(isinstance(value, str) and not any(c.isdigit() for c in value) for value in values.values()):
         return None  # what is said of the agents in words
+    _begin_together(values.values())
     return [(label, _path(value)) for label, value in values.items()]
+
+
+def _begin_together(values: Iterable[Any]) -> None:
+    """Raise Unplaceable if the agents' times begin at different steps."""
+    if len({origin(value) for value in values}) > 1:
+        raise Unplaceable("the agents' steps begin at different numbers")
+
+
+def origin(value: Any) -> Any:
+    """The number of a path's first step; 0 if the steps have none."""
+    times = _value(value, _TIMES)
+    if isinstance(times, list) and times:
+        return times[0] if type(times[0]) is int else 0
+    cells = _path_of(value) if isinstance(value, dict) else value
+    first = _value(cells[0], _STEP_KEYS) if isinstance(cells, list) and cells else None
+    return first if type(first) is int else 0
 
 
 def _by_step(values: Mapping[int, Any], count: int) -> Paths | None:
@@ -103,6 +120,7 @@ def _list(data: Sequence[Any], name: str, depth: int, text: Callable[[str], Path
         return None
     agents = [_agent(item) for item in data]
     if all(agents):
+        _begin_together(data)
         return [(agent[0], _path(item)) for agent, item in zip(agents, data, strict=True) if agent]
     steps = [_value(item, _STEP_KEYS) for item in data]
     if all(isinstance(step, int) for step in steps):
@@ -111,6 +129,7 @@ def _list(data: Sequence[Any], name: str, depth: int, text: Callable[[str], Path
     if name in _STEP_LISTS and all(isinstance(item, (list, dict)) for item in data):
         return _steps(data)
     if name in _LISTS and all(isinstance(item, (list, str)) or _value(item, _PATH_KEYS) is not None for item in data):
+        _begin_together(data)
         return [(place, _path(item)) for place, item in enumerate(data)]
     if len(data) == 1:
         return _read(data[0], name, depth + 1, text)

@@ -124,6 +124,11 @@ class OpenPath:
     def refuse(self, why: str) -> None:
         self.fault = self.fault or why
 
+    @property
+    def origin(self) -> int:
+        """The number of the first step; 0 if the steps have none."""
+        return min((number - place for place, number in self.marks.items()), default=0)
+
     def end_line(self) -> None:
         """A new line begins: an arrow may end one and begin the next."""
         self.joins.clear()

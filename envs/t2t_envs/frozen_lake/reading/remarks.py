@@ -27,6 +27,7 @@ _FREE = re.compile(
 )
 _WAITS = re.compile(
     rf"(?<![a-z]){_WAIT}|\b(?:(?:start|begin|depart|leave)(?:s|ing)?\s(?:\w+\s)?(?:at|after|on)|from)\s(?:t\b|time|step|tick|turn)"
+    r"|\b(?:start|departure|begin)[a-z]{0,4}\s(?:time|step|t)\s?[1-9]"
     r"|\b(?:start|begin|depart|leave|go|move)[a-z]{0,9}\s(?:\w+\s)?after\b|\blate(?:r|ly)?\b|\boffset\b|\bhead start\b",
     re.IGNORECASE,
 )
@@ -37,6 +38,7 @@ _BEFORE = re.compile(
     r"\b(?:start|first|initial|before|begin|origin|midway|after|until|once|let)|delay|\blate|offset|head start|[(\[]",
     re.IGNORECASE,
 )
+_ONCE = re.compile(r"\s*(?:but\s|only\s)?(?:once|after|until|as soon as)\b(?!\s(?:[0-9]+\s|arriv|reach))", re.IGNORECASE)
 _QUANTITY = re.compile(
     r"(?:\b(?:cost|length|makespan|total|moves?|steps?|cells?|distance|arrival)(?:\s(?:is|of))?\s?[:=]?\s?([0-9]{1,6})\b"
     r"|(?<!for )(?<!by )(?<!after )\b([0-9]{1,6})[\s-](?:moves?|steps?|timesteps?|time steps?|cells?|positions?|actions?)\b)",
@@ -97,7 +99,7 @@ def names_a_wait(words: str) -> bool:
 def waits_before(words: str) -> bool:
     """Whether words behind a path's last cell name a wait that comes before it."""
     rest = _FREE.sub(" ", words)
-    return _WAITS.search(rest) is not None and _BEFORE.search(rest) is not None
+    return _ONCE.match(rest) is not None or (_WAITS.search(rest) is not None and _BEFORE.search(rest) is not None)
 
 
 def of_label(written: str) -> str:
