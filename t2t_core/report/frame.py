@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +76,6 @@ def _harmless(value: Any) -> Any:
 
 def _lines(text: str) -> Any:
     """A whole text with its line breaks and tabs."""
-    from markupsafe import escape
+    from markupsafe import Markup
 
-    return escape(plain_lines(text))
+    return Markup(escape(plain_lines(text)))
