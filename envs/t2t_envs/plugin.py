@@ -1,4 +1,4 @@
-"""What this room brings through the door."""
+"""What this room registers through the suite's hooks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Registers the environments with Gymnasium and PettingZoo, as soon as both this package and they are imported.
+"""Registers the environments with Gymnasium and PettingZoo once both this package and the library are imported.
 
-Importing Gymnasium costs more than everything else behind `t2t --help`, so importing this package does not import it: where
-it is already there, the environments are registered at once, else right after its own import.
+Importing Gymnasium costs more than everything else behind `t2t --help`, so importing this package does not import it. If
+Gymnasium is already imported, the environments are registered at once; otherwise right after its import.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ LAKE, GAME = f"{__package__}.frozen_lake.gym", f"{__package__}.tictactoe.gym"
 def _with_gymnasium() -> None:
     from gymnasium.envs.registration import register
 
-    # Gymnasium's passive checker looks at what an environment returns, not at what its user does, and takes as long as the
-    # rest of making and resetting one. Ours runs in the tests; gym.make(..., disable_env_checker=False) switches it on.
+    # Gymnasium's passive checker looks at what an environment returns, not at what its user does, and takes as long as making
+    # and resetting it. Our tests run the checker instead; gym.make(..., disable_env_checker=False) switches it on.
     def add(name: str, entry_point: str, vector: str | None = None) -> None:
         register(name, entry_point=entry_point, vector_entry_point=vector, disable_env_checker=True)
 
@@ -41,7 +41,7 @@ _REGISTER = {"gymnasium": _with_gymnasium, "pettingzoo": _with_pettingzoo}
 
 
 class _ThenRegister(Loader):
-    """Loads a module as its own loader does, then registers."""
+    """Loads a module with its own loader, then registers."""
 
     def __init__(self, loader: Loader) -> None:
         self.loader = loader
@@ -57,7 +57,7 @@ class _ThenRegister(Loader):
 
 
 class _AfterImport(MetaPathFinder):
-    """Finds what the other finders find; the two libraries get a loader that registers when they are complete."""
+    """Finds what the other finders find, but gives the two libraries a loader that registers once they are fully loaded."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -74,7 +74,7 @@ class _AfterImport(MetaPathFinder):
 
 
 def register_environments() -> None:
-    """Register now with each library that is imported, and with each other one when it is."""
+    """Register now with each library that is already imported, and with the others as soon as they are."""
     missing = [name for name in _REGISTER if name not in sys.modules]
     if missing:
         sys.meta_path.insert(0, _AfterImport())

@@ -129,8 +129,8 @@ def test_a_broken_yaml_is_named(content: str, what: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("name", "what"),
-    [("room.map", "a map alone"), ("room.scen@x", "no number of agents"), ("room.scen@17", "no number of agents"),
-     ("room.scen@0", "no number of agents"), ("room.scen", "20 lines"), ("room.scen@" + "9" * 200, "no number of agents")],
+    [("room.map", "a map alone"), ("room.scen@x", "not a number of agents"), ("room.scen@17", "not a number of agents"),
+     ("room.scen@0", "not a number of agents"), ("room.scen", "20 lines"), ("room.scen@" + "9" * 200, "not a number of agents")],
 )  # fmt: skip
 def test_a_scenario_that_cannot_be_read_so_is_named(name: str, what: str, tmp_path: Path) -> None:
     (tmp_path / "room.map").write_text("type octile\nheight 5\nwidth 5\nmap\n" + ".....\n" * 5)

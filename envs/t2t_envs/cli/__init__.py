@@ -1,1 +1,1 @@
-"""The commands of this room, one file each."""
+"""The commands of the environments, one file each."""

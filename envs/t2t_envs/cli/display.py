@@ -1,4 +1,4 @@
-"""How far a long command is, on standard error: one line written over and over on a terminal, else a line now and then."""
+"""Progress of a long command on standard error: one line, rewritten, on a terminal; otherwise a new line now and then."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import click
 
 EVERY_ON_TERMINAL = 0.2  # seconds between two lines
 EVERY = 10.0
-WARN_AFTER, LONG = 10.0, 1800.0  # our choice: after ten seconds an order that will take half an hour more is worth a warning
+WARN_AFTER, LONG = 10.0, 1800.0  # our choice: after ten seconds, warn if half an hour or more is still to go
 _ERASE = "\r\x1b[K"
 
 
 class Display:
-    """Shows lines about progress. As a context manager it erases the last one at the end.
+    """Shows lines about progress. As a context manager, it erases the last line at the end.
 
     Args:
         clock: seconds, from any start.
@@ -64,7 +64,7 @@ class Display:
         self._write(line())
 
     def warn(self, to_go: float, line: Callable[[], str]) -> None:
-        """Once, early: this line, where so many seconds to go are long."""
+        """Show this line once, early, if the seconds to go are many."""
         if self._warned or self.seconds < WARN_AFTER or to_go < LONG:
             return
         self._warned = True
@@ -88,5 +88,5 @@ class Display:
 def _columns() -> int:
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or 80
-    except (OSError, ValueError):  # no terminal of its own, as in a test
+    except (OSError, ValueError):  # standard error is not a terminal, as in a test
         return 80

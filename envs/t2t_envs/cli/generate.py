@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 @SHARD
 @OUT
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, help="The result does not depend on it.")
-@click.option("--max-nodes", type=click.IntRange(1), help="Of each search; undecided candidates are left out.")
-@click.option("--max-work", type=click.IntRange(1), help="Give up what will hardly be filled in so many steps of about 10 ns.  "
-              "[default: 10^12, some hours]")  # fmt: skip
-@click.option("--sets", type=click.Path(path_type=Path, file_okay=False), help="Instead: make the frozen sets here.")
+@click.option("--max-nodes", type=click.IntRange(1), help="Limit of each search; undecided candidates are left out.")
+@click.option("--max-work", type=click.IntRange(1), help="Give up an order that would hardly be filled in so many steps of "
+              "about 10 ns.  [default: 10^12, some hours]")  # fmt: skip
+@click.option("--sets", type=click.Path(path_type=Path, file_okay=False), help="Make the frozen sets in this folder instead.")
 @answer_options.answer_options
 def generate(
     configuration: str | None,
@@ -71,11 +71,11 @@ def generate(
 ) -> None:
     """Draw labelled instances from a configuration.
 
-    With --answers-from POLICY that policy is asked about them, and --out gets the answers that the verifier passed, as chat
-    messages to learn from (the trainer trl-sft takes the file). No instance of an evaluation or validation set is drawn then.
-    Every answer is kept in OUT.asked as it comes; the same command continues after a kill.
+    With --answers-from POLICY, that policy answers them, and --out gets the answers that passed the verifier, as chat messages
+    to learn from (the trainer trl-sft takes the file). No instance of an evaluation or validation set is drawn then. Every
+    answer is stored in OUT.asked as it arrives, so the same command continues after a kill.
 
-    How far it is shows on standard error. Ctrl-C ends it, and leaves no half file.
+    Progress is shown on standard error. Ctrl-C ends the command and leaves no partial file.
     """
     if sets is not None:
         _make_sets(sets)
@@ -124,7 +124,7 @@ def generate(
 
 
 def _show(progress: Progress, display: Display) -> None:
-    """How far the order is; once, early, that it will take long."""
+    """Show the progress; warn once, early, if the order will take long."""
     from t2t_envs.frozen_lake.generation.progress import duration
 
     p = progress
@@ -143,7 +143,7 @@ def _show(progress: Progress, display: Display) -> None:
 
 
 def _table(report: Report, place: str) -> str:
-    """What was made, for people."""
+    """The report as a table for people."""
     rows = [f"{'size':>5} {'holes':>6} {'instances':>10} {'wait':>6} {'repeats':>8} {'drawn':>9} {'undecided':>10}"]
     for s in report.sizes:
         rows.append(f"{s.size:>5} {s.holes:>6} {s.count:>10} {s.wait:>6} {s.repeats:>8} {s.drawn:>9} {s.undecided:>10}")

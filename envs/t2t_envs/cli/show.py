@@ -34,7 +34,7 @@ BINARY = ("gif",)
 @click.option("--solution", is_flag=True, help="Show an optimal solution.")
 @click.option("--format", "form", type=click.Choice(["terminal", "svg", "gif", "html", "map", "scen", "yaml"]),
               default="terminal", show_default=True, help="map, scen, yaml: the instance alone, for other solvers.")  # fmt: skip
-@click.option("--still", is_flag=True, help="SVG: whole paths in one picture, where it would be an animation.")
+@click.option("--still", is_flag=True, help="SVG: whole paths in one picture instead of an animation.")
 @click.option("--step", type=click.IntRange(0), help="Terminal and SVG: the moment to show.")
 @OUT
 def show(
@@ -89,7 +89,7 @@ _FOREIGN = {"map": _map, "scen": _scenario, "yaml": _yaml}
 
 @dataclass(frozen=True)
 class Shown:
-    """What is drawn: an instance, perhaps paths and their verdict, and of a recorded answer what came with it (title, text)."""
+    """What is drawn: an instance, perhaps with paths and their verdict, and the title and text of a recorded answer."""
 
     instance: Instance
     paths: Paths | None = None
@@ -140,6 +140,6 @@ def _write(drawing: str | bytes, form: str, out: Path | None) -> None:
         folders.write_atomic(out, drawing)
         click.echo(f"wrote {out}", err=True)
     elif form in BINARY and sys.stdout.isatty():
-        raise T2TError("a GIF is not for the terminal", next=f"--out picture.{form}")
+        raise T2TError("a GIF can't be shown in the terminal", next=f"--out picture.{form}")
     else:
         click.echo(drawing, nl=False, color=True)

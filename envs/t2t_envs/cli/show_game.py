@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 @click.option("--policy", metavar="SPEC", help="Who plays the game now (see t2t plugins).")
 @click.option("--answer", "answers", multiple=True, type=click.Path(path_type=Path, allow_dash=True),
               help="What the policy says: a text file a turn, - for standard input; or a bench's answers.jsonl.")  # fmt: skip
-@click.option("--prompt-format", default="", help="How the game is told.  [default: the policy's own, else think]")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the policy's own chance.")
+@click.option("--prompt-format", default="", help="The form of the game's messages.  [default: the policy's own, else think]")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the policy's random choices.")
 @click.option("--format", "form", type=click.Choice(["terminal", "svg", "html"]), default="terminal", show_default=True)
 @OUT
 def show(
@@ -65,7 +65,7 @@ def show(
 
 
 def _played(testbed: TicTacToe, instance: Instance, policy: str, form: str, seed: int) -> tuple[str, tuple[Message, ...]]:
-    """The prompt format, and the game that the policy plays in it."""
+    """The prompt format, and the transcript of the game that the policy plays in it."""
     spec, sampling = read_sampling(Spec.parse(policy), Sampling())
     player = installed().policies.make(spec)
     form = form or str(player.describe().get("prompt_format") or testbed.prompt_formats[0])
@@ -83,7 +83,7 @@ def _played(testbed: TicTacToe, instance: Instance, policy: str, form: str, seed
 
 
 def _recorded(testbed: TicTacToe, instance: Instance, answers: Sequence[Path], form: str) -> tuple[str, tuple[Message, ...]]:
-    """The game of a bench's answers, or of one text a turn."""
+    """The game from a bench's answers, or from one text per turn."""
     spoken: list[Message] = []
     for path in answers:
         if path.suffix == ".jsonl":

@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from t2t_envs.frozen_lake.instance import Instance
     from t2t_envs.frozen_lake.solver import Label
 
-BATCH = 64  # instances a call of the solver; the work limit is looked at in between
+BATCH = 64  # instances per call of the solver; the work limit is checked between calls
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="Write the instances with their exact labels here.")
-@click.option("--max-nodes", type=click.IntRange(1), help="The limit of each search, in nodes; what it does not decide is said.")
-@click.option("--max-work", type=click.IntRange(1), help="Leave the rest once so many steps of about 10 ns are spent on all.")
+@click.option("--max-nodes", type=click.IntRange(1), help="Limit of each search, in nodes; undecided instances are named.")
+@click.option("--max-work", type=click.IntRange(1), help="Stop after so many steps of about 10 ns in total.")
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, help="The result does not depend on it.")
 @click.option("--quiet", is_flag=True, help="Print the summary only.")
 def solve(file: Path, out: Path | None, max_nodes: int | None, max_work: int | None, threads: int, quiet: bool) -> int:
     """Solve every instance of FILE exactly, for both objectives.
 
-    FILE is JSON Lines, Parquet, a MovingAI scenario (FILE.scen@4 takes four agents an instance), YAML, or a folder of such.
+    FILE is JSON Lines, Parquet, a MovingAI scenario (FILE.scen@4 takes four agents per instance), YAML, or a folder of these.
 
-    Stored labels that differ are flagged, and the status is then 1. The paths are shown by `t2t show FILE#ID --solution`.
+    Stored labels that are wrong are flagged, and the exit status is then 1. `t2t show FILE#ID --solution` shows the paths.
     """
     from t2t_envs.frozen_lake import testbed
     from t2t_envs.frozen_lake.jsonl import read_instances, write_instances
@@ -66,7 +66,7 @@ def solve(file: Path, out: Path | None, max_nodes: int | None, max_work: int | N
 
 
 class _Left:
-    """Instead of a label, where the work limit came first."""
+    """Takes the place of a label if the work limit was reached first."""
 
     status, cost, requires_wait, work = "left", None, None, 0
 
@@ -75,7 +75,7 @@ LEFT = _Left()
 
 
 class Row:
-    """One instance with what the solver says of it."""
+    """One instance with the solver's labels."""
 
     def __init__(self, instance: Instance, makespan: Label | _Left, sum_of_costs: Label | _Left) -> None:
         self.instance = instance
@@ -107,16 +107,16 @@ class Row:
         return f"{self.instance.id or '(no id)'}  {facts}{notes}"
 
     def labelled(self) -> Instance:
-        """With the labels found; those that were not decided are left empty, never guessed."""
+        """The instance with the solver's labels. An undecided label is left empty, never guessed."""
         return replace(self.instance, **self.labels) if self.looked_at else self.instance
 
 
 class _Progress:
-    """Shows how far the file is. Each instance is solved twice, for either objective."""
+    """Shows the progress through the file. Each instance is solved twice, once for each objective."""
 
     def __init__(self, display: Display, total: int, begin: int) -> None:
         self.display, self.total, self.begin = display, total, begin
-        self.calls = 0.0  # of this batch, finished
+        self.calls = 0.0  # finished in this batch
 
     def __call__(self, done: int) -> None:
         from t2t_envs.frozen_lake.generation.progress import duration
@@ -139,7 +139,7 @@ def _solve(instances: Sequence[Instance], max_nodes: int, threads: int, progress
 
 
 def _labels(instances: Sequence[Instance], objective: str, max_nodes: int, threads: int, progress: _Progress) -> list[Label]:
-    """Labels for one objective; the wait question is asked only of instances whose own objective it is."""
+    """Labels for one objective. `requires_wait` is decided only for instances that have this objective."""
     from t2t_envs.frozen_lake.solver import solve_many
 
     own = [i for i, instance in enumerate(instances) if instance.objective == objective]

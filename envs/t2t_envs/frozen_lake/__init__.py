@@ -1,6 +1,6 @@
 """MAPF-FrozenLake: multi-agent path finding on frozen lakes (see docs, "The task").
 
-The public names are loaded when they are first asked for, so that importing the package costs nothing.
+A public name is loaded when it is first used, so importing the package costs almost nothing.
 """
 
 from __future__ import annotations

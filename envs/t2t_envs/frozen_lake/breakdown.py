@@ -13,7 +13,7 @@ from .verifier import CHECKS
 
 
 def cell_name(instance: Instance) -> str:
-    """The finest cell of an instance: size, hole count and, where it is known, whether an optimum needs a wait, e.g.
+    """The finest cell of an instance: size, hole count and, if known, whether an optimum needs a wait, e.g.
     `5x5 holes=6 wait`."""
     flag = {True: " wait", False: " no-wait", None: ""}[instance.requires_wait]
     return f"{instance.size}x{instance.size} holes={len(instance.holes)}{flag}"
@@ -24,8 +24,8 @@ def breakdown(scored: Sequence[Scored]) -> dict[str, Any]:
 
     Every entry has `answers`, `valid`, `optimal`, `first_failures` (an answer counts under its first failed check) and
     `failures` (under every failed one), both over all eight checks with zeros. `answers` counts every instance asked. A
-    request that ended in an error has no answer to check: it is counted in `errors` and in no failure; `truncated` counts
-    answers cut at the token limit, whatever they are worth.
+    request that ended in an error has no answer to check, so it is counted in `errors` and in no failure. `truncated` counts
+    answers cut at the token limit, valid or not.
     """
     return {
         "total": count(scored, CHECKS),

@@ -15,9 +15,9 @@ Cell = tuple[int, int]
 OBJECTIVES = ("makespan", "sum_of_costs")
 MIN_SIZE, MAX_SIZE = 3, 256  # of a lake; the solver and the generator stop at 32 (solver.MAX_SIZE)
 MAX_AGENTS = 16
-MAX_COST = 1_000_000  # no optimum of a 32x32 grid with 16 agents comes near; a larger stored one is nonsense
+MAX_COST = 1_000_000  # no optimum of a 32x32 grid with 16 agents comes near this, so a larger stored one must be wrong
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+-]{0,199}|")
-# How the 8 symmetries of the square map (row, column) of an n x n grid.
+# Where the 8 symmetries of the square take the cell (row, column) of an n x n grid.
 SYMMETRIES: tuple[Callable[[int, int, int], Cell], ...] = (
     lambda r, c, m: (r, c),
     lambda r, c, m: (r, m - c),
@@ -66,19 +66,19 @@ def _cells(value: object, what: str, size: int, where: str) -> tuple[Cell, ...]:
 
 @dataclass(frozen=True)
 class Instance:
-    """A MAPF-FrozenLake instance, checked when it is made.
+    """A MAPF-FrozenLake instance. The constructor checks it.
 
     Args:
         size: N, the grid has N x N cells, 3..256 (the paper uses 3..10; the solver takes up to 32).
         holes, starts, goals: cells (row, column), zero-based from the top left. Starts are distinct, goals are distinct,
             both lie on free cells; an agent may start on its own goal (generated ones never do, our choice).
-        objective: "makespan" (default) or "sum_of_costs"; what `optimal` and the reward refer to.
+        objective: "makespan" (default) or "sum_of_costs"; `optimal` and the reward refer to it.
         id: as on the paper's project page, e.g. "2agents_3x3_0236"; letters, digits and `_.:+-`.
         optimal_makespan, optimal_sum_of_costs: exact optima in steps, None if not known.
         requires_wait: whether every optimal solution (of `objective`) contains a wait; None if not known.
 
     Raises:
-        T2TError: what is wrong with which field.
+        T2TError: a field is invalid; the error names the field.
     """
 
     size: int
@@ -135,11 +135,11 @@ class Instance:
         return self.optimal_makespan if self.objective == "makespan" else self.optimal_sum_of_costs
 
     def unlabelled(self) -> Instance:
-        """The same instance as a policy may see it: no optima, no wait flag."""
+        """The same instance as a policy may see it, without optima and wait flag."""
         bare = dict.fromkeys(("optimal_makespan", "optimal_sum_of_costs", "requires_wait"))
         if bare.items() <= vars(self).items():
             return self
-        twin = object.__new__(type(self))  # its cells were checked already, and every question of an evaluation takes one
+        twin = object.__new__(type(self))  # no checks: the cells were checked already, and every question makes a copy
         vars(twin).update(vars(self), **bare)
         return twin
 
@@ -148,7 +148,7 @@ class Instance:
 
         Big-endian 16-bit numbers: size, number of holes, number of agents, the holes' cells (row * size + column) in
         rising order, then each agent's start and goal cell in rising order; the smallest of the 8 symmetric forms.
-        Labels, objective and id play no part. (Our choice; the native core computes the same bytes.)
+        Labels, objective and id do not matter. (Our choice; the native core computes the same bytes.)
         """
         n, forms = self.size, []
         for image in images(n):
@@ -158,7 +158,7 @@ class Instance:
         return b"".join(x.to_bytes(2, "big") for x in min(forms))
 
     def to_dict(self) -> dict[str, Any]:
-        """One JSON line. It holds no solution paths: a better solver must not change frozen files."""
+        """The instance as one JSON object. It holds no solution paths, so that a better solver cannot change frozen files."""
         return {
             "id": self.id,
             "size": self.size,
@@ -173,6 +173,6 @@ class Instance:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Instance:
-        """The inverse of `to_dict`; T2TError on a missing, unknown or nonsensical field."""
+        """The inverse of `to_dict`; T2TError on a missing, unknown or invalid field."""
         check_fields(data, [field.name for field in fields(cls)], ("size", "holes", "starts", "goals"))
         return cls(**data)

@@ -1,4 +1,4 @@
-"""Instances from and to JSON Lines files, one instance a line. Files are hostile: see `t2t_core.store.jsonlines`."""
+"""Reads and writes instances as JSON Lines, one per line. Files are not trusted: see `t2t_core.store.jsonlines`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_instances(path: str | os.PathLike[str]) -> list[Instance]:
     """Every instance of a file, in order.
 
     Raises:
-        T2TError: with file and line: the file cannot be read, a line is not an instance, an id occurs twice.
+        T2TError: the file cannot be read, a line is not an instance, or an id occurs twice; it names the file and line.
     """
     return list(iterate_instances(path))
 
@@ -44,6 +44,6 @@ def iterate_instances(path: str | os.PathLike[str]) -> Iterator[Instance]:
 
 
 def write_instances(path: str | os.PathLike[str], instances: Iterable[Instance]) -> None:
-    """Write a whole file at once: it is there complete, or not at all. Raises T2TError if it cannot be written."""
+    """Write the whole file at once, so that it exists completely or not at all. Raises T2TError if it cannot be written."""
     text = "".join(jsonlines.dumps(instance.to_dict()) + "\n" for instance in instances)
     folders.write_atomic(Path(path), text)

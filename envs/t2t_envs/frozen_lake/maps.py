@@ -1,7 +1,7 @@
 """Maps as text: drawn by hand, as in Gymnasium's FrozenLake, and MovingAI's `.map` and `.scen` files.
 
-A map may be any rectangle of up to 256 x 256 cells. A lake is a square, so a rectangle lies in its upper left corner and the
-rest are holes.
+A map may be any rectangle of up to 256 x 256 cells. Since a lake is a square, the rectangle becomes its upper left corner and the
+remaining cells are holes.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from .instance import MAX_AGENTS, MAX_SIZE, MIN_SIZE, Cell, Instance
 FREE, HOLES = ".F ", "#HT@OW"  # in a map without letters for agents; `S` and `G` are a start and a goal
 LETTERED_HOLES = "#@"
 _LENGTH = re.compile(r"[0-9]{1,5}")
-MAX_LINES = 1_000_000  # of a scenario file
+MAX_LINES = 1_000_000  # in a scenario file
 _DESC = 'desc=["S.#.", "..#G"], or with a letter per agent ["a.#.", "B.bA"]: agent a starts on a and goes to A'
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A map: its holes, and the agents that it names (none, where they are to be drawn).
+    """A map: its holes, and the agents that it names (none if they are to be drawn).
 
     Args:
         size: the side of the square, at least 3.
-        holes: cells (row, column), those that make the square full among them.
-        starts, goals: of agent 0, 1, ..; as many of one as of the other.
+        holes: cells (row, column), including those that fill up the square.
+        starts, goals: the cells of agent 0, 1, ..; there are as many starts as goals.
     """
 
     size: int
@@ -51,16 +51,17 @@ class Layout:
         return grid
 
     def instance(self, objective: str = "makespan", name: str = "") -> Instance:
-        """The instance of the agents that the map names. Raises T2TError if two start, or end, on one cell."""
+        """The instance with the agents that the map names. Raises T2TError if two start, or end, on one cell."""
         return Instance(self.size, self.holes, self.starts, self.goals, objective, name)
 
 
 def parse_desc(desc: Any) -> Layout:
     """A map from rows of text: a list of strings, one string of several lines, or an array of characters.
 
-    `#` is a hole, `.` is free. Either each `S` is a start and each `G` a goal, the first start going with the first goal as one
-    reads (Gymnasium's `F` and `H` are free and a hole); or each agent has a letter, `a` its start and `A` its goal. Cells apart
-    by blanks may hold several letters, such as `bA`, where b starts on the goal of a.
+    `#` is a hole, `.` is free. There are two ways to name agents. Either each `S` is a start and each `G` a goal, and the first
+    start belongs to the first goal in reading order (Gymnasium's `F` is free and `H` a hole). Or each agent has a letter: `a` is
+    its start and `A` its goal. If cells are separated by blanks, a cell may hold several letters, such as `bA`, where b starts
+    on the goal of a.
 
     Raises:
         T2TError: rows of different lengths, unknown characters, starts without goals, more than 16 agents or 256 cells a side.
@@ -105,14 +106,14 @@ def _read_character(
     elif lettered and "a" <= character.lower() <= "p":
         side, name = (starts if character.islower() else goals), character.lower()
         if name in side:
-            raise T2TError(f"the letter {character} is there twice", where="option desc", next=_DESC)
+            raise T2TError(f"the letter {character} occurs twice", where="option desc", next=_DESC)
         side[name] = cell
     elif not lettered and character in "SG":
         side = starts if character == "S" else goals
         side[str(len(side))] = cell
     else:
         where = f"option desc, row {cell[0]}, column {cell[1]}"
-        raise T2TError(f"a map does not hold {shown(character)}", where=where, next=_DESC)
+        raise T2TError(f"{shown(character)} is not a character of a map", where=where, next=_DESC)
 
 
 def _square(cells: Sequence[Sequence[Any]], holes: list[Cell], starts: list[Cell], goals: list[Cell], where: str) -> Layout:
@@ -131,12 +132,12 @@ def read_map(path: Path) -> Layout:
     """The map of a MovingAI `.map` file: `.`, `G` and `S` are free, all other terrain is a hole.
 
     Raises:
-        T2TError: the file can't be read or is no such map.
+        T2TError: the file can't be read or is not such a map.
     """
     lines = folders.read_text(path).splitlines()
     header: dict[str, str] = {}
     if "map" not in (line.strip() for line in lines[:20]):
-        raise T2TError("the file has no line `map`", where=str(path), cause="it is no MovingAI map")
+        raise T2TError("the file has no line `map`", where=str(path), cause="it is not a MovingAI map")
     begin = [line.strip() for line in lines[:20]].index("map")
     for line in lines[:begin]:
         key, _, value = line.strip().partition(" ")
@@ -152,15 +153,15 @@ def read_map(path: Path) -> Layout:
 
 def read_scenario(path: Path, num_agents: int, map_path: Path | None = None) -> list[Instance]:
     """The instances of a MovingAI `.scen` file: its first k lines are the agents of the first instance, the next k those of the
-    second, and so on. A line whose start or goal the instance has already, or which begins or ends in a hole or goes nowhere,
-    is passed over.
+    second, and so on. A line is skipped if the instance already has its start or goal, if it begins or ends in a hole, or if
+    its start is its goal.
 
     Args:
         num_agents: k.
-        map_path: the map; None: the file that the scenario names, beside it.
+        map_path: the map; None means the file that the scenario names, in the scenario's folder.
 
     Raises:
-        T2TError: a file can't be read, a line is none of a scenario, or there are fewer than k usable lines.
+        T2TError: a file can't be read, a line does not belong in a scenario, or there are fewer than k usable lines.
     """
     lines = folders.read_text(path).splitlines()[1:]
     layout: Layout | None = None
@@ -176,7 +177,7 @@ def read_scenario(path: Path, num_agents: int, map_path: Path | None = None) -> 
         cells = (*start, *goal)
         if min(cells) < 0 or max(cells) >= layout.size:
             where = f"{path}, line {number}"
-            raise T2TError("a start or goal lies off the map", where=where, cause="is it the scenario of this map?")
+            raise T2TError("a start or goal is off the map", where=where, cause="is it the scenario of this map?")
         taken = any(start == s or goal == g for s, g in pairs)
         if taken or start == goal or start in holes or goal in holes:
             continue
@@ -196,8 +197,8 @@ def _read_line(line: str, where: str) -> tuple[str, Cell, Cell]:
     parts = line.split("\t") if "\t" in line else line.split()
     numbers = parts[4:8]
     if len(parts) < 8 or not all(n.isascii() and n.isdecimal() and len(n) < 6 for n in numbers):
-        cause = "it has a bucket, a map, its width and height, and two cells"
-        raise T2TError("this is no line of a scenario", where=where, cause=cause)
+        cause = "a line has a bucket, a map, its width and height, and two cells"
+        raise T2TError("this is not a line of a scenario", where=where, cause=cause)
     x, y, goal_x, goal_y = map(int, numbers)
     name = parts[1].replace("\\", "/").rsplit("/", 1)[-1]
     return name, (y, x), (goal_y, goal_x)

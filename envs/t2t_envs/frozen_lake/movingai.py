@@ -21,13 +21,13 @@ from .maps import read_scenario
 
 
 def read(testbed: Any, path: Path, argument: str) -> list[Instance]:
-    """The instances of a scenario. `argument` is the number of agents of each ("room.scen@4"); "": all lines are the agents of
-    one instance, which is named after the file."""
+    """The instances of a scenario. `argument` is the number of agents per instance ("room.scen@4"). If it is "", all lines are
+    the agents of one instance, which is named after the file."""
     if path.suffix.lower() == ".map":
         raise T2TError("a map alone names no agents", where=str(path), next="give its scenario, room.scen or room.scen@4")
     if argument:
         if not (argument.isascii() and argument.isdecimal() and 1 <= int(argument[:4]) <= MAX_AGENTS and len(argument) < 4):
-            what = f"{ascii(argument)[:40]} is no number of agents from 1 to {MAX_AGENTS}"
+            what = f"{ascii(argument)[:40]} is not a number of agents from 1 to {MAX_AGENTS}"
             raise T2TError(what, where=f"{path}@{argument[:40]}", next=f"{path.name}@4 takes four lines an instance")
         return read_scenario(path, int(argument))
     lines = sum(bool(line.strip()) for line in folders.read_text(path).splitlines()[1:])
@@ -45,7 +45,8 @@ def map_text(instance: Instance) -> str:
 
 
 def scenario_text(instance: Instance, map_name: str) -> str:
-    """The `.scen` of an instance. The last column is each agent's shortest way alone, in moves along rows and columns."""
+    """The `.scen` of an instance. The last column is the length of each agent's shortest path alone, in moves along rows and
+    columns."""
     lines = ["version 1"]
     for start, goal in zip(instance.starts, instance.goals, strict=True):
         alone = _distance(instance, start, goal)
@@ -55,7 +56,7 @@ def scenario_text(instance: Instance, map_name: str) -> str:
 
 
 def _distance(instance: Instance, start: Cell, goal: Cell) -> int:
-    """Moves from start to goal where nobody else is. Raises T2TError if there is no way, which the format can't say."""
+    """Moves from start to goal without other agents. Raises T2TError if there is no path, since the format can't say so."""
     holes, seen, waiting = set(instance.holes), {start}, deque([(start, 0)])
     while waiting:
         (row, column), steps = waiting.popleft()
@@ -65,11 +66,11 @@ def _distance(instance: Instance, start: Cell, goal: Cell) -> int:
             if cell not in seen and cell not in holes and min(cell) >= 0 and max(cell) < instance.size:
                 seen.add(cell)
                 waiting.append((cell, steps + 1))
-    raise T2TError(f"an agent has no way from {start} to {goal}", where=instance.id or "an instance without a name")
+    raise T2TError(f"an agent has no path from {start} to {goal}", where=instance.id or "an instance without a name")
 
 
 def write(testbed: Any, sets: Sequence[InstanceSet], out: Path, about: About) -> None:
-    """A `.map` and a `.scen` for each instance in the folder `out`, those of several sets in folders of their own."""
+    """Write a `.map` and a `.scen` for each instance into the folder `out`; with several sets, each gets its own subfolder."""
     for each in sets:
         folder = out if len(sets) == 1 else out / each.name
         for name, instance in named(each.instances):
@@ -78,7 +79,7 @@ def write(testbed: Any, sets: Sequence[InstanceSet], out: Path, about: About) ->
 
 
 def named(instances: Sequence[Instance]) -> list[tuple[str, Instance]]:
-    """Each with the name of its file: its id, or its number."""
+    """Each instance with the name of its file, which is its id or else its number."""
     return [((i.id or f"instance_{number:04d}").replace(":", "-"), i) for number, i in enumerate(instances)]
 
 

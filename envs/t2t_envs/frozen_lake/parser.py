@@ -1,22 +1,22 @@
 """Reads paths out of what language models really write (paper section on evaluation: `parsable` means that a path can be
 extracted; how it is extracted is our choice, written down here and in docs/task.md).
 
-**What is set aside.** Whatever a model thought (`t2t_core.reading.thoughts`): a draft never counts, tagged or not.
+**What is ignored.** Whatever a model thought (`t2t_core.reading.thoughts`): a draft never counts, tagged or not.
 
-**Which text counts.** The last `<answer>` block that holds a path; an unclosed one runs to the next tag or the end, so that
-a mention of the tags in a sentence holds none. Without one, the last block of agent lines in which an agent moves. Where words,
-a blank line or a fence come between and a label comes again, the block starts over. What is struck out (`~~…~~`, `<del>…</del>`)
-or commented out (`<!--…-->`) never counts.
+**Which text counts.** The last `<answer>` block that holds a path counts. An unclosed block runs to the next tag or the end, so
+a sentence that mentions the tags holds no path. If there is no such block, the last block of agent lines in which an agent moves
+counts. If a label comes again after words, a blank line or a fence, a new block starts. Text that is struck out (`~~…~~`,
+`<del>…</del>`) or commented out (`<!--…-->`) never counts.
 
 **What is a path.** A label (`Agent 0:`, `Robot 1 -`, `**A2**:`, `Agent 0 path:`, `Agent 0 (3 moves):`, bulleted or not) and
 then cells, `(r,c)`, `[r, c]`, `[r][c]`, `(r=0, c=1)`, with arrows, commas, line breaks and markup between. Bare `r,c` counts as
-a cell where a label or an arrow precedes it. The same paths are read from rows by step (`Step 0: (2,0), (1,0)`), Markdown
-tables and JSON. Digits are ASCII.
+a cell if a label or an arrow precedes it. Paths are also read from rows by step (`Step 0: (2,0), (1,0)`), Markdown tables and
+JSON. Digits are ASCII.
 
-**Nothing within a path is dropped in silence.** Between two cells of a path nothing may stand that is not known to say nothing
-of time: `x2`, an ellipsis, a word, a cell of three numbers make the text unparsable, and so do two different paths for one label
-and a wait that is named beside a path without one. Words behind the last cell end a path. What stands beside a path (a label's
-remark, a field, a column) must be understood too: `reading/remarks.py`.
+**Nothing within a path is dropped silently.** Between two cells of a path, only text that is known to say nothing about time is
+allowed. So `x2`, an ellipsis, a word or a cell of three numbers make the text unparsable. So do two different paths for one
+label, and a wait that is named beside a path without one. Words after the last cell end a path. Text beside a path (a label's
+remark, a field, a column) must be understood too: see `reading/remarks.py`.
 
 Work and memory are linear in the length of the text.
 """
@@ -39,7 +39,7 @@ from .reading.tokens import FAR, Cell, Label, Path
 
 __all__ = ["FAR", "READER", "Reading", "format_answer", "parse_answer", "read_answer"]
 
-# Of this rule; whatever holds verdicts records it. 1 counted the last block even where it was empty; 2 refused `-> stay at (1,0)`
+# Version of this rule, recorded with all verdicts. 1 counted the last block even if it was empty; 2 refused `-> stay at (1,0)`
 # and `Agent (0):`; 3 knew neither Gemma's marks of thought nor marks of direction, nor a list of moves beside a path in JSON; 4
 # took a scratchpad for an answer and `<del>` for text, passed over waits named in a label or in JSON, and refused `(waits for
 # Agent 0)`; 5 passed over times beside a path in JSON that leave a step out; 6 passed over columns,
@@ -55,13 +55,13 @@ _STRUCK = re.compile(
 _TAG = re.compile(r"<(/)?answer>", re.IGNORECASE | re.ASCII)
 _JSON = re.compile(r"""\{(?=\s*+["'“‘\w])|\[(?=\s*+\{)""")
 
-# What the documented form is made of, for the short way of reading it.
+# The pieces of the documented form, for the fast reader.
 _PLAIN_CELLS: dict[str, Cell] = {f"({r},{c})": (r, c) for r in range(32) for c in range(32)}
 _PLAIN_LABELS: dict[str, int] = {f"Agent {agent}": agent for agent in range(MAX_AGENTS)}
 
 
 class Reading(NamedTuple):
-    """The paths by label, in the order in which their labels first appear; None if the text is not parsable, and why."""
+    """The paths by label, in the order in which their labels first appear; None and a reason if the text is not parsable."""
 
     paths: Mapping[Label, Path] | None
     why: str = ""
@@ -76,14 +76,14 @@ def format_answer(paths: Sequence[Sequence[Cell]]) -> str:
 def parse_answer(text: str) -> Mapping[Label, Path] | None:
     """The paths by label, in the order in which their labels first appear; None if the text is not parsable.
 
-    Labels are as written, 0 or not: which ones belong to an instance is the verifier's business. A label that is no
-    ordinary number (`-1`, `A`, one of many digits) is kept as text.
+    Labels are as written, whether they start at 0 or not: the verifier decides which ones belong to an instance. A label that
+    is not an ordinary number (`-1`, `A`, one of many digits) is kept as text.
     """
     return read_answer(text).paths
 
 
 def read_answer(text: str) -> Reading:
-    """`parse_answer`, with the reason where nothing can be read."""
+    """`parse_answer`, with the reason if nothing can be read."""
     said, unfinished = set_aside_thoughts(text)
     if any(sign in said for sign in ("~~", "</", "<!--")):
         said = _STRUCK.sub("", said)
@@ -102,7 +102,7 @@ def read_answer(text: str) -> Reading:
 
 
 def _tagged(text: str) -> Iterator[str]:
-    """What stands behind each opening tag, up to the next tag."""
+    """The text after each opening tag, up to the next tag."""
     start: int | None = None
     for tag in _TAG.finditer(text):
         if start is not None:
@@ -113,7 +113,7 @@ def _tagged(text: str) -> Iterator[str]:
 
 
 def _plain(body: str) -> dict[Label, Path] | None:
-    """The documented form, read by looking up whole cells; None if anything at all deviates from it."""
+    """Read the documented form by looking up whole cells; None if the text deviates from it in any way."""
     paths: dict[Label, Path] = {}
     for line in body.strip().split("\n"):
         name, _, rest = line.partition(": ")
@@ -129,7 +129,7 @@ def _plain(body: str) -> dict[Label, Path] | None:
 
 
 def _read(text: str, tagged: bool) -> list[Block]:
-    """The blocks of paths in a text; a single one between tags."""
+    """The blocks of paths in a text; between tags there is a single block."""
     reader = LineReader(tagged)
     position = 0
     for value in loose_json.values(text, _JSON):
@@ -150,7 +150,7 @@ def _read(text: str, tagged: bool) -> list[Block]:
 
 
 def _inside(text: str) -> list[tuple[Label, Path]] | None:
-    """The paths of an answer that stands as text in an object."""
+    """The paths of an answer that is a text inside an object."""
     reader = LineReader(tagged=True)
     reader.text(text)
     blocks = reader.close()

@@ -17,7 +17,7 @@ from .parser import format_answer
 
 Format = Callable[[Instance], str]
 
-# The worked example of the long formats: optimal for both objectives, and it shows what needs showing, a wait.
+# The worked example of the long formats: it is optimal for both objectives and shows a wait.
 EXAMPLE = Instance(size=3, holes=[(0, 2)], starts=[(1, 0), (0, 1)], goals=[(1, 2), (2, 1)])
 EXAMPLE_PATHS: tuple[tuple[Cell, ...], ...] = (
     ((1, 0), (1, 1), (1, 2)),
@@ -72,9 +72,9 @@ def coordinates(instance: Instance) -> str:
 
 
 def compact(instance: Instance) -> str:
-    """For tiny models that were taught the rules by training: a few words of a fixed vocabulary, every cell one word.
+    """For tiny models that learned the rules in training: a few words of a fixed vocabulary, every cell one word.
 
-    The objective is named where it is not the default one.
+    The objective is named unless it is the default one.
     """
     objective = "" if instance.objective == "makespan" else f" {instance.objective}"
     holes = " ".join(["holes", *map(_text, instance.holes)])

@@ -1,8 +1,8 @@
-"""Conflict-Based Search in plain Python: the readable reference, and the fallback where the native core is not built.
+"""Conflict-Based Search in plain Python: the readable reference, and the fallback if the native core is not built.
 
 Sharon, Stern, Felner, Sturtevant, "Conflict-based search for optimal multi-agent pathfinding", Artificial Intelligence
 2015. The high level branches on the first conflict of the agents' single shortest paths; the low level is A* over
-(cell, time). CBS alone never proves that an instance has no solution, so small joint spaces are first searched whole.
+(cell, time). CBS alone never proves that an instance has no solution, so small joint spaces are searched exhaustively first.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def search(instance: Instance, objective: str, max_nodes: int, waits: bool = Tru
         objective: "makespan" or "sum_of_costs".
         max_nodes: at most this many high-level nodes are expanded.
         waits: False removes the wait action: an agent then moves at every step before its final arrival.
-        bound: only solutions of at most this cost, in steps; "infeasible" then means that there is none of them.
+        bound: consider only solutions of at most this cost, in steps; "infeasible" then means that there is no such solution.
     """
     grid = Grid(instance)
     if any(start not in grid.distances[agent] for agent, start in enumerate(instance.starts)):
@@ -105,7 +105,7 @@ def requires_wait(instance: Instance, objective: str, cost: int, max_nodes: int)
 
 
 def _conflicts(paths: tuple[Path, ...]) -> Iterator[tuple[Constraint, Constraint]]:
-    """All conflicts in the order of time, each as the two constraints of which any solution obeys at least one."""
+    """All conflicts in order of time, each as two constraints; any solution obeys at least one of the two."""
     for step in range(1, max(map(len, paths))):
         before = [rules.position_at(path, step - 1) for path in paths]
         after = [rules.position_at(path, step) for path in paths]
@@ -126,7 +126,7 @@ def _shortest_path(
     own = {constraint[1:] for constraint in constraints if constraint[0] == agent}
     last = max((step for step, _, _ in own), default=0)
     leave_by = max((step for step, source, cell in own if source is None and cell == goal), default=-1)
-    # After the last constraint the way is free, so no shortest path is longer than this.
+    # After the last constraint nothing is forbidden, so no shortest path is longer than this.
     latest = last + len(grid.moves) if bound is None else bound
     parents: dict[tuple[int, Cell], Cell | None] = {(0, start): None}
     queue = [(distances[start], 0, start)]
@@ -154,7 +154,7 @@ def _walk_back(parents: dict[tuple[int, Cell], Cell | None], step: int, cell: Ce
 
 
 def _provably_infeasible(grid: Grid, instance: Instance) -> bool:
-    """Whether a search through all joint placements, where they are few, shows that the goals cannot be reached."""
+    """Whether a search through all joint placements shows that the goals cannot be reached. Skipped if they are too many."""
     placements = 1
     for agent in range(instance.num_agents):
         placements *= len(grid.moves) - agent
@@ -174,7 +174,7 @@ def _provably_infeasible(grid: Grid, instance: Instance) -> bool:
 
 
 def _joint_moves(grid: Grid, before: Path, after: Path) -> Iterator[Path]:
-    """All legal joint moves that begin with the cells `after` of the first agents."""
+    """All legal joint moves in which the first agents go to the cells `after`."""
     if len(after) == len(before):
         yield after
         return

@@ -1,7 +1,7 @@
-"""Figures the paper reports, carried in `reported_results.json`, as rows that stand beside measured ones.
+"""Figures that the paper reports, stored in `reported_results.json`, as rows to show beside measured ones.
 
-They were measured on their authors' instances, which are not public; ours follow the same distribution as far as the paper
-describes it. So they never get an interval of ours. Where the printed total and the mean of a row's own cells disagree by
+The authors measured them on their own instances, which are not public; ours follow the same distribution as far as the paper
+describes it. So we never give them a confidence interval. If the printed total and the mean of a row's own cells disagree by
 more than rounding, both are shown.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
-_ARMS: dict[str, dict[str, tuple[str, str]]] = {  # of the file's ablations: which arm of a sweep each row stands beside
+_ARMS: dict[str, dict[str, tuple[str, str]]] = {  # per ablation of the file: the arm of a sweep that each row belongs to
     "designer": {"untrained base": ("designer", "base"), "current checkpoint": ("designer", "checkpoint")},
     "training_details": {
         "full RL details": ("context", "F,G,H:no_round_0,T:full"),
@@ -26,14 +26,15 @@ _ROUNDING = 0.0101  # printed to two decimals: each cell and the sum may be off 
 
 @functools.cache
 def data() -> dict[str, Any]:
-    """The carried file."""
+    """The contents of the file."""
     text = resources.files("t2t_envs.frozen_lake").joinpath("reported_results.json").read_text("utf-8")
     loaded: dict[str, Any] = json.loads(text)
     return loaded
 
 
 def reported_rows(set_name: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """The reported rows of a frozen set such as "3agents", its cells under the columns of the same size; none for others."""
+    """The reported rows of a frozen set such as "3agents", with cells under the columns of the same size; empty for other
+    sets."""
     key = re.fullmatch(r"([0-9]{1,2})agents", set_name)
     table = data()["sets"].get(key[1]) if key else None
     if table is None:
@@ -43,7 +44,7 @@ def reported_rows(set_name: str, columns: Sequence[str]) -> list[dict[str, Any]]
 
 
 def reported_arms(set_name: str) -> list[dict[str, Any]]:
-    """The paper's ablations on a frozen set such as "3agents": who designs, and what the context says of the training."""
+    """The paper's ablations on a frozen set such as "3agents": the designer, and what the context says about the training."""
     key = re.fullmatch(r"([0-9]{1,2})agents", set_name)
     return [
         {_ARMS[name][arm][0]: _ARMS[name][arm][1], "arm": arm, "source": data()["source"], "total": printed[key[1]]}

@@ -10,7 +10,7 @@ from .instance import Instance
 __all__ = ["AdaptiveWeights", "accuracy_reward", "length_reward", "reward", "share_short", "total_reward"]
 
 FLOOR = 0.3  # of a valid answer, reached at a gap of twice the optimum
-UNKNOWN = 0.5  # of a valid answer where the stored optimum cannot be used
+UNKNOWN = 0.5  # of a valid answer if the stored optimum cannot be used
 
 
 def accuracy_reward(cost: int | None, optimum: object) -> float:
@@ -18,8 +18,8 @@ def accuracy_reward(cost: int | None, optimum: object) -> float:
 
     Args:
         cost: the answer's cost in steps, None if it is not valid.
-        optimum: the stored optimum in steps. Missing or unreadable gives 0.5 (paper); so does one above the cost of a valid
-            answer, which is no optimum (our choice). Optimum 0: 1.0 at gap 0, else 0.3 (our choice).
+        optimum: the stored optimum in steps. A missing or unreadable one gives 0.5 (paper). So does one above the cost of a
+            valid answer, because it cannot be the optimum (our choice). Optimum 0: 1.0 at gap 0, else 0.3 (our choice).
     """
     if cost is None:
         return 0.0

@@ -1,4 +1,4 @@
-"""The rules of MAPF-FrozenLake: the one implementation that environments, verifier and solver tests share.
+"""The rules of MAPF-FrozenLake: the single implementation that environments, verifier and solver tests share.
 
 At every step all agents move at once: left, down, right, up (numbered as in Gymnasium's FrozenLake) or wait. Forbidden:
 leaving the grid, entering a hole, two agents on one cell at one time (vertex conflict), two agents swapping cells (edge
@@ -19,8 +19,8 @@ DELTAS: tuple[Cell, ...] = ((0, -1), (1, 0), (0, 1), (-1, 0), (0, 0))
 
 
 class Conflict(NamedTuple):
-    """Two agents in each other's way: `kind` is "vertex" or "edge", `cell` the cell shared or, for an edge, the cell
-    that `agents[0]` moves into; `agents` are in rising order."""
+    """A conflict of two agents. `kind` is "vertex" or "edge"; `cell` is the shared cell or, for an edge, the cell that
+    `agents[0]` moves into; `agents` are in rising order."""
 
     kind: str
     agents: tuple[int, int]
@@ -44,7 +44,7 @@ def is_legal_move(before: Cell, after: Cell) -> bool:
 
 
 def first_conflict(before: Sequence[Cell], after: Sequence[Cell]) -> Conflict | None:
-    """The first conflict of one joint move, by lowest pair of agents; a vertex conflict of a pair goes before an edge one."""
+    """The first conflict of one joint move, by lowest pair of agents; a pair's vertex conflict comes before its edge conflict."""
     if len(set(after)) == len(after) and not (set(after) & set(before)):
         return None
     for i in range(len(after)):
@@ -58,8 +58,8 @@ def first_conflict(before: Sequence[Cell], after: Sequence[Cell]) -> Conflict | 
 
 def first_path_conflict(paths: Sequence[Sequence[Cell]]) -> tuple[int, Conflict] | None:
     """The first conflict of whole paths and the step at which it happens (both agents are there, or have swapped, at that
-    step); a shorter path stays on its last cell. None if there is none. Work is linear in the paths' total length, so
-    that one endless path beside many short ones costs no more than its cells."""
+    step); a shorter path stays on its last cell. None if there is no conflict. The work is linear in the paths' total length,
+    so one very long path beside many short ones costs no more than its cells."""
     start = [path[0] for path in paths]
     if conflict := first_conflict(start, start):
         return 0, conflict
@@ -94,7 +94,8 @@ def conflicting_agents(before: Sequence[Cell], after: Sequence[Cell]) -> set[int
 
 class JointMove(NamedTuple):
     """What one joint action does. `positions` are the cells after the move (where the agents end up even if the move is
-    fatal); `fell` the agents that entered a hole; `conflict` the first conflict, None if there is none or it was blocked."""
+    fatal), `fell` the agents that entered a hole, and `conflict` the first conflict (None if there is none or it was
+    blocked)."""
 
     positions: tuple[Cell, ...]
     fell: tuple[int, ...]
@@ -111,8 +112,8 @@ def move(
 ) -> JointMove:
     """Apply one joint action (our choice of step semantics).
 
-    A move off the grid leaves the agent where it is. With `block_holes` a move into a hole does too, else the agent
-    falls. With `block_conflicts` the agents of a conflict stay where they are, repeated until none is left.
+    A move off the grid leaves the agent where it is. With `block_holes` so does a move into a hole; otherwise the agent
+    falls. With `block_conflicts` the agents of a conflict stay where they are; this is repeated until no conflict is left.
     """
     after: list[Cell] = []
     fell: list[int] = []

@@ -1,7 +1,7 @@
-"""Exact optimal solutions: the door to the native core, or to the plain-Python search where the core is not built.
+"""Exact optimal solutions, from the native core or, if that is not built, from the plain-Python search.
 
-A label depends on the instance's geometry and objective alone, never on stored labels. Limits count search nodes, never
-seconds, so a label does not depend on the machine or the number of threads.
+A label depends only on the instance's geometry and objective, never on stored labels. Limits count search nodes, not seconds,
+so a label does not depend on the machine or the number of threads.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from t2t_core.errors import T2TError
 from . import reference_cbs
 from .instance import OBJECTIVES, Cell, Instance
 
-MAX_SIZE = 32  # of the grids that the solver takes
-DEFAULT_MAX_NODES = 2_000_000  # our choice: up to 10x10 with 5 agents it left two candidates of 180,000 undecided
+MAX_SIZE = 32  # the largest grid that the solver takes
+DEFAULT_MAX_NODES = 2_000_000  # our choice: on grids up to 10x10 with 5 agents it left two of 180,000 candidates undecided
 _STATUS = ("solved", "infeasible", "undecided")
 _ANSWER = (False, True, None)
 
@@ -54,14 +54,14 @@ class Solution:
 
 @dataclass(frozen=True)
 class Label:
-    """What `solve_many` says of one instance.
+    """The result of `solve_many` for one instance.
 
     Args:
         status: "solved", "infeasible" (proven) or "undecided" (the node limit came first).
         cost: the optimum in steps, None unless solved.
         requires_wait: whether every optimal solution waits; None if not asked for or not decided.
         nodes: search nodes stored and expanded, the unit of `max_nodes`.
-        work: everything done, in steps of some ten nanoseconds; 0 without the native core.
+        work: all work done, in steps of about ten nanoseconds; 0 without the native core.
     """
 
     status: str
@@ -73,7 +73,7 @@ class Label:
 
 @cache
 def native_core() -> ModuleType | None:
-    """The native core, or None with one warning where it was not built."""
+    """The native core, or None if it was not built, with a warning the first time."""
     try:
         return import_module(f"{__package__}._native")
     except ImportError as error:
@@ -126,14 +126,14 @@ def solve_many(
     threads: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> list[Label]:
-    """Labels of many instances of any mix of sizes and agent counts, by one call into the native core.
+    """Labels of many instances, of any mix of sizes and agent counts, from one call into the native core.
 
     Args:
-        objective: None: each instance's own.
+        objective: None means each instance's own.
         max_nodes: the limit of each single search, in nodes.
         wait: also decide `requires_wait`.
         threads: worker threads; the labels do not depend on it.
-        progress: called about ten times a second with the number of instances done; what it raises ends the work.
+        progress: called about ten times a second with the number of instances done; an exception from it ends the work.
 
     Raises:
         T2TError: unknown objective, or a limit or thread count that is not a positive integer.
@@ -159,8 +159,8 @@ def solve_many(
 
 
 def flat_arrays(instances: Sequence[Instance]) -> tuple[np.ndarray, ...]:
-    """The arguments of the native door: sizes and agent counts per instance, then holes (one byte per cell), starts and
-    goals of all instances, end to end."""
+    """The instances as arguments for the native core: sizes and agent counts per instance, then the holes (one byte per cell),
+    starts and goals of all instances, end to end."""
     holes, starts, goals = bytearray(), [], []
     for instance in instances:
         size = instance.size

@@ -1,4 +1,4 @@
-"""MAPF-FrozenLake as a testbed: the plug between this environment and the suite."""
+"""MAPF-FrozenLake as a testbed: connects this environment to the suite."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def parse_agents(text: str) -> tuple[int, ...]:
     """`3,4,5` -> (3, 4, 5), in that order, each once. T2TError for anything else."""
     pieces = [piece.strip() for piece in text.split(",")]
     if not all(piece.isascii() and piece.isdecimal() and len(piece) <= 2 for piece in pieces):
-        raise T2TError(f"--agents wants numbers with commas between, not {ascii(text)[:60]}", next=_NEXT)
+        raise T2TError(f"--agents takes numbers separated by commas, not {ascii(text)[:60]}", next=_NEXT)
     return tuple(dict.fromkeys(int(piece) for piece in pieces))
 
 
@@ -89,7 +89,7 @@ def _sets_with(agents: int) -> list[str]:
 
 
 def _ended(path: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """A path up to its first moment on its last cell for good."""
+    """A path up to the step from which it stays on its last cell."""
     end = len(path)
     while end > 1 and path[end - 2] == path[end - 1]:
         end -= 1
@@ -98,7 +98,7 @@ def _ended(path: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 @functools.cache
 def _protected(agents: int) -> frozenset[bytes]:
-    """The canonical forms that training must not meet."""
+    """The canonical forms that training must not contain."""
     return frozenset(instance.canonical() for name in _sets_with(agents) for instance in sets.load_set(name).instances)
 
 
@@ -168,7 +168,7 @@ class MAPFFrozenLake(Testbed[Instance, Configuration, Request]):
         return None if match is None or match["columns"] not in (None, match["rows"]) else match["rows"]
 
     def cells(self, request: Request) -> Sequence[Cell]:
-        """Map size x a fifth of the hole ratio's range, by its middle x whether a wait is required (our choice)."""
+        """Map size x a fifth of the hole ratio's range (named by its middle) x whether a wait is required (our choice)."""
         return [
             Cell(f"{size}x{size} holes {middle:.0%} {'wait' if wait else 'no wait'}", str(size),
                  {"hole_ratio": middle, "wait_ratio": float(wait)})
@@ -256,7 +256,7 @@ class MAPFFrozenLake(Testbed[Instance, Configuration, Request]):
     def twin(self, name: str, seed: int) -> InstanceSet:
         return sets.twin(name, seed)
 
-    # --- question, answer, worth
+    # --- question, answer, reward
 
     def prompt(self, instance: Instance, format: str) -> str:
         return make_prompt(instance, format)
@@ -265,7 +265,7 @@ class MAPFFrozenLake(Testbed[Instance, Configuration, Request]):
         return verify(instance, answer)
 
     def plan(self, instance: Instance, answer: str) -> Hashable | None:
-        """The paths by agent, without waits at their ends: agents stay where their paths end."""
+        """The paths by agent, without waits at their ends, since agents stay where their paths end anyway."""
         paths = parse_answer(answer)
         return None if paths is None else frozenset((str(label), _ended(path)) for label, path in paths.items())
 

@@ -2,15 +2,15 @@
 
 All checks are reported for every answer. Our choices where the paper leaves it open:
 
-* The later checks look at those paths that belong to the instance's agents. With fewer paths than agents `agent_count` is
-  False and the others say what is true of the paths that are there; a check with nothing to look at is False.
-* A label other than 0..k-1 counts as one agent too many. Its path takes part in no other check.
-* A fault names the first offence: by agent, then step, for the checks of single paths; by step, then the lowest pair of
-  agents, for conflicts. An edge conflict's step is the one at which the two have swapped.
-* An answer cheaper than the stored optimum shows that the label is wrong: `optimal` is False (its cost is not the stored
-  one), the gap is negative and the verdict carries the fault `label`. It is never counted as optimal in silence.
+* The later checks look only at the paths that belong to the instance's agents. If there are fewer paths than agents,
+  `agent_count` is False and the other checks judge the paths that exist. A check with nothing to look at is False.
+* A label other than 0..k-1 counts as one agent too many. No other check looks at its path.
+* A fault names the first offence. For the checks of single paths that is by agent, then step; for conflicts, by step, then the
+  lowest pair of agents. An edge conflict's step is the one at which the two have swapped.
+* An answer cheaper than the stored optimum shows that the label is wrong. Then `optimal` is False (its cost is not the stored
+  one), the gap is negative and the verdict has the fault `label`. Such an answer is never silently counted as optimal.
 
-Ordinary answers are read and checked by the native core, in the same way; it leaves every other one to the rules below.
+The native core reads and checks ordinary answers in the same way, and leaves all others to the rules below.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def verify(instance: Instance, text: str) -> Verdict:
     """Check a policy's answer, as text, against an instance.
 
     Raises:
-        T2TError: `text` is no string or `instance` no Instance. Whatever a string holds, it gets a verdict.
+        T2TError: `text` is not a string or `instance` not an Instance. Any string gets a verdict.
     """
     if not isinstance(text, str):
         raise T2TError(f"an answer is text, not {type(text).__name__}", next="verify_paths checks paths as cells")
@@ -58,7 +58,7 @@ def verify(instance: Instance, text: str) -> Verdict:
 
 
 def reference_verify(instance: Instance, text: str) -> Verdict:
-    """The same verdict by the rules in Python alone: what the native core is compared with."""
+    """The same verdict from the rules in Python alone. Tests compare the native core with it."""
     reading = read_answer(text)
     return _judge(instance, reading.paths, reading.why)
 
@@ -84,7 +84,7 @@ def _checked(instance: Instance) -> Instance:
 
 
 def _judged(instance: Instance, bits: int, makespan: int, sum_of_costs: int, answer: Mapping[Label, Path] | None) -> Verdict:
-    """The verdict of what the native core found; it leaves the places of faults to us."""
+    """The verdict from the native core's results. The core does not say where a fault is, so that is worked out here."""
     if answer is None:
         return _valid(instance, Costs(makespan, sum_of_costs))
     checks = {name: bool(bits >> i & 1) for i, name in enumerate(CHECKS)}
@@ -125,7 +125,7 @@ def _moves(size: int) -> frozenset[tuple[Cell, Cell]]:
 
 
 def _check_paths(instance: Instance, paths: Mapping[int, Path], checks: dict[str, bool]) -> None:
-    """The six checks of the paths themselves, as yes or no; `_faults` finds the places, which most answers never need."""
+    """The six checks of the paths themselves, as yes or no. `_faults` finds the places, which most answers do not need."""
     grid, moves, holes = _grid(instance.size), _moves(instance.size), instance.holes
     checks["start_correct"] = all(path[0] == instance.starts[a] for a, path in paths.items())
     checks["in_bounds"] = all(grid.issuperset(path) for path in paths.values())

@@ -1,11 +1,11 @@
-"""The YAML that libMultiRobotPlanning and other solvers of multi-agent path finding read: agents, and a map with obstacles.
+"""Reads and writes the YAML of libMultiRobotPlanning and other path finding solvers: agents, and a map with obstacles.
 
     agents:
     - {name: agent0, start: [0, 2], goal: [2, 1]}
     map: {dimensions: [3, 3], obstacles: [[1, 0]]}
 
-Cells are [x, y], x to the right. What the format has no place for (objective, stored optima) stands under `t2t`, which those
-solvers pass over.
+Cells are [x, y], x to the right. The format has no place for the objective and the stored optima, so they are written under
+`t2t`, which those solvers ignore.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from t2t_core.store.formats import About, FileFormat
 from .instance import MAX_SIZE, MIN_SIZE, Cell, Instance
 from .movingai import named
 
-MAX_BYTES = 4 << 20  # of a file (our choice): a map of 256 x 256 cells needs a tenth
+MAX_BYTES = 4 << 20  # of a file (our choice): a map of 256 x 256 cells needs a tenth of it
 _OWN = ("id", "objective", "optimal_makespan", "optimal_sum_of_costs", "requires_wait")
 
 
 def read(testbed: Any, path: Path, argument: str) -> list[Instance]:
-    """The one instance of a file. A map that is no square lies in the upper left corner of one; the rest are holes."""
+    """The one instance of a file. A map that is not square becomes the upper left corner of a square; the rest are holes."""
     data = _mapping(_load(path), "the file", str(path))
     world = _mapping(data.get("map"), "map", str(path))
     width, height = _pair(world.get("dimensions"), "map.dimensions", str(path))
@@ -106,7 +106,7 @@ def _name(stem: str) -> str:
 
 
 def text(instance: Instance) -> str:
-    """The YAML of an instance. It is JSON's notation, one agent a line, so that nothing depends on a library's style."""
+    """The YAML of an instance, in JSON's notation with one agent per line, so that it does not depend on a library's style."""
     lines = ["agents:"]
     for number, (start, goal) in enumerate(zip(instance.starts, instance.goals, strict=True)):
         lines.append(f"- {{name: agent{number}, start: {_xy(start)}, goal: {_xy(goal)}}}")
@@ -121,7 +121,7 @@ def _xy(cell: Cell) -> str:
 
 
 def write(testbed: Any, sets: Sequence[InstanceSet], out: Path, about: About) -> None:
-    """A file for each instance in the folder `out`, those of several sets in folders of their own."""
+    """Write a file for each instance into the folder `out`; with several sets, each gets its own subfolder."""
     for each in sets:
         folder = out if len(sets) == 1 else out / each.name
         for name, instance in named(each.instances):

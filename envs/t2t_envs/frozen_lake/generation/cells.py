@@ -1,4 +1,4 @@
-"""One cell of the generator: all instances of one size, hole count, agent count and objective, and what is asked of it."""
+"""One cell of the generator (all instances of one size, hole count, agent count and objective), and a request for it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from math import comb, perm
 
 from ..instance import Instance
 
-ENUMERABLE = 60_000_000  # our choice: candidates of a cell, agents unlabelled, that are listed in seconds
-STALL = 10_000_000  # our choice: candidates in a row without a new instance before a large cell is given up
+ENUMERABLE = 60_000_000  # our choice: a cell with so many candidates (agents unlabelled) is listed in seconds
+STALL = 10_000_000  # our choice: give up a large cell after so many candidates in a row without a new instance
 
 
 @dataclass(frozen=True)
@@ -37,20 +37,20 @@ class GridCell:
 
     @property
     def stall(self) -> int:
-        """After so many candidates without a new instance, list the cell (or give up where it is too large)."""
+        """After so many candidates without a new instance, list the cell, or give up if it is too large to list."""
         return max(2000, self.candidates // 32) if self.enumerable else STALL
 
 
 @dataclass(frozen=True)
 class Quota:
-    """What to draw of a cell.
+    """What to draw from a cell.
 
     Args:
         wait_free, wait: at most so many instances that do not, and do, require a wait.
-        total: at most so many of both; None: all.
-        both: label the other objective too.
-        one_per_form: distinct canonical forms; else distinct up to relabelling agents.
-        distinct: off: independent draws, which may repeat.
+        total: at most so many of both kinds together; None means no further limit.
+        both: also label the other objective.
+        one_per_form: the instances have distinct canonical forms; otherwise they are distinct up to relabelling agents.
+        distinct: False makes the draws independent, so they may repeat.
         exclude: canonical forms that are never drawn.
     """
 
@@ -65,8 +65,8 @@ class Quota:
 
 @dataclass
 class Draws:
-    """Labelled instances in candidate order, the candidates looked at, those left out as undecided, whether it gave up, the
-    steps of work that they took, and whether it gave up because the order would take too many."""
+    """Labelled instances in candidate order, the number of candidates tried and of those left out as undecided, whether the
+    drawing gave up, its steps of work, and whether it gave up because the order would take too many steps."""
 
     instances: list[Instance] = field(default_factory=list)
     drawn: int = 0
@@ -78,7 +78,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class Forms:
-    """Number of canonical forms of each kind, of undecided ones, and the forms of the kind that was asked for, rising."""
+    """The number of canonical forms of each kind and of undecided ones, and the forms of the requested kind in rising order."""
 
     wait_free: int
     wait: int

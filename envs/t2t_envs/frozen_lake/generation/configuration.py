@@ -1,7 +1,7 @@
 """The generator's configuration: per map size a data ratio, a hole ratio and a wait ratio, and the counts they stand for.
 
-The two ratios are set apart from each other, so a size has one hole count and mixes both kinds of instances at it. A curriculum
-that chooses among (hole ratio, wait ratio) pairs says so in joint cells, and the ratios are then the cells' means.
+The two ratios are set independently, so a size has one hole count and mixes both kinds of instances at it. A curriculum that
+chooses among (hole ratio, wait ratio) pairs names them as joint cells, and the ratios are then the cells' means.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from t2t_core.hostile import as_number, shown
 SIZES = tuple(range(3, 11))
 MAX_HOLE_RATIO = 0.5  # paper: "the hardest setting our benchmark generator can produce"
 SUM_TOLERANCE = 1e-6  # our choice: data ratios must sum to 1 this closely
-MAX_SHARE = 1e9  # of a cell before shares are normalised; no sum of them overflows
+MAX_SHARE = 1e9  # of a cell before shares are normalised, so that their sum cannot overflow
 
 
 KNOBS = ("data_ratio", "hole_ratio", "wait_ratio")
@@ -33,7 +33,7 @@ class JointCell:
 
     Args:
         share: of the size's instances; the shares of a size are normalised to sum to 1.
-        hole_ratio, wait_ratio: of the instances of this cell, as of a size.
+        hole_ratio, wait_ratio: the same ratios as a size has, for the instances of this cell.
     """
 
     share: float
@@ -43,13 +43,13 @@ class JointCell:
 
 @dataclass(frozen=True)
 class SizeKnobs:
-    """The three numbers of one map size (paper section on the generator), and its joint cells where it has some.
+    """The three numbers of one map size (paper section on the generator), and its joint cells if it has any.
 
     Args:
         data_ratio: share of the sampled instances, 0..1; sums to 1 over the sizes.
         hole_ratio: share of the cells that are holes, 0..0.5.
         wait_ratio: share of the instances that require a wait, 0..1.
-        cells: what the size is drawn from instead; a configuration sets the two ratios to their means.
+        cells: if given, the size is drawn from these cells, and a configuration sets the two ratios to their means.
     """
 
     data_ratio: float = 0.0
@@ -58,12 +58,12 @@ class SizeKnobs:
     cells: tuple[JointCell, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers by name, and "cells" if there are some."""
+        """The numbers by name, and "cells" if there are any."""
         numbers: dict[str, Any] = {name: getattr(self, name) for name in KNOBS}
         return numbers | {CELLS: [asdict(cell) for cell in self.cells]} if self.cells else numbers
 
     def drawn(self) -> tuple[JointCell, ...]:
-        """The cells that the size is drawn from: its own, or the one that its ratios are."""
+        """The cells that the size is drawn from: its joint cells, or else one cell with its ratios."""
         return self.cells or (JointCell(1.0, self.hole_ratio, self.wait_ratio),)
 
 
@@ -80,7 +80,7 @@ def name_of(key: object) -> str:
 
 @dataclass(frozen=True)
 class Configuration:
-    """What the generator is asked to draw, for sizes 3..10. Checked when it is made; T2TError on nonsense.
+    """What the generator is to draw, for sizes 3..10. The constructor checks it and raises T2TError on invalid values.
 
     Args:
         knobs: one `SizeKnobs` per size 3..10, in that order.
@@ -113,8 +113,8 @@ class Configuration:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Configuration:
-        """The inverse of `to_dict`. A size that is not named gets data ratio 0; a size that is named names all three numbers,
-        or its data ratio and `cells`, whose means the other two then are, whatever is written.
+        """The inverse of `to_dict`. A size that is not named gets data ratio 0. A named size needs all three numbers, or its
+        data ratio and `cells`; with cells the other two numbers are ignored, and become the cells' means.
 
         Raises:
             T2TError: an unknown size or knob, a missing one, a number out of bounds, data ratios that do not sum to 1.
@@ -128,7 +128,7 @@ class Configuration:
         return cls(tuple(_read(str(size), data[str(size)]) if str(size) in data else SizeKnobs() for size in SIZES))
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Size as text -> data_ratio, hole_ratio, wait_ratio and, where a size has some, cells; for all sizes 3..10."""
+        """Size as text -> data_ratio, hole_ratio, wait_ratio and the cells, if a size has any; for all sizes 3..10."""
         return {str(size): knobs.to_dict() for size, knobs in zip(SIZES, self.knobs, strict=True)}
 
     def counts(self, count: int) -> dict[int, int]:
@@ -137,18 +137,18 @@ class Configuration:
 
 
 def split(ratios: Sequence[float], count: int) -> dict[int, int]:
-    """`count` over the sizes in proportion to `ratios` by largest remainder, ties (within 1e-9) to the smaller size."""
+    """Split `count` over the sizes in proportion to `ratios` by largest remainder; ties (within 1e-9) go to the smaller size."""
     return dict(zip(SIZES, _largest_remainder(ratios, count), strict=True))
 
 
 def _largest_remainder(weights: Sequence[float], count: int) -> list[int]:
-    """`count` in proportion to weights, ties (within 1e-9) to the earlier one."""
+    """Split `count` in proportion to the weights; ties (within 1e-9) go to the earlier one."""
     total = sum(weights)
     return _rounded([weight / total * count for weight in weights], count)
 
 
 def _rounded(quotas: Sequence[float], total: int) -> list[int]:
-    """Quotas as whole numbers with this sum: those with the largest remainders are rounded up."""
+    """Round the quotas to whole numbers with this sum: those with the largest remainders are rounded up."""
     counts = [floor(quota + 1e-9) for quota in quotas]
     by_remainder = sorted(range(len(quotas)), key=lambda i: (-round(quotas[i] - counts[i], 9), i))
     for i in by_remainder[: total - sum(counts)]:
@@ -159,8 +159,8 @@ def _rounded(quotas: Sequence[float], total: int) -> list[int]:
 def cell_counts(cells: Sequence[JointCell], count: int) -> list[tuple[int, int]]:
     """How many of a size's `count` instances each cell gets, and how many of those require a wait: (instances, waits).
 
-    Both by largest remainder over the cells, ties to the earlier one: the instances by the shares, then the wait instances,
-    floor(sum of wait ratio * instances + 1/2) of them, by wait ratio * instances (our choice).
+    Both are split by largest remainder over the cells, ties to the earlier cell: first the instances, by the shares; then
+    floor(sum of wait ratio * instances + 1/2) wait instances, by wait ratio * instances (our choice).
     """
     counts = _largest_remainder([cell.share for cell in cells], count)
     quotas = [cell.wait_ratio * n for cell, n in zip(cells, counts, strict=True)]
@@ -174,7 +174,7 @@ def hole_count(hole_ratio: float, size: int) -> int:
 
 
 def normalised(cells: Sequence[JointCell]) -> tuple[JointCell, ...]:
-    """The cells with shares that sum to 1; as they are where they already do."""
+    """The cells with their shares scaled to sum to 1; unchanged if they already do."""
     total = fsum(cell.share for cell in cells)
     if abs(total - 1) <= SUM_TOLERANCE / 10:
         return tuple(cells)
@@ -185,7 +185,7 @@ def mean_ratio(cells: Sequence[JointCell], name: str) -> float:
     """The mean of a ratio over cells, weighted by their shares, to twelve places."""
     values = [getattr(cell, name) for cell in cells]
     mean = fsum(cell.share * value for cell, value in zip(cells, values, strict=True)) / fsum(cell.share for cell in cells)
-    return float(min(max(round(mean, 12), min(values)), max(values)))  # rounding must not carry it beyond them
+    return float(min(max(round(mean, 12), min(values)), max(values)))  # rounding must not push the mean outside their range
 
 
 def _read(size: str, data: object) -> SizeKnobs:
@@ -221,7 +221,7 @@ def _refuse_keys(given: Iterable[object], known: Sequence[str], needed: Sequence
 
 
 def _checked(size: int, knobs: SizeKnobs) -> SizeKnobs:
-    """Numbers within bounds, cells normalised and the ratios their means. Raises T2TError if something is neither."""
+    """The knobs with cells normalised and the ratios set to their means. Raises T2TError if a number is out of bounds."""
     where = f"size {size}"
     data_ratio = _number(knobs.data_ratio, KNOBS[0], HIGHEST[KNOBS[0]], where)
     if not knobs.cells:

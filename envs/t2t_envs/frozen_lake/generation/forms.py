@@ -1,10 +1,11 @@
 """How many canonical forms a cell (size, holes, agents, objective, kind) has, and so what each size can produce.
 
 Small cells are enumerated. For larger ones the count is a safe lower bound: half of (share of this kind among
-random candidates) x (number of candidates) / (8 x agents!), where the share comes from 64 hits. A kind that shows up less
-than once in 500,000 candidates counts as absent: rejection sampling could not fill it. (Our choices.) `sets/forms.json`
-holds the counts for 1 to 5 agents; `python -m t2t_envs.frozen_lake.generation.forms > forms.json` remakes it in some minutes. For
-more agents they are estimated on demand, with far less effort: what does not show up soon counts as absent.
+random candidates) x (number of candidates) / (8 x agents!), where the share is estimated from 64 hits. A kind that shows up
+less than once in 500,000 candidates counts as absent, since rejection sampling could not fill it. (Our choices.)
+`sets/forms.json` holds the counts for 1 to 5 agents; `python -m t2t_envs.frozen_lake.generation.forms > forms.json` remakes it
+in a few minutes. For more agents the counts are estimated on demand with far less effort, so a kind that does not show up soon
+counts as absent.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from .sampling import draw_cell, from_form, list_forms, of_cell
 TABLE_AGENTS = (1, 2, 3, 4, 5)
 HITS = 64
 RAREST = 500_000
-ALWAYS_LIST = 100_000  # cells with so few candidates are enumerated at once
-FEW = 5_000  # and larger ones where the lower bound is below this
+ALWAYS_LIST = 100_000  # cells with at most so many candidates are enumerated at once
+FEW = 5_000  # larger cells are enumerated if the lower bound is below this
 CAP = 10**9  # more than anybody asks for
-QUICK_STALL = 20_000  # for more agents than the table has
-QUICK_NODES = 20_000  # the solver's limit while estimating: what it leaves undecided only lowers the bound
+QUICK_STALL = 20_000  # used if there are more agents than the table covers
+QUICK_NODES = 20_000  # the solver's limit while estimating; undecided candidates only lower the bound
 
 
 class Count(NamedTuple):
@@ -54,10 +55,10 @@ def most_holes(size: int) -> int:
 
 
 def capacity(size: int, num_agents: int) -> int:
-    """The most holes (of at most `most_holes`) with which an instance exists; -1: there is none even without holes."""
+    """The largest hole count (up to `most_holes`) with which an instance exists; -1 if there is none even without holes."""
     top = min(most_holes(size), size * size - num_agents)
     low, high, middle = -1, top, top
-    while low < high:  # taking a hole away never makes an instance unsolvable, so bisection is right
+    while low < high:  # bisection is right because removing a hole never makes an instance unsolvable
         if _holds(GridCell(size, middle, num_agents)):
             low = middle
         else:
@@ -75,7 +76,7 @@ def _holds(cell: GridCell) -> bool:
 
 
 def count_forms(cell: GridCell) -> Count:
-    """The forms of a cell, from the table where it has it."""
+    """The number of forms of a cell, from the table if it covers the cell."""
     if not 1 <= cell.num_agents <= min(cell.free, MAX_AGENTS):
         return Count(0, 0, True)
     row = _row(cell)
@@ -83,12 +84,12 @@ def count_forms(cell: GridCell) -> Count:
 
 
 def counted_at_once(cell: GridCell) -> bool:
-    """Whether the forms of a cell are known, or counted in no time."""
+    """Whether the forms of a cell are known, or can be counted at once."""
     return _row(cell) is not None or cell.candidates <= ALWAYS_LIST
 
 
 def available(cell: GridCell, exclude: Collection[bytes] = frozenset()) -> Count:
-    """The forms of a cell that are not excluded."""
+    """The number of forms of a cell that are not excluded."""
     count = count_forms(cell)
     excluded = _by_kind(frozenset(of_cell(exclude, cell)), cell.objective)
     return Count(max(0, count.wait_free - excluded[0]), max(0, count.wait - excluded[1]), count.exact)
@@ -107,7 +108,7 @@ def _by_kind(forms: frozenset[bytes], objective: str) -> tuple[int, int]:
 
 @lru_cache(maxsize=4096)
 def measure(cell: GridCell) -> Count:
-    """Count the forms of a cell, by enumeration where it is small and by sampling elsewhere."""
+    """Count the forms of a cell, by enumeration if it is small and by sampling otherwise."""
     if cell.candidates <= ALWAYS_LIST:
         return _enumerated(cell)
     wait_free, wait = _estimate(cell, False), _estimate(cell, True)
@@ -124,13 +125,13 @@ def _enumerated(cell: GridCell) -> Count:
 def _estimate(cell: GridCell, wait: bool) -> int:
     """A safe lower bound on the forms of one kind (see above); 0 if the kind is too rare to sample."""
     if wait and cell.num_agents == 1:
-        return 0  # nobody is in the way
+        return 0  # a single agent has nobody in its way
     quota = Quota(wait=HITS if wait else 0, wait_free=0 if wait else HITS, distinct=False)
     draws = _draw(cell, quota)
     hits = len(draws.instances)
     if hits < HITS or hits * RAREST < draws.drawn:
         return 0
-    ordered = cell.candidates * factorial(cell.num_agents)  # starts and goals per agent; the symmetries come on top
+    ordered = cell.candidates * factorial(cell.num_agents)  # starts and goals per agent; the symmetries are divided out below
     return min(CAP, ordered * hits // (draws.drawn * 2 * 8 * factorial(cell.num_agents)))
 
 
@@ -141,7 +142,7 @@ def _draw(cell: GridCell, quota: Quota) -> Draws:
 
 
 def _row(cell: GridCell) -> list[int] | None:
-    """The table's row for a cell, None if it has none."""
+    """The table's row for a cell, or None."""
     column = _table().get(cell.objective, {}).get(str(cell.num_agents), {}).get(str(cell.size), [])
     return column[cell.holes] if cell.holes < len(column) else None
 

@@ -1,10 +1,11 @@
-"""How the frozen evaluation and validation sets are made, bit for bit (`t2t generate --sets DIR`), and fresh twins of them.
+"""Makes the frozen evaluation and validation sets, bit for bit (`t2t generate --sets DIR`), and fresh twins of them.
 
-Evaluation sets v1: 3 agents on sizes 3-10, 4 on 4-10, 5 on 5-10; per size 150 instances (paper: so many per size) over five
-hole counts floor(i * max / 4 + 1/2), i = 0..4, max being the most the size can hold; 30 each, half of them requiring a wait.
-The validation set: 2 agents on sizes 3-10, 50 per size, 10 per hole count, likewise. Objective makespan, both optima stored.
-Each canonical form occurs once over all sets, and a set takes at most half of the forms of a cell (size, holes, wait); what
-a cell lacks, the cell of the same size and kind with the most forms left makes up for. (All but the 150: our choice.)
+Evaluation sets v1: 3 agents on sizes 3-10, 4 on 4-10, 5 on 5-10. Each size has 150 instances (as in the paper) over five hole
+counts floor(i * max / 4 + 1/2), i = 0..4, where max is the most the size can hold: 30 each, half of them requiring a wait. The
+validation set is built the same way: 2 agents on sizes 3-10, 50 per size, 10 per hole count. The objective is makespan, and
+both optima are stored. Each canonical form occurs once over all sets. A set takes at most half of the forms of a cell (size,
+holes, wait), so that twins have forms left; if a cell has too few, the cell of the same size and kind with the most forms left
+makes up for it. (All but the 150: our choice.)
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ PLANS = (
 
 @dataclass(frozen=True)
 class Part:
-    """The instances that one cell (size, holes, wait) gives to a set. `forms` is how many canonical forms the cell has, or,
-    where it is not `enumerated`, a number of different ones that sampling has met."""
+    """The instances that one cell (size, holes, wait) gives to a set. `forms` is how many canonical forms the cell has or, if
+    it was not `enumerated`, how many different ones sampling has met."""
 
     cell: GridCell
     wait: bool
@@ -102,13 +103,13 @@ def _draw(part: Part, count: int, seed: int, exclude: frozenset[bytes] = frozens
     job = CellJob(part.cell, *counts, request, True, seed, threads=1, max_nodes=DEFAULT_MAX_NODES, watcher=Watcher(count))
     instances, report = job.run()
     if report.undecided:
-        # A better solver would decide them, and so change the set.
+        # A better solver would decide them, and that would change the set.
         raise T2TError(f"{report.undecided} candidates were left undecided", where=str(part.cell), cause="the node limit")
     return instances
 
 
 def make_set(plan: Plan, sizes: tuple[int, ...] | None = None) -> tuple[list[Instance], list[Part]]:
-    """The instances of a frozen set in its order, and where they come from; only of some `sizes`, where given."""
+    """The instances of a frozen set in its order, and the parts they come from; only those of `sizes`, if given."""
     instances: list[Instance] = []
     parts: list[Part] = []
     for size in plan.sizes if sizes is None else sizes:
@@ -116,7 +117,7 @@ def make_set(plan: Plan, sizes: tuple[int, ...] | None = None) -> tuple[list[Ins
         drawn = []
         for part in mine:
             seed = seeding.key(VERSION, "frozen sets", plan.kind, int(part.wait))
-            # Twice as many as are needed prove, where nobody has counted, that the set takes at most half of the forms.
+            # Where the forms were not counted, drawing twice as many as needed proves that the set takes at most half of them.
             drawn.append(_draw(part, part.count if part.enumerated else 2 * part.count, seed)[: part.count])
         instances += _in_order(mine, drawn)
         parts += mine
@@ -129,7 +130,7 @@ def _in_order(parts: list[Part], drawn: list[list[Instance]], prefix: str = "") 
 
     def turn(part: Part) -> tuple[bool, int]:
         level = levels.index(part.cell.holes)
-        return (level % 2 == 1) != part.wait, level  # of five in a row each has another hole count, the kinds taking turns
+        return (level % 2 == 1) != part.wait, level  # any five in a row have different hole counts, and the kinds take turns
 
     order = [
         ((rank + 0.5) / len(instances), turn(part), instance)
@@ -143,7 +144,8 @@ def _in_order(parts: list[Part], drawn: list[list[Instance]], prefix: str = "") 
 
 
 def make_twin(frozen: InstanceSet, manifest: Mapping[str, Any], seed: int) -> InstanceSet:
-    """A fresh set with as many instances of every cell as the frozen one, and none of its forms: it took at most half."""
+    """A fresh set with as many instances of every cell as the frozen one, and none of its forms (the frozen set took at most
+    half of them)."""
     used = frozenset(instance.canonical() for instance in frozen.instances)
     by_size: dict[int, list[Part]] = {}
     for row in manifest["cells"]:

@@ -2,9 +2,9 @@
 
 The distribution (our choice): within a grid cell (size, hole count) the instances of each kind (wait, wait-free) are a uniform
 sample without replacement of all instances of that kind, up to relabelling agents; see `sampling`. With
-`repeats="forbid"` a canonical form (the 8 grid symmetries too) is taken once, when its first variant is drawn. Where
+`repeats="forbid"` a canonical form (up to the 8 grid symmetries too) is taken once, when its first variant is drawn. If
 sampling finds nothing new in a small cell, the cell is listed completely and the rest is drawn from the list. The
-instances of a size are then shuffled, so that neither kind and no hole count comes first.
+instances of a size are then shuffled, so that no kind and no hole count comes first.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SizeReport:
 
 @dataclass(frozen=True)
 class Report:
-    """What came of a request, in total and per size and hole count. `undecided` candidates were left out, which favours easy
+    """How a request was filled, in total and per size and hole count. `undecided` candidates were left out, which favours easy
     instances."""
 
     sizes: tuple[SizeReport, ...]
@@ -76,8 +76,8 @@ class Report:
 
 
 class Instances(list[Instance]):
-    """Generated instances in id order, and the report on how they came about. `positions`: their places in the whole order, of
-    which a shard has some."""
+    """Generated instances in id order, and the report on how they were made. `positions` are their places in the whole order,
+    of which a shard holds only a part."""
 
     def __init__(self, instances: Iterable[Instance], report: Report, positions: Sequence[int]) -> None:
         super().__init__(instances)
@@ -108,21 +108,21 @@ def generate(
             size both are split by largest remainder too (`configuration.cell_counts`).
         num_agents, objective, exclude, repeats: see `Request`.
         seed: any integer >= 0.
-        labels: "own": the optimum of the objective; "both": of the other one too.
-        shard: (i, n): only the i-th of n parts, which are the whole when they are put in order of their `positions`. A part has
-            whole cells (size and hole count), since within a cell what is new depends on all that was drawn before.
+        labels: "own" stores the optimum of the objective; "both" also that of the other one.
+        shard: (i, n) draws only the i-th of n parts. Sorted by `positions`, the n parts together give the whole. A part has
+            whole cells (size and hole count), because whether an instance is new depends on all earlier draws in its cell.
         threads: worker threads; the result does not depend on it.
         max_nodes: the solver's limit per search; candidates it leaves undecided are left out and counted.
-        max_work: the limit of the whole order, in steps of some ten nanoseconds; it is given up as soon as what was seen says
-            that it will hardly be filled within it, or else when it is reached.
+        max_work: the limit of the whole order, in steps of about ten nanoseconds. The order is given up when it reaches the
+            limit, or earlier, once its progress shows that it would hardly be filled within the limit.
         progress: called about ten times a second with a `Progress`; what it raises ends the work.
 
     Returns:
         A list of Instance, by size and then id (`2agents_3x3_0236`), with a `.report`.
 
     Raises:
-        T2TError: nonsense; what the rule cannot fill, with the reason and the nearest feasible request; or what takes more
-            than `max_work`, with the rate that was seen.
+        T2TError: an invalid argument; a request that cannot be filled, with the reason and the nearest feasible request; or
+            one that takes more than `max_work`, with the rate so far.
     """
     request = Request(count, num_agents, objective, frozenset(_iterable(exclude)), repeats)
     if not isinstance(configuration, Configuration):
@@ -149,8 +149,8 @@ def generate(
 
 
 def cells_of(configuration: Configuration, request: Request) -> Iterator[tuple[GridCell, int, int]]:
-    """The grid cells of a request that get instances, with how many of them do not, and do, require a wait. Joint cells with
-    the same hole count are one grid cell."""
+    """The grid cells of a request that get instances, each with how many of these do not, and do, require a wait. Joint cells
+    with the same hole count form one grid cell."""
     for size, count in configuration.counts(request.count).items():
         if count == 0:
             continue
@@ -166,7 +166,7 @@ def cells_of(configuration: Configuration, request: Request) -> Iterator[tuple[G
 
 
 class CannotFill(Exception):
-    """A cell cannot give what is asked of it: why."""
+    """A cell cannot give the requested instances; the text says why."""
 
     def __init__(self, cell: GridCell, reason: str) -> None:
         super().__init__(reason)
@@ -175,7 +175,7 @@ class CannotFill(Exception):
 
 @dataclass
 class CellJob:
-    """Fills one cell of a request: `check` refuses what is known to be impossible, `run` draws."""
+    """Fills one cell of a request: `check` refuses a cell known to be impossible, and `run` draws."""
 
     cell: GridCell
     wait_free: int
@@ -188,7 +188,7 @@ class CellJob:
     watcher: Watcher
 
     def check(self) -> None:
-        """Refuse at once what is known to be impossible."""
+        """Raise CannotFill at once if the cell is known to be impossible."""
         if self.cell.holes < 0:
             raise CannotFill(self.cell, f"{self.cell.num_agents} agents do not fit or cannot move on it")
         if self.wait and self.cell.num_agents == 1:
@@ -218,7 +218,7 @@ class CellJob:
         return instances, report
 
     def _draw(self, quota: Quota) -> Draws:
-        """As many as sampling finds. Raises T2TError if that takes too much work."""
+        """Draw as many as sampling finds. Raises T2TError if that takes too much work."""
         cell, begun = self.cell, time.monotonic()
         draws = draw_cell(
             cell,
@@ -242,7 +242,7 @@ class CellJob:
         return seeding.key(self.seed, purpose, OBJECTIVES.index(cell.objective), cell.num_agents, cell.size, cell.holes)
 
     def _from_the_list(self, wait: bool, missing: int, instances: list[Instance], draws: Draws) -> tuple[list[Instance], int]:
-        """`missing` more instances of a kind from the complete list of the cell, and how many of them are repeats."""
+        """Draw `missing` more instances of a kind from the complete list of the cell; also returns how many are repeats."""
         if not self.cell.enumerable:
             raise CannotFill(
                 self.cell, f"{missing} {_kind(wait)} instances are missing after {draws.drawn} random candidates, the budget"
@@ -294,7 +294,7 @@ def _in_order(
 
 
 def variants(instance: Instance) -> list[Instance]:
-    """The different instances, up to relabelling agents, that the 8 grid symmetries make of this one."""
+    """The different instances, up to relabelling agents, that the 8 grid symmetries turn this one into."""
     n, m = instance.size, instance.size - 1
 
     def turned(cells: Iterable[tuple[int, int]], turn: int) -> list[tuple[int, int]]:

@@ -1,9 +1,9 @@
-"""What Project makes of the joint cells that a proposal names for a size (our choice of rules).
+"""How Project corrects the joint cells that a proposal names for a size (our choice of rules).
 
-A cell whose share or ratio is missing, no number or negative is dropped; its ratios are clipped to their bounds. A cell is
-impossible, and dropped, where the size has no instance of it: with so many holes, or of a kind (wait, wait-free) that the
-cell has alone; a cell that mixes the kinds is clipped to the kind there is. Where repeats are forbidden it is also impossible
-if the size has too few forms for it beside the cells before it. The shares of the cells that are left sum to 1 again.
+A cell is dropped if its share or a ratio is missing, not a number or negative; otherwise its ratios are clipped to their bounds.
+A cell is impossible, and dropped, if the size has no instance of it: none with so many holes, or none of the only kind (wait,
+wait-free) that the cell has. A cell that mixes the kinds is clipped to the kind that exists. If repeats are forbidden, a cell is
+also impossible if the size has too few forms left for it after the cells before it. The remaining shares are scaled to sum to 1.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from .request import Request
 
 MISSING = "missing or not a number"
 MAX_CELLS = 1000  # of a size; our choice
-LEAST = 1e-12  # a share of the whole below which a cell is none; our choice
+LEAST = 1e-12  # a cell with a smaller share of the whole is dropped; our choice
 
 Listed = Mapping[int, JointCell]
 """Cells by their place in the list that was proposed."""
 Note = Callable[[str, Any, float | None, str], None]
-"""Names a change: what of the cells ("[3].share", "" for all of them), as proposed, as used (None: not at all), and why."""
+"""Records a change: its place in the cells ("[3].share", "" for all), the value proposed, the value used or None, and why."""
 
 
 def read(proposed: object, note: Note) -> Listed:
-    """The usable cells of a proposal, shares as they stand."""
+    """The usable cells of a proposal, with their shares unchanged."""
     if not isinstance(proposed, Sequence) or isinstance(proposed, str | bytes):
         note("", plain(proposed), None, "not a list of cells: dropped")
         return {}
@@ -83,7 +83,7 @@ def _read_cell(name: str, cell: object, note: Note) -> JointCell | None:
 
 
 def fit(size: int, cells: Listed, count: int, request: Request, note: Note) -> tuple[JointCell, ...]:
-    """The cells that `count` instances of this size can be drawn from, their shares normalised; none if none is possible."""
+    """The cells that `count` instances of this size can be drawn from, with normalised shares; empty if none is possible."""
 
     @cache
     def there(holes: int) -> Count:
@@ -120,7 +120,7 @@ def described(cell: JointCell) -> str:
 
 
 def _of_a_kind_there_is(cell: JointCell, kinds: Count) -> JointCell | None:
-    """The cell, without a kind that there is none of; None if nothing is left of it."""
+    """The cell without any kind that does not exist; None if nothing is left of it."""
     if kinds.wait == 0 and cell.wait_ratio > 0:
         return replace(cell, wait_ratio=0.0) if cell.wait_ratio < 1 and kinds.wait_free else None
     if kinds.wait_free == 0 and cell.wait_ratio < 1:
@@ -144,7 +144,7 @@ def _drop_the_short(size: int, left: dict[str, JointCell], count: int, there: Ca
 
 
 def _short(size: int, left: Mapping[str, JointCell], count: int, there: Callable[[int], Count]) -> str | None:
-    """The last cell of the first grid cell and kind that is asked for more forms than there are."""
+    """The last joint cell of the first grid cell and kind with fewer forms than are asked of it."""
     asked: dict[tuple[int, bool], int] = {}
     last: dict[tuple[int, bool], str] = {}
     cells = normalised(list(left.values()))

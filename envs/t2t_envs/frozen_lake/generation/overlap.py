@@ -1,8 +1,9 @@
-"""What instances share with an evaluation set short of being the same: hole layouts, and groups of its agents.
+"""Counts partial overlap between instances and an evaluation set: shared hole layouts, and shared groups of agents.
 
-Training with 2 agents can never hold an evaluation instance with 3, but it can hold its holes, or two of its agents among them.
-Both are allowed, and counted, so that nobody has to guess how much of a score they could explain. All is up to the 8 grid
-symmetries and the agents' labels. A grid without holes has no layout to share; its agents count all the same. (Our choices.)
+Training with 2 agents can never contain an evaluation instance with 3, but it can contain its holes, or two of its agents on
+them. Both are allowed and counted, so that nobody has to guess how much of a score they could explain. Instances are compared up
+to the 8 grid symmetries and the agents' labels. A grid without holes has no layout to share, but its agents still count. (Our
+choices.)
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ def shared(instances: Sequence[Instance], others: Iterable[Instance]) -> dict[st
     """How much `instances` (to be trained on) and `others` (an evaluation set) share.
 
     Returns:
-        hole_layouts: how many of `instances` have their holes where one of `others` has them.
-        hole_layouts_of_set: how many of `others` that concerns.
-        projections: how many of `instances` are one of `others` with some of its agents taken away.
-        projections_of_set: how many of `others` that concerns.
+        hole_layouts: how many of `instances` have the hole layout of one of `others`.
+        hole_layouts_of_set: how many of `others` share their layout in this way.
+        projections: how many of `instances` equal one of `others` with some of its agents removed.
+        projections_of_set: how many of `others` are matched in this way.
     """
     by_layout: dict[Layout, dict[Agents, int]] = defaultdict(lambda: defaultdict(int))
     for instance in instances:
@@ -46,9 +47,9 @@ def shared(instances: Sequence[Instance], others: Iterable[Instance]) -> dict[st
     return counts
 
 
-@lru_cache(1 << 16)  # every round holds its instances against the same sets
+@lru_cache(1 << 16)  # every round compares its instances with the same sets
 def _layout(size: int, holes: Sequence[Cell]) -> tuple[Layout, list[Symmetry]]:
-    """The least of the 8 symmetric hole layouts, and the symmetries that give it."""
+    """The smallest of the 8 symmetric hole layouts, and the symmetries that lead to it."""
     cells = [row * size + column for row, column in holes]
     forms = [tuple(sorted(image[cell] for cell in cells)) for image in images(size)]
     least = min(forms)
@@ -64,11 +65,11 @@ def _agents(instance: Instance) -> Agents:
 
 
 def _least(agents: Agents, symmetries: Iterable[Symmetry]) -> Agents:
-    """The agents up to these symmetries of the grid and their own labels."""
+    """The smallest form of the agents under these symmetries of the grid and any labels."""
     return min(tuple(sorted((s[start], s[goal]) for start, goal in agents)) for s in symmetries)
 
 
 def _groups(instance: Instance, symmetries: Sequence[Symmetry], sizes: Iterable[int]) -> set[Agents]:
-    """Every group of so many of its agents, but not all of them."""
+    """Every proper subset of the agents that has one of these sizes."""
     agents = _agents(instance)
     return {_least(group, symmetries) for k in sizes if k < len(agents) for group in combinations(agents, k)}

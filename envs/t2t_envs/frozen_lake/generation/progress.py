@@ -1,5 +1,5 @@
-"""How far an order of instances is, and when it is given up: limits count steps of work, so what is made does not depend on
-the machine, and how long it takes is only told."""
+"""The progress of an order of instances, and the limit at which it is given up. The limit counts steps of work, so the result
+does not depend on the machine; seconds are only reported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from math import isinf, sqrt
 
 from t2t_core.errors import T2TError
 
-DEFAULT_MAX_WORK = 10**12  # our choice: steps of some ten nanoseconds, hours on one core
+DEFAULT_MAX_WORK = 10**12  # our choice: steps of about ten nanoseconds, so hours on one core
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Progress:
     Args:
         size, holes: the cell that is being filled.
         found, ordered: instances made and asked for, of the whole order.
-        drawn, undecided: candidates looked at so far, and those of them left out because a node limit ended the search.
+        drawn, undecided: candidates tried so far, and how many of them were left out because a node limit ended the search.
         seconds: since the order began.
     """
 
@@ -47,7 +47,7 @@ Tell = Callable[[Progress], None]
 
 
 class Watcher:
-    """Follows one order over its cells: what it has cost so far, and whom to tell.
+    """Follows one order through its cells: adds up the work so far and reports progress.
 
     Args:
         ordered: instances asked for.
@@ -61,7 +61,7 @@ class Watcher:
         self._begun = time.monotonic()
 
     def of_cell(self, size: int, holes: int) -> Callable[[int, int, int, int], None] | None:
-        """What `sampling.draw_cell` calls while it draws a cell; None if nobody is to be told."""
+        """The callback for `sampling.draw_cell` while it draws a cell; None if nobody wants progress."""
         if self._tell is None:
             return None
 
@@ -71,7 +71,7 @@ class Watcher:
         return seen
 
     def filled(self, size: int, holes: int, kept: int, drawn: int, undecided: int, work: int) -> None:
-        """A cell is filled."""
+        """Record that a cell is filled."""
         self.kept += kept
         self.drawn += drawn
         self.undecided += undecided

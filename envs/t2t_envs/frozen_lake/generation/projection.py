@@ -1,4 +1,4 @@
-"""Project: a designer's proposal made into a configuration that the generator can fill, with every correction named."""
+"""Project: turns a designer's proposal into a configuration that the generator can fill, and names every correction."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ from .forms import Count, available, capacity
 from .joint_cells import MISSING, Listed, Note, fit, read
 from .request import Request
 
-SAME = 1e-9  # ratios no further apart differ by rounding
+SAME = 1e-9  # ratios closer than this differ only by rounding
 NAMED_SUM = 0.02  # our choice: named data ratios that sum to 1 this closely leave nothing for the sizes not named
 
 
 def project(proposal: Mapping[str, Any] | None, previous: Configuration, request: Request) -> Projection[Configuration]:
-    """Enforce the constraints on a proposal (our choice of rules). Never fails; whatever it passes, `generate` can fill.
+    """Enforce the constraints on a proposal (our choice of rules). It never fails, and `generate` can fill its result.
 
     Data ratios are made non-negative and renormalised. A size that is not named keeps its hole and wait ratio; its data
-    ratio becomes 0 if the named ones sum to 1 (+- 0.02), else keeps its previous value before renormalising. All-zero
-    data ratios, or an unreadable proposal, keep the previous ones. Hole ratios are clipped to [0, 0.5]; hole and wait ratios
-    to what the size can produce for this request. Unknown sizes are dropped; NaN, infinities, non-numbers and data ratios
-    whose sum overflows count as missing. Numbers are never reinterpreted (30 is not 30 %).
+    ratio becomes 0 if the named ones sum to 1 (+- 0.02), and otherwise keeps its previous value before renormalising. If all
+    data ratios are zero, or the proposal is unreadable, the previous ones are kept. Hole ratios are clipped to [0, 0.5], and
+    hole and wait ratios to what the size can produce for this request. Unknown sizes are dropped. NaN, infinities, non-numbers
+    and data ratios whose sum overflows count as missing. Numbers are never reinterpreted (30 is not 30 %).
 
-    A size may also name `cells` (`joint_cells` has the rules); its hole and wait ratio are then their means. A size whose cells
-    are all impossible falls back on the two ratios, and one that names a ratio and no cells has no cells any more.
+    A size may also name `cells` (see `joint_cells` for the rules); its hole and wait ratio are then their means. A size whose
+    cells are all impossible falls back on the two ratios. A size that names a ratio but no cells loses its earlier cells.
 
     Args:
-        proposal: JSON of any kind; usable is an object from size ("3".."10") to an object of the three ratios, and cells.
+        proposal: any JSON value. An object from size ("3".."10") to an object of the three ratios, and cells, is usable.
         previous: the configuration in force.
         request: count, agents, objective, exclusions and repeats that the result is for.
 
     Returns:
-        The configuration and the changes; a fixed point: projecting it again changes nothing.
+        The configuration and the changes. The configuration is a fixed point: projecting it again changes nothing.
     """
     work = _Projector(previous, request)
     named = work.read(proposal)
@@ -94,7 +94,7 @@ def _wait_bounds(there: Count, count: int, repeats: str) -> tuple[float, float]:
 
 
 class _Projector:
-    """Holds the configuration while the rules are applied to it, one after the other."""
+    """Holds the configuration while the rules are applied to it one by one."""
 
     def __init__(self, previous: Configuration, request: Request) -> None:
         self.previous, self.request = previous, request
@@ -142,7 +142,7 @@ class _Projector:
         return numbers
 
     def _note(self, size: str) -> Note:
-        """How the cells of a size name what is changed in them."""
+        """The function with which the cells of a size record a change."""
         return lambda what, proposed, used, reason: self.change(f"{size}.{CELLS}{what}", proposed, used, reason)
 
     # --- data ratios
@@ -158,7 +158,7 @@ class _Projector:
         self._fit_to_what_there_is()
 
     def _proposed_data_ratios(self, named: dict[str, dict[str, float]]) -> dict[str, float]:
-        """Before renormalising, for all sizes; empty if nothing was named."""
+        """The ratios of all sizes before renormalising; empty if the proposal named none."""
         ratios = {size: numbers["data_ratio"] for size, numbers in named.items() if "data_ratio" in numbers}
         if sum(max(0.0, ratio) for ratio in ratios.values()) == float("inf"):
             self.change("data_ratio", None, None, "the sum overflows: they count as missing")
@@ -189,7 +189,7 @@ class _Projector:
             self.ratios[size]["data_ratio"] = ratio if exact else ratio / total
 
     def _fit_to_what_there_is(self) -> None:
-        """Lower the data ratios of sizes that cannot hold the agents or have too few forms, and share out the rest."""
+        """Lower the data ratios of sizes that cannot hold the agents or have too few forms, and give the rest to others."""
         most = {str(size): self._most(size) for size in SIZES}
         counts = {str(size): count for size, count in self.configuration().counts(self.request.count).items()}
         cramped = {s for s in most if counts[s] > most[s] or (most[s] == 0 and self.ratios[s]["data_ratio"] > 0)}
@@ -215,7 +215,7 @@ class _Projector:
             self.ratios[size]["data_ratio"] = used
 
     def _most(self, size: int) -> int:
-        """How many instances of a size the request allows at most, whatever its hole and wait ratio."""
+        """The most instances of a size that the request allows, whatever the hole and wait ratio."""
         need = self.request.count if self.request.repeats == "forbid" else 1
         best = 0
         for holes in range(capacity(size, self.request.num_agents) + 1):
@@ -243,7 +243,7 @@ class _Projector:
             self._clip_wait(size, counts[size])
 
     def _set_cells(self, size: int, count: int, proposed: Mapping[str, float]) -> bool:
-        """Draw the size from its joint cells, as far as they are possible; False if none is, or it has none."""
+        """Draw the size from those of its joint cells that are possible; False if there are none."""
         key = str(size)
         cells = self.proposed_cells[key]
         self.cells[key] = fit(size, cells, count, self.request, self._note(key)) if cells else ()

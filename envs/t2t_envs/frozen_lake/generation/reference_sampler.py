@@ -1,6 +1,7 @@
-"""The generator's sampler and enumeration in plain Python, draw for draw: the fallback without the native core, and its test.
+"""The generator's sampler and enumeration in plain Python. It makes the same draws as the native core, so it is both the fallback
+without that core and the test of it.
 
-Short and slow: every candidate that survives the flood fill goes through the solver.
+It is short and slow: every candidate that survives the flood fill goes through the solver.
 """
 
 from __future__ import annotations
@@ -54,13 +55,12 @@ def draw_cell(
 
 
 def variant(instance: Instance) -> object:
-    """A name for the instance up to relabelling its agents."""
+    """A key that two instances share if they differ only in the labels of their agents."""
     return instance.holes, frozenset(zip(instance.starts, instance.goals, strict=True))
 
 
 def candidate_of(cell: GridCell, stream: Stream, given: set[int] | None = None) -> Instance | None:
-    """One uniform candidate, with the `given` holes if there are such; None if an agent starts on its goal or is cut off
-    from it."""
+    """One uniform candidate, with the `given` holes if any; None if an agent starts on its goal or is cut off from it."""
     n = cell.size * cell.size
     holes: set[int] = set() if given is None else given
     for j in range(n - cell.holes, n) if given is None else ():  # Floyd's algorithm: a uniform subset
@@ -106,7 +106,7 @@ def _instance(cell: GridCell, holes: set[int] | frozenset[int], starts: list[int
 def _label(
     instance: Instance, max_nodes: int, left: dict[bool, int], both: bool
 ) -> tuple[Instance | None, bool]:
-    """The instance with its labels, None if it has no solution or is undecided; and whether it was decided."""
+    """The instance with its labels (None if it has no solution or is undecided), and whether the solver decided it."""
     label = solver.solve_many([instance], max_nodes=max_nodes, wait=True)[0]
     if label.status == "infeasible":
         return None, True

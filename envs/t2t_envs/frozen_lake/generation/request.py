@@ -1,4 +1,4 @@
-"""What is wanted of the generator beside the configuration."""
+"""What a caller asks of the generator besides the configuration."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ MAX_COUNT = 10_000_000
 
 @dataclass(frozen=True)
 class Request:
-    """What is wanted of the generator beside the configuration.
-
+    """What a caller asks of the generator besides the configuration.
     Args:
         count: number of instances.
         num_agents: 1..16.
         objective: "makespan" or "sum_of_costs"; `requires_wait` refers to it.
         exclude: canonical forms (`Instance.canonical()`) that are never drawn.
-        repeats: "allow": distinct up to relabelling agents, repeats only where a small size has no more; "forbid": one per
-            canonical form.
+        repeats: "allow" draws instances distinct up to relabelling agents, and repeats some only if a small size has no more;
+            "forbid" draws one per canonical form.
     """
 
     count: int

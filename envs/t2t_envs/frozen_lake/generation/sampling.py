@@ -2,9 +2,9 @@
 
 Candidate i of a cell is drawn from `Stream(key).fork(i)`: a uniform hole set, then for each agent a start and a goal,
 uniform over the free cells that no earlier agent starts or ends on. It is rejected if an agent starts on its goal or cannot
-reach it, or if there is no solution; what is left is labelled exactly and taken, in candidate order, if its kind (wait or
-wait-free) is still wanted and it is new. So the instances of a kind are a uniform sample, without replacement, of all
-labelled instances of that kind. The native core does this; `reference_sampler` is the same thing in Python.
+reach it, or if there is no solution. The others are labelled exactly and taken, in candidate order, if they are new and their
+kind (wait or wait-free) is still needed. So the instances of a kind are a uniform sample, without replacement, of all
+labelled instances of that kind. The native core does this; `reference_sampler` does the same in Python.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def draw_cell(
 ) -> Draws:
     """Draw labelled instances (without ids); the result does not depend on `threads`.
 
-    It is given up as soon as it will hardly be done within `max_work` steps of work (0: never). `progress(drawn, wait_free,
-    wait, undecided)` is called now and then; what it raises ends the drawing.
+    Drawing stops as soon as it is unlikely to finish within `max_work` steps of work (0: no limit). `progress(drawn, wait_free,
+    wait, undecided)` is called now and then; an exception from it ends the drawing.
     """
     stall = cell.stall if stall is None else stall
     core = solver.native_core()
@@ -64,13 +64,13 @@ def list_forms(cell: GridCell, wait: bool | None = None, max_nodes: int = solver
 
 
 def of_cell(forms: Collection[bytes], cell: GridCell) -> list[bytes]:
-    """Those canonical forms that belong to the cell: their first three numbers say so."""
+    """The canonical forms that belong to the cell, which their first three numbers tell."""
     head = b"".join(x.to_bytes(2, "big") for x in (cell.size, cell.holes, cell.num_agents))
     return [form for form in forms if form.startswith(head)]
 
 
 def from_form(form: bytes, objective: str) -> Instance:
-    """The instance that a canonical form spells out."""
+    """The instance that a canonical form encodes."""
     size, holes, agents, *cells = (int.from_bytes(form[i : i + 2], "big") for i in range(0, len(form), 2))
     where = [divmod(cell, size) for cell in cells]
     pairs = where[holes : holes + 2 * agents]

@@ -1,4 +1,4 @@
-"""The configurations of `t2t run` that the lake brings, as files to read; `published.toml` is what the paper gives."""
+"""The lake's configurations for `t2t run`, as readable files. `published.toml` holds the values that the paper gives."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ NAMES = ("3agents", "4agents", "5agents", "validation_2agents")
 
 @cache
 def manifest() -> dict[str, Any]:
-    """What the sets hold, cell by cell, and where a cell had too few forms."""
+    """The contents of the sets, cell by cell, and which cells had too few forms."""
     return frozen.manifest(__package__)
 
 
@@ -28,7 +28,7 @@ def load_set(name: str) -> InstanceSet:
 def twin(name: str, seed: int) -> InstanceSet:
     """A fresh set of the same distribution: as many instances of every size, hole count and kind, none of the frozen forms.
 
-    Its ids begin with `twin<seed>_`. Whoever scores better on the frozen set than on twins has seen the frozen set.
+    Its ids begin with `twin<seed>_`. A policy that scores better on the frozen set than on twins has seen the frozen set.
     """
     frozen.check_twin_seed(seed)
     return _twin(name, seed)
