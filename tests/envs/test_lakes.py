@@ -303,7 +303,7 @@ def test_movingais_maps_and_scenarios(tmp_path: Path) -> None:
     drawn.reset(seed=0)
     assert drawn.instance.holes == read_map(tmp_path / "room.map").holes
     elsewhere = SCENARIO.replace("room.map", "hall.map")
-    for text, word in ((SCENARIO[:30], "no line"), (elsewhere, "hall.map"), ("version 1\n", "no 2 agents")):
+    for text, word in ((SCENARIO[:30], "not a line"), (elsewhere, "hall.map"), ("version 1\n", "no 2 agents")):
         scenario.write_text(text)
         with pytest.raises(T2TError, match=word):
             read_scenario(scenario, 2)
