@@ -109,11 +109,14 @@ class TrialRun:
 class Brief:
     """What a designer gets: the whole prompt as text (task statement and context) and the same facts as records.
 
-    `compact` are the context's sections in their compact form, for policies too small to read prose. `policy` makes the
-    run's own policy with a checkpoint: `brief.policy(brief.checkpoint)` is the current one, `brief.policy(brief.base)` the
-    untrained one; None outside a run. `trial` trains a copy of the current policy on so many instances of a configuration,
-    `brief.trial(configuration, 64)`, and validates it; what that takes is charged to the design. A designer that words its own
-    prompt tells it to `shown` before it asks, so that the prompt is on record even where no answer ever comes.
+    `previous` is the configuration in force, that of the round which was just validated, and `request` what the next round asks
+    of the generator. `seed` is for whatever the designer draws. `anew` makes the brief of another state, for controls that
+    change what a designer sees. `compact` are the context's sections in their compact form, for policies too small to read
+    prose. `policy` makes the run's own policy with a checkpoint: `brief.policy(brief.checkpoint)` is the current one,
+    `brief.policy(brief.base)` the untrained one; None outside a run. `trial` trains a copy of the current policy on so many
+    instances of a configuration, `brief.trial(configuration, 64)`, and validates it; what that takes is charged to the design. A
+    designer that words its own prompt tells it to `shown` before it asks, so that the prompt is on record even where no answer
+    ever comes.
     """
 
     text: str

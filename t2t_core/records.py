@@ -350,8 +350,12 @@ ASKED_AGAIN = "asked once more, for the JSON alone"  # the note of a designer th
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a designer returns. `raw` is its reply word for word, `parsed` the configuration it proposes as JSON (None if none
-    could be read), `notes` what its reader repaired, `responses` every call it made, including failed ones."""
+    """What a designer returns; the loop projects it (`loop.design_step`).
+
+    `raw` is its reply word for word, or its replies one after the other if it was asked twice: the last one is what was read.
+    `parsed` is the configuration it proposes as JSON, None if none could be read. `notes` say what its reader repaired.
+    `responses` are all calls that it made, including failed ones.
+    """
 
     raw: str
     parsed: Mapping[str, Json] | None

@@ -1,4 +1,4 @@
-"""What this room brings through the door."""
+"""What this room registers: names, and the code behind each."""
 
 from __future__ import annotations
 

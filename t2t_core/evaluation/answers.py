@@ -59,7 +59,7 @@ class AnswerIndex:
         turns: int = 1,
         to_ask: Callable[[int], bool] | None = None,
     ) -> None:
-        """`wanted`: which questions are to be asked, by their index; None: all of them."""
+        """`to_ask`: which questions are to be asked, by their index; None: all of them."""
         self.path, self._ids, self._samples, self._most = path, ids, samples, turns
         self._where = str(path)
         self._position = {id: i for i, id in enumerate(ids)}

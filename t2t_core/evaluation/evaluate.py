@@ -97,7 +97,7 @@ def evaluate(
         max_usd: what this row's log may cost. A policy with `spend_at_most` sends nothing that would go beyond it; another one
             is stopped after the answer that reaches it.
         progress: called after each answer.
-        wanted: which questions are asked now, by their index; None: all of them.
+        to_ask: which questions are asked now, by their index; None: all of them.
 
     Raises:
         T2TError: the policy failed or broke its contract, or the disk refused; every answer recorded before is kept and exported.

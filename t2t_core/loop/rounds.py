@@ -265,7 +265,7 @@ class Loop:
             return trainer.train(replace(job, stop=stop))
 
     def _updates(self, index: int) -> int:
-        """The summaries of all rounds before that one."""
+        """How many updates the rounds before that one took."""
         return sum(RoundFiles(self.folder, before).read_training().updates for before in range(index))
 
     def _clear(self, files: RoundFiles) -> None:

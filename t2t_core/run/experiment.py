@@ -171,7 +171,7 @@ class Experiment:
         name = Spec.parse(self.policy).name
         if getattr(designer, "asks_own_policy", False) and not getattr(installed().policies.find(name).load(), "talks", True):
             raise T2TError(
-                f"the policy {name} cannot design: it plays moves and writes no text",
+                f"the policy {name} cannot design: its replies are actions and no text",
                 where=f"designer {self.designer}",
                 next="let rule, random, a curriculum (learnability, level-replay, ...) or llm:POLICY design",
             )

@@ -84,7 +84,8 @@ class TriedAll:
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """`proposal.json`: the designer's reply word for word, what was read from it, what was repaired, and its cost.
+    """`proposal.json`: the designer's reply word for word (both, if it was asked again), what was read from the last one, what
+    was repaired, and its cost.
 
     `outcome` is "proposed", "unchanged" (Project made of it the configuration in force), "unreadable" (no configuration in the
     reply), "failed" or "timed out".

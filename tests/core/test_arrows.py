@@ -54,7 +54,7 @@ MAY_IMPORT_INSIDE = {
         "trainers": {"sampler", "policies", "trainers"},
         "trackers": {"trackers"},
         "trl": {"trl"},
-        "plugin": {"contexts", "policies", "plugin"},  # the door: settings of the registered names
+        "plugin": {"contexts", "policies", "plugin"},  # settings of the registered names
     },
     "t2t_leaderboard": {"": {""}, "cli": {"", "cli"}},
     "t2t_jobs": {
@@ -276,7 +276,8 @@ def test_it_sees_files_opened():
 GENERAL = {"in_bounds", "response_tokens"}  # names of a world's that say nothing of it
 WORDS = {"lake", "hole", "maze", "makespan", "pathfinding", "mapf", "robot", "frozen_lake"}
 WORDS |= {"tictactoe", "tic-tac-toe", "noughts", "minimax", "opponent", "payment", "coin", "jug", "litre"}
-FORMS = r"[0-9]+agents|(?P<side>[0-9]+) ?[x×] ?(?P=side)|all[-_ ]wait|game"  # of names, and of some tasks
+# Of names, and of some tasks.
+FORMS = r"[0-9]+agents|(?:no_)?(?:hole|wait)_(?!for)[a-z]+|(?P<side>[0-9]+) ?[x×] ?(?P=side)|all[-_ ]wait|game"
 TEXTS = (".py", ".css", ".html", ".toml", ".yaml", ".json")
 NO_WORLD = ("t2t_core", "t2t_plugins", "t2t_leaderboard", "t2t_jobs")
 # About a world: the families of jobs, their names in the registry, and the toy agent that has learnt those families' words.

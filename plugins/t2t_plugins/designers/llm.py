@@ -108,7 +108,7 @@ class LanguageModelDesigner:
             return Response("", finish_reason="error", error=one_line(fault.what, 500))
         except T2TError:  # repeating the call would not fix a user's mistake
             raise
-        except Exception as error:  # noqa: BLE001 - of a policy that came by another door
+        except Exception as error:  # noqa: BLE001 - of a policy that the registry did not guard
             return Response("", finish_reason="error", error=one_line(f"{type(error).__name__}: {error}", 500))
 
     def _compact(self, policy: Policy) -> bool:

@@ -72,8 +72,8 @@ def set_group(groups: Groups, group: str, values: Values) -> None:
 
 def knob_of(key: str, form: Form) -> str | None:
     """The knob that a key means: in another spelling ("Data ratio", dataRatio), or by the first word that only this knob has,
-    with another word for a ratio or none ("data", "hole_density"). A unit or a remark in parentheses is not part of the
-    name."""
+    with another word for a ratio or none ("data", "size_density" for "size_ratio"). A unit or a remark in parentheses is not
+    part of the name."""
     plain = _letters(_UNIT.sub("", _IN_PARENTHESES.sub("", key))).removesuffix("s")
     exact = [knob for knob in form.knobs if _letters(knob) == plain]
     first = [knob for knob in form.knobs if plain in _names(knob)]
@@ -87,8 +87,8 @@ def _names(knob: str) -> set[str]:
 
 
 def nearest_knob(key: str, values: Values, form: Form) -> str | None:
-    """The knob without a value that a key may mean, though it is not its name: it holds the knob's own word ("hole_count",
-    "no_wait_ratio"), or a word for a ratio or its weight ("free_ratio", "proportion")."""
+    """The knob without a value that a key may mean, though it is not its name: it holds the knob's own word ("size_count",
+    "no_size_ratio"), or a word for a ratio or its weight ("free_ratio", "proportion")."""
     letters = _letters(key)
     missing = [knob for knob in form.knobs if knob not in values]
     own = (knob for knob in missing if _letters(knob.split("_")[0]) in letters)
