@@ -131,6 +131,7 @@ def test_a_designer_whose_reply_cannot_be_read_is_told_why_and_asked_for_the_jso
     proposal = ask(talker)
     assert proposal.parsed == {"3": {"data_ratio": 1}} and talker.texts == ["a third"]
     assert ASKED_AGAIN in proposal.notes and len(proposal.responses) == 2
+    assert "## Asked once more" in proposal.prompt and proposal.notes[0].split(";")[0][:40] in proposal.prompt
     why = proposal.notes[0] if proposal.notes[0] != ASKED_AGAIN else "there is no JSON object"
     assert why.rstrip(".") in talker.prompts[1] and talker.prompts[1].endswith("in the format that was asked for.")
     assert "cut off" not in talker.prompts[1]

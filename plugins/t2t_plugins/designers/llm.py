@@ -92,7 +92,8 @@ class LanguageModelDesigner:
         responses.append(last)
         again = read_reply(last.text, form, cut=last.finish_reason == "length")
         notes = (*reading.notes, ASKED_AGAIN, *((last.error,) if last.error else again.notes))
-        return Proposal(f"{reply.text}\n\n{last.text}", again.data, again.summary, notes, prompt, responses)
+        asked = f"{prompt}\n\n## Asked once more\n\n{wish.prompt}"
+        return Proposal(f"{reply.text}\n\n{last.text}", again.data, again.summary, notes, asked, responses)
 
     def _finish(self, policy: Policy, prompt: str, reply: str, task: Task) -> Response:
         """The answer to the request for the JSON alone, made after the prompt and the first reply."""
