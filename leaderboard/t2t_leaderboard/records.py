@@ -1,5 +1,6 @@
 """A leaderboard as records. From a figure back to the answers: `Board.tables` -> `MeasuredRow.table` -> the row's folder of that
-name -> its answers.jsonl, each with the id of its instance."""
+name -> its answers.jsonl, each with the id of its instance. Which table and column an instance counts in, its testbed says
+(`Testbed.place`)."""
 
 from __future__ import annotations
 
@@ -53,9 +54,11 @@ class MeasuredRow(Struct, frozen=True, kw_only=True):
         return self.policy.family
 
     def cell(self, column: str, metric: str) -> MetricFigure | None:
+        """The figure of one column, a rate in percent; None if the row has none."""
         return self.table.cells.get(column, {}).get(metric)
 
     def total(self, metric: str) -> MetricFigure | None:
+        """The figure over all columns, a rate in percent; None if the row has none."""
         return self.table.total.get(metric)
 
 
@@ -84,9 +87,11 @@ class ReportedRow(Struct, frozen=True, kw_only=True):
         return family(self.policy)
 
     def cell(self, column: str, metric: str) -> ReportedFigure | None:
+        """The printed figure of one column, in percent; None if none was printed."""
         return self.cells.get(column, {}).get(metric)
 
     def total(self, metric: str) -> ReportedFigure | None:
+        """The printed total, in percent; None if none was printed."""
         return self.totals.get(metric)
 
 
