@@ -222,7 +222,10 @@ class Designer(Protocol):
             return Proposal(raw="", parsed=brief.previous.to_dict())
     """
 
-    def propose(self, brief: Brief) -> Proposal: ...
+    def propose(self, brief: Brief) -> Proposal:
+        """The next configuration, as proposed: Project enforces the bounds and names what it corrects. An exception, or a return
+        that is no `Proposal`, makes the design "failed", and the configuration stays."""
+        ...
 
 
 class ContextModule(Protocol):
@@ -242,7 +245,9 @@ class ContextModule(Protocol):
 
     title: str
 
-    def render(self, state: RoundState, compact: bool) -> str | None: ...
+    def render(self, state: RoundState, compact: bool) -> str | None:
+        """The section's text without its title; None or "" leaves the section out."""
+        ...
 
 
 class Trainer(Protocol):
@@ -265,7 +270,12 @@ class Trainer(Protocol):
             return TrainingResult(checkpoint=job.checkpoint)
     """
 
-    def train(self, job: TrainingJob) -> TrainingResult: ...
+    def train(self, job: TrainingJob) -> TrainingResult:
+        """Train on `job.instances` and write the checkpoint into `job.folder`. Called again for the same folder, it continues.
+
+        Raises T2TError for a user's mistake; KeyboardInterrupt once `job.stop()` is true and what it needs to continue is saved.
+        """
+        ...
 
 
 @dataclass(frozen=True)
@@ -387,7 +397,9 @@ class JobAgent(Protocol):
     stopped.
     """
 
-    def act(self, state: EpisodeState) -> AgentTurn: ...
+    def act(self, state: EpisodeState) -> AgentTurn:
+        """The next turn: a text, calls of tools, or both."""
+        ...
 
     def describe(self) -> Mapping[str, Any]:
         """Facts for the record, as JSON: the model and its versions, if there is one."""

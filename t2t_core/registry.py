@@ -32,6 +32,8 @@ class Spec:
 
     @classmethod
     def parse(cls, text: str) -> Spec:
+        """The name, argument and settings in a text. Every text has some reading, so nothing is raised: whether the name and the
+        settings are known is for the registry and the factory to say."""
         name, _, rest = text.strip().partition(":")
         pieces: dict[str, list[str]] = {"": []}  # of the argument, then of each setting
         current, quoted = "", False

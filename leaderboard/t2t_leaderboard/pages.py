@@ -58,7 +58,7 @@ def _answers(bench: Bench, board: Board) -> Iterator[tuple[str, str]]:
         yield from answer_pages.pages(answers, board.tables, "../leaderboard.html")
 
 
-def page_problems(bench: Bench, board: Board, fresh: VerificationRecord) -> tuple[dict[str, str], list[str]]:
+def answer_page_problems(bench: Bench, board: Board, fresh: VerificationRecord) -> tuple[dict[str, str], list[str]]:
     """The same of the pages of answers as `page_problems` of the board's."""
     before = _before(bench.folder, fresh) or fresh
     problems: dict[str, str] = {}

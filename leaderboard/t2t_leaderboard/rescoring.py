@@ -88,7 +88,7 @@ def verify(path: Path | SafePath) -> Verification:
     if not sound.verified:
         return sound
     wrong, outdated = pages.page_problems(folder, made, board.empty(bench), sound.record())
-    more, older = pages.page_problems(bench, made, sound.record())
+    more, older = pages.answer_page_problems(bench, made, sound.record())
     wrong, outdated = wrong | more, [*outdated, *older]
     return replace(sound, problems=list(wrong.values()), pages=wrong, outdated=outdated)
 

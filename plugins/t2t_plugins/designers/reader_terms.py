@@ -57,6 +57,8 @@ class Candidate:
 
 @dataclass
 class Reader:
+    """What a reading needs to know (`form`), and the notes of what it repaired."""
+
     form: Form
     notes: list[str] = field(default_factory=list)
 
@@ -66,6 +68,7 @@ class Reader:
 
 
 def set_group(groups: Groups, group: str, values: Values) -> None:
+    """Keep the values of a group. Raises Unreadable if it has other values already."""
     if groups.setdefault(group, values) != values:
         raise Unreadable(f"the group {short(group)} stands twice, with two values")
 
