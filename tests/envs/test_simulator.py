@@ -187,3 +187,17 @@ def test_the_vector_environment(data: st.DataObject) -> None:
             if ended:
                 assert same(infos["final_obs"][index], twin.observe())
                 twins[index] = twin_of(index)
+
+
+@pytest.mark.parametrize(("labels", "expected"), [("lazy", 0.7375), (True, 0.7375), (False, 0.5)])
+def test_a_map_with_its_agents_is_judged_by_its_optimum(labels: Any, expected: float) -> None:
+    """Its optimum is 4; waiting three steps first, a pair of paths takes 7."""
+    made: dict[str, Any] = {"desc": ["a.B", ".#.", "b.A"], "labels": labels}
+    env = gym.make(ENV, **made)
+    envs = gym.make_vec(ENV, num_envs=2, vectorization_mode="vector_entry_point", **made)
+    env.reset(seed=0), envs.reset(seed=0)
+    for actions in ([0, 0], [0, 0], [0, 2], [1, 1], [1, 2], [2, 3], [2, 3]):
+        _, reward, terminated, _, _ = env.step(np.array(actions))
+        _, rewards, ended, _, _ = envs.step(np.array([actions, actions]))
+    assert terminated and ended.all()
+    assert reward == pytest.approx(expected) and rewards.tolist() == pytest.approx([expected] * 2)

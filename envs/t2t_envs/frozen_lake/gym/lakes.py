@@ -6,7 +6,7 @@ Lake n of a stream depends on the stream's key, n and the source alone: not on w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from ..instance import OBJECTIVES, Instance
 from ..jsonl import iterate_instances
 from ..maps import Layout, parse_desc, read_map, read_scenario
 from ..solver import MAX_SIZE as MAX_DRAWN_SIZE
+from ..solver import solve_many
 from .options import EnvOptions
 from .stepper import stepping_core
 
@@ -239,6 +240,16 @@ def _from_pool(given: dict[str, Any], pool: PoolSource) -> tuple[EnvOptions, Lak
     return options, GivenLakes(tuple(instances))
 
 
+def _labelled(instance: Instance, options: EnvOptions) -> Instance:
+    """A map's one lake with its optimum, which every solved episode is judged by; without it where labels are off, the map is
+    too large for the solver, or `max_nodes` does not decide it."""
+    if options.labels is False or instance.size > MAX_DRAWN_SIZE:
+        return instance
+    (label,) = solve_many([instance], max_nodes=options.max_nodes)
+    optimum: dict[str, Any] = {f"optimal_{options.objective}": label.cost}
+    return replace(instance, **optimum)
+
+
 def _from_desc(given: dict[str, Any], desc: Any) -> tuple[EnvOptions, Lakes]:
     is_file = isinstance(desc, PathLike) or isinstance(desc, str) and desc.endswith(".map") and "\n" not in desc
     layout = read_map(Path(desc)) if is_file else parse_desc(desc)
@@ -255,7 +266,7 @@ def _from_desc(given: dict[str, Any], desc: Any) -> tuple[EnvOptions, Lakes]:
     if layout.starts:
         instance = layout.instance(options.objective)
         check_fit([instance], options)
-        return options, GivenLakes((instance,))
+        return options, GivenLakes((_labelled(instance, options),))
     if layout.size > MAX_DRAWN_SIZE:
         raise T2TError(
             f"agents are drawn on maps of up to {MAX_DRAWN_SIZE} cells a side, this one has {layout.size}",
