@@ -1,6 +1,6 @@
-"""Pages of a row's answers, one for each table: every answer with its verdict, its words and a moving picture, by column.
+"""Pages of a row's answers, one per table: every answer with its verdict, its text and an animation, by column.
 
-A page is a function of the answers and the testbed. The board leads to it, and `t2t verify` holds it against the answers.
+A page depends only on the answers and the testbed. The board links to it, and `t2t verify` compares it with the answers.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from t2t_leaderboard.named_rows import Links
 from t2t_leaderboard.records import Board, BoardTable
 
 FOLDER = "answers"
-MOST = 5000  # answers for which a bench writes pages unless told otherwise, and that one page shows
+MOST = 5000  # the most answers that one page shows, and for which a bench writes pages by default
 _FILTERS = (("column", "column"), ("verdict", "verdict"), ("failure", "first failed check"))
 
 
 @dataclass(frozen=True)
 class Answers:
-    """The answers of one row: what it is called, what was asked, the file, and whether its recorded verdicts count."""
+    """The answers of one row: its name, what was asked, the file, and whether to use the recorded verdicts."""
 
     row: str
     label: str
@@ -37,12 +37,12 @@ class Answers:
 
 
 def name_of(row: str, table: int) -> str:
-    """The file of a row's answers in the table of that number."""
+    """The file name of the page of a row's answers in the given table."""
     return f"{FOLDER}/{row}.{table}.html"
 
 
 def links_of(board: Board) -> Links:
-    """The pages that a board leads to; none where its folder has none."""
+    """The pages that a board links to; none if its folder has none."""
     if not board.answer_pages:
         return {}
     rows = [(row.policy.row, number) for number, table in enumerate(board.tables) for row in table.measured]
@@ -50,7 +50,7 @@ def links_of(board: Board) -> Links:
 
 
 def pages(answers: Answers, tables: Sequence[BoardTable], back: str) -> Iterator[tuple[str, str]]:
-    """Each page of a row: its file's name, and the page. `tables` are those of the board, `back` leads to it."""
+    """Yield each page of a row as its file name and its HTML. `tables` are the board's, `back` is the link to the board."""
     for number, table in enumerate(tables):
         document = answers_document(answers, table.title, table.columns, back)
         if document.sections:
@@ -58,7 +58,7 @@ def pages(answers: Answers, tables: Sequence[BoardTable], back: str) -> Iterator
 
 
 def answers_document(answers: Answers, table: str, columns: Sequence[str], back: str) -> Document:
-    """One table's answers of a row, a section for each column."""
+    """A row's answers in one table, with a section for each column."""
     evaluation = answers.evaluation
     testbed, sections, left = evaluation.testbed, {column: list[Block]() for column in columns}, MOST
     first: Any = None

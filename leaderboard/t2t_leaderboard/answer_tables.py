@@ -1,4 +1,4 @@
-"""What answers took, and what became of those that were not valid: tables and bars of a leaderboard."""
+"""What answers cost, and why some were not valid: tables and bars of a leaderboard."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CAPTION = "Answers by their first failed check"
 
 
 def blocks(measured: Sequence[MeasuredRow], metric: str, named: Named) -> Iterator[Block]:
-    """`metric`: the rate whose instances count as solved."""
+    """The tables and bars. `metric` is the rate that counts an instance as solved."""
     yield _answers(measured, metric, named)
     order = list(dict.fromkeys(name for row in measured for name in row.table.failures))
     if order:
@@ -27,7 +27,7 @@ def blocks(measured: Sequence[MeasuredRow], metric: str, named: Named) -> Iterat
 
 
 def solved(table: RowTable, metric: str) -> int | None:
-    """How many instances have an answer that counts; None where that is not known."""
+    """How many instances have an answer that counts; None if that is not known."""
     repeated = table.repeated
     total = 0.0
     for column, cell in table.cells.items():
@@ -41,7 +41,7 @@ def solved(table: RowTable, metric: str) -> int | None:
 
 
 def _answers(measured: Sequence[MeasuredRow], metric: str, named: Named) -> Table:
-    """How many answers, what they took in all and for each instance that was solved."""
+    """The number of answers, and what they cost in total and per solved instance."""
     rows = []
     for row in measured:
         answers, right = row.table.answers, solved(row.table, metric) if metric else None
@@ -55,7 +55,7 @@ def _answers(measured: Sequence[MeasuredRow], metric: str, named: Named) -> Tabl
 
 
 def _per(spent: float | None, right: int | None, money: bool = False) -> Figure:
-    """What was spent on all questions, for each instance that was solved."""
+    """What was spent on all questions, divided by the number of solved instances."""
     if spent is None or not right:
         return Figure(None)
     value = spent / right
@@ -75,14 +75,14 @@ def _faults(answers: AnswerCounts) -> Words:
 
 
 def _parts(table: RowTable) -> dict[str, int]:
-    """What became of all answers: valid, under which check they failed first, or an error."""
+    """The outcomes of all answers: valid, the check that they failed first, or an error."""
     errors = table.answers.errors
     valid = table.answers.asked - errors - sum(table.failures.values())
     return {"valid": valid, **table.failures, **({"error": errors} if errors else {})}
 
 
 def _failures(measured: Sequence[MeasuredRow], order: Sequence[str], named: Named) -> Table:
-    """Under which check answers failed first: a count for each, leading to those answers, and all in words."""
+    """Which check answers failed first: a count for each check, linked to those answers, and all counts in words."""
     rows = []
     for row in measured:
         failures, page = row.table.failures, named.page(row)
@@ -95,7 +95,7 @@ def _failures(measured: Sequence[MeasuredRow], order: Sequence[str], named: Name
 
 
 def _those(page: str, failure: str) -> str:
-    """The answers that failed so, where there is a page of them."""
+    """The link to the answers that failed this check, if there is a page of them."""
     return f"{page}#failure={quote(spaced(failure))}" if page else ""
 
 

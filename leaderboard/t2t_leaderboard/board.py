@@ -33,8 +33,8 @@ from t2t_leaderboard.records import (
 
 
 def measured(bench: Bench, row: Row) -> PolicyFigures:
-    """One row's figures, recomputed from the raw text of its answers; by the recorded verdicts where another version of the
-    testbed's reader gave them."""
+    """One row's figures, recomputed from the raw text of its answers. If another version of the testbed's reader gave the
+    recorded verdicts, those verdicts are used instead."""
     evaluation = bench.evaluation(row.sampling)
     path = row.folder / ANSWERS
     tables = tabulate(bench.testbed, scored(evaluation, path, row.reader != bench.testbed.reader), evaluation.samples)
@@ -52,14 +52,14 @@ def measured(bench: Bench, row: Row) -> PolicyFigures:
 
 
 def caveat(describe: Mapping[str, Json]) -> str | UnsetType:
-    """What a policy says that a reader of its figures must know, in a few words."""
+    """What a policy says that readers of its figures must know, in a few words."""
     said = describe.get("caveat")
     return one_line(said)[:60] if isinstance(said, str) else UNSET
 
 
 def build(bench: Bench, with_reported: bool = True, with_answers: bool = False) -> Board:
-    """The whole leaderboard of a folder: every finished row, and the reported ones of its frozen sets; `with_answers`: its page
-    leads to pages of the rows' answers."""
+    """The whole leaderboard of a folder: every finished row, and the reported rows of its frozen sets. If `with_answers`, its
+    page links to pages of the rows' answers."""
     return assembled(bench, [measured(bench, row) for row in bench.rows() if row.finished], with_reported, with_answers)
 
 
@@ -82,7 +82,7 @@ def assembled(bench: Bench, finished: Sequence[PolicyFigures], with_reported: bo
 
 
 def _columns(bench: Bench) -> str:
-    """What the columns are together: the testbed's own word where each of them is one of its groups."""
+    """The word for a column: the testbed's own word for a group if each column is one group, else "column"."""
     groups: dict[str, set[str]] = {}
     for place in map(bench.testbed.place, chain.from_iterable(bench.stored)):
         groups.setdefault(place.column, set()).add(place.group)
@@ -131,8 +131,8 @@ def _how_far(table: RowTable) -> str:
 
 
 def _labels(policies: Sequence[PolicyRow]) -> list[str]:
-    """The names that the user gave, else the policies as typed, each with its own caveat; where two rows share one, what differs
-    in their sampling is added."""
+    """The names that the user gave, else the policies as typed, each with its caveat. If two rows would share a label, it also
+    says how their sampling differs."""
     labels = []
     for policy in policies:
         own = [policy.caveat] if policy.caveat else []
@@ -147,7 +147,7 @@ def _labels(policies: Sequence[PolicyRow]) -> list[str]:
 
 
 def _best_first(rows: Iterable[MeasuredRow]) -> list[MeasuredRow]:
-    """By the total rates in the order of the metrics; a row without a figure goes last."""
+    """Sort by the total rates, in the order of the metrics. A row without a figure goes last."""
 
     def key(row: MeasuredRow) -> tuple[Any, ...]:
         rates = (figure.value for figure in row.table.total.values() if figure.is_rate)

@@ -30,11 +30,11 @@ from t2t_leaderboard.records import Board, BoardTable, MeasuredRow
 from t2t_leaderboard.schemas import VerificationRecord
 
 _QUOTED = "reported by others, measured on their own instances"
-_PROBLEMS = 30  # shown of those that a verification found
+_PROBLEMS = 30  # the most problems shown of a verification
 
 
 def board_document(board: Board, verification: VerificationRecord | None, links: Links | None = None) -> Document:
-    """The document of a board and what `t2t verify` last said of it; `links` has the pages of the rows' answers."""
+    """The document of a board, with what `t2t verify` last said of it. `links` has the pages of the rows' answers."""
     title = f"{board.title[:1].upper()}{board.title[1:]}: leaderboard"
     tone: Tone = "strong"
     if verification and not (verification.verified and verification.moved):
@@ -47,8 +47,8 @@ def board_document(board: Board, verification: VerificationRecord | None, links:
 
 
 def filters(tables: Sequence[BoardTable], columns: str) -> list[Filter]:
-    """What a reader may choose by; `columns` is what the tables' columns are together. Where the tables' titles end in one word,
-    they are told by it."""
+    """What a reader can filter by. `columns` is the word for a column. If all tables' titles end in the same word, that word
+    names the filter of tables."""
     last = {table.title.split()[-1] for table in tables if " " in table.title}
     named = (next(iter(last)) if len(last) == 1 else "table", columns, "first failed check", "family")
     return [Filter(facet, title) for facet, title in zip(("table", "column", "failure", "family"), named, strict=True)]
@@ -64,7 +64,7 @@ def sections(board: Board, links: Links | None = None) -> list[Section]:
 
 
 def status(verification: VerificationRecord | None) -> str:
-    """What is known of the figures: verified, not verified, or what is wrong."""
+    """What is known about the figures: verified, not verified, or what is wrong."""
     if not verification:
         return "not verified: t2t verify has not looked at this folder"
     if verification.verified and verification.moved:
@@ -98,7 +98,7 @@ def _facts(board: Board) -> str:
 
 
 def _table(board: Board, table: BoardTable, named: Named) -> Iterator[Block]:
-    """Everything of one table: the rates with their intervals, then what stands beside them."""
+    """Everything about one table: the rates with their intervals, then charts, answers and means."""
     rates = board.rates
     for record in table.sets:
         yield Paragraph(f"Set {record.name} ({record.kind}), SHA-256 {record.sha256[:16]}", "soft")
@@ -126,7 +126,7 @@ def _rates(table: BoardTable, metric: Metric, named: Named) -> Table:
 
 
 def _means(board: Board, table: BoardTable, named: Named) -> Table:
-    """The means of the measured rows, column by column, each with the number of answers that it is over."""
+    """The means of the measured rows, column by column, each with the number of answers behind it."""
     rate = board.rates[0].name
     means = [
         metric for metric in board.metrics
@@ -172,7 +172,7 @@ def _charts(table: BoardTable, rates: Sequence[str], named: Named) -> Iterator[C
 
 
 def _families(table: BoardTable, metric: str) -> list[Lane]:
-    """A lane for each family with a point for each member, the family with the best member first (the rows are in that order)."""
+    """A lane for each family with a point for each member. The family with the best member comes first, as the rows do."""
     members: dict[str, list[Point]] = {}
     for row in table.rows:
         point = Point(shown(row.total(metric)), not isinstance(row, MeasuredRow), row.label)

@@ -10,8 +10,8 @@ from t2t_leaderboard.comparison import ASSUMPTIONS, Comparison
 
 
 def comparison_document(a: str, b: str, comparisons: Sequence[Comparison], in_common: str = "") -> Document:
-    """A row per table and metric: both figures, their difference, and what speaks against chance. `in_common` says what is
-    compared where the two answered different instances."""
+    """A row per table and metric: both figures, their difference, and its p-values. `in_common` says what is
+    compared if the two answered different instances."""
     rows = []
     for comparison in comparisons:
         d = comparison.difference

@@ -1,4 +1,4 @@
-"""Which policies `t2t bench` measures when none is named: the testbed's own baselines, as far as they can run here."""
+"""The policies that `t2t bench` measures if you name none: the testbed's own baselines, as far as they can run here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from t2t_core.registry import Spec
 
 
 def policies(testbed: AnyTestbed) -> Sequence[str]:
-    """The policies of a testbed's board; those that need what is not installed are left out."""
+    """The policies of a testbed's board, without those whose dependencies are not installed."""
     if not testbed.baselines:
         raise T2TError(f"which policies? {testbed.name} has no default ones", next="--policy SPEC; t2t plugins lists them")
     return [spec for spec in testbed.baselines if not _lacking(spec)]
@@ -23,7 +23,7 @@ def _lacking(spec: str) -> list[str]:
 
 
 def missing(testbed: AnyTestbed, measured: Iterable[str]) -> str | None:
-    """What a board of the default policies says where rows are missing because something is not installed."""
+    """The note on a board of the default policies if rows are missing because something is not installed."""
     rows = set(measured)
     unable = [spec for spec in testbed.baselines if _lacking(spec)]
     if not unable or rows & set(unable) or not rows >= set(testbed.baselines) - set(unable):

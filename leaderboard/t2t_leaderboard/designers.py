@@ -1,7 +1,7 @@
-"""The leaderboard of designers: a row for every arm of every study, ranked where configurations were shown to matter.
+"""The leaderboard of designers: a row for every arm of every study, ranked only if configurations were shown to matter.
 
 A row's figure is what a designer gained over `fixed`, the same start without any design, in percentage points per million tokens
-of training and design. A world and start whose gate did not hold, or that has none, is shown and not ranked.
+of training and design. If the gate of a world and start did not hold, or there is none, the rows are shown but not ranked.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def entries(studies: Sequence[StudyResult]) -> dict[tuple[str, str], list[Entry]
 
 
 def leaderboard(studies: Sequence[StudyResult]) -> Document:
-    """The page: per world and start a table and a chart, then how each designer designed."""
+    """The page: a table and a chart per world and start, then how each designer designed."""
     tables = entries(studies)
     if not any(tables.values()):
         raise T2TError("no study has an arm beside `fixed`", next='a plan needs an arm with designer = "fixed" and others')
@@ -104,7 +104,7 @@ def _blocks(rows: Sequence[Entry]) -> list[Block]:
 
 
 def _gate(study: StudyResult) -> str:
-    """What the gate compared, and what came of it."""
+    """What the gate compared, and whether it held."""
     tested = [d for d in study.differences if d.role in ("gate", "same")]
     return "; ".join(f"{d.arm} minus {d.against} {Figure(d.value, d.low, d.high, 1, 1, signed=True).full()}" for d in tested)
 

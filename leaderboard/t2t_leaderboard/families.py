@@ -1,4 +1,4 @@
-"""Which family a model belongs to, so that its sizes and trainings stand together: Qwen3-4B and Qwen3-32B are both Qwen."""
+"""Which family a model belongs to, so that its sizes and trainings are shown together: Qwen3-4B and Qwen3-32B are both Qwen."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def family(name: str) -> str:
-    """The first word of a model's name, without whose it is: `Qwen/Qwen3-4B` and `Qwen3-4B + GRPO` -> `qwen`; a name without
+    """The first word of a model's name, without its owner: `Qwen/Qwen3-4B` and `Qwen3-4B + GRPO` -> `qwen`. A name without
     letters is its own family."""
     own = name.rsplit("/", 1)[-1]
     word = _WORD.search(own)
@@ -21,11 +21,11 @@ def family(name: str) -> str:
 
 
 def family_of(policy: str, describe: Mapping[str, Any]) -> str:
-    """The family of a measured row: of the model that its policy names, else of the policy itself."""
+    """The family of a measured row: that of the model its policy names, else of the policy itself."""
     model = describe.get("model")
     if isinstance(model, str) and model:
         return family(model)
     try:
         return family(Spec.parse(policy).name)
-    except T2TError:  # a stranger's submission may call its policy anything
+    except T2TError:  # somebody else's submission may call its policy anything
         return family(policy)

@@ -1,7 +1,7 @@
-"""The layout of a bench folder, and reading one that may come from a stranger.
+"""The layout of a bench folder, and how to read one that may come from somebody else.
 
 run.json                     testbed, sets, limit, samples, seed, prompt format; versions and commit. A folder grows: limit and
-                             samples are the most that was ever asked for, and a row that was asked for less is partial
+                             samples are the most that was ever asked for, and a row that was asked less is partial
 instances/<set>.jsonl        the instances asked, with labels, so that anybody can rescore without the suite's own sets
 rows/<row>/row.json          one policy: its spec and its label, its sampling, what it says of itself, the hash of the prompts;
                              under `sessions` how it was asked at each start (address, time-outs, prices)
@@ -36,8 +36,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")
 
 @dataclass(frozen=True)
 class SelectedSet:
-    """The instances of one set that are asked, and where they come from; `base` is the name the testbed knows it by (a
-    twin's is that of the set it is a twin of)."""
+    """The instances asked from one set, and where they come from. `base` is the name by which the testbed knows the set; for
+    a twin, it is the name of the set that it is a twin of."""
 
     base: str
     source: InstanceSet
@@ -62,7 +62,7 @@ class SelectedSet:
 
 
 def lines(instances: Sequence[Any]) -> bytes:
-    """Instances as they stand in a file."""
+    """Instances as lines of a file."""
     return b"".join(jsonlines.dumps(i.to_dict()).encode() + b"\n" for i in instances)
 
 
@@ -75,8 +75,8 @@ def choose(
 
 @dataclass(frozen=True)
 class Row:
-    """One policy of a bench folder: `record` is its row.json, and `written` the same as it stands there, to be written on.
-    `limit`: up to which limit the row was asked, and its prompts are identified by `prompts_sha256`."""
+    """One policy of a bench folder. `record` is its row.json, and `written` is the same as plain JSON, to be written again.
+    `limit` is the limit up to which the row was asked; `prompts_sha256` identifies those prompts."""
 
     folder: SafePath
     record: RowRecord
@@ -97,7 +97,7 @@ class Row:
 
     @property
     def label(self) -> str:
-        """What the user calls the row, "" if they gave it no name."""
+        """The user's name for the row, "" if they gave none."""
         return self.record.label
 
     @property
@@ -112,8 +112,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Bench:
-    """A bench folder, read and checked as far as its shape goes. `written` are the settings as they stand in run.json, which
-    names the question; `stored` the instances of each set."""
+    """A bench folder, read, with its shape checked. `written` holds the settings as in run.json, which identify the question;
+    `stored` holds the instances of each set."""
 
     folder: SafePath
     settings: BenchSettings
@@ -128,7 +128,7 @@ class Bench:
         return self.settings.sets
 
     def first(self, limit: int | None) -> Sequence[Any]:
-        """The first `limit` instances of each column, all of them without one."""
+        """The first `limit` instances of each column, or all of them without a limit."""
         if limit not in self._firsts:
             self._firsts[limit] = [i for instances in self.stored for i in first(self.testbed, instances, limit)]
         return self._firsts[limit]
@@ -152,12 +152,12 @@ class Bench:
         )
 
     def rows(self) -> list[Row]:
-        """Every row of the folder, in the order of their names."""
+        """Every row of the folder, sorted by name."""
         root = self.folder / "rows"
         rows = []
         for folder in root.entries():
             if folder.name.startswith(".") and not folder.is_dir():
-                continue  # what a desktop keeps there, .DS_Store
+                continue  # a desktop's own file, such as .DS_Store
             if not _NAME.fullmatch(folder.name) or not folder.is_dir():
                 raise T2TError(f"{ascii(folder.name)[:80]} is no row", where=str(root), next="remove it")
             if not folder.entries():
@@ -177,7 +177,7 @@ def read_bench(path: Path | SafePath) -> Bench:
     written = folders.read_manifest(folder, KIND)["settings"]
     settings = schema.check(written, BenchSettings, str(folder / folders.MANIFEST))
     testbed: AnyTestbed = installed().testbeds.make(settings.testbed)
-    # A process that was killed while the folder grew has written more instances than the settings speak of.
+    # If a process was killed while the folder grew, the file may hold more instances than the settings mention.
     files = (read_instances(testbed, folder / "instances" / f"{record.name}.jsonl") for record in settings.sets)
     stored = [first(testbed, instances, settings.limit) for instances in files]
     return Bench(folder, settings, written, testbed, stored)
@@ -191,7 +191,7 @@ def recorded_sampling(record: Mapping[str, Any], where: SafePath) -> Sampling:
 
 
 def row_name(policy: str, sampling: Sampling, label: str = "") -> str:
-    """The folder of a row: readable, and its own for each policy, sampling and label."""
+    """The folder name of a row: readable, and unique to its policy, sampling and label."""
     told_by = [policy, sampling.recorded(), *([label] if label else [])]
     digest = hashlib.sha256(jsonlines.canonical(told_by)).hexdigest()
     slug = re.sub(r"[^A-Za-z0-9_.+-]+", "-", label or policy).strip("-_.+")[:40] or "policy"

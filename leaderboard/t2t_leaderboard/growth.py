@@ -1,8 +1,8 @@
-"""How a bench folder grows: a pilot of two instances a column goes on as one of ten, one answer to each as four.
+"""How a bench folder grows: from two instances per column to ten, or from one answer per instance to four.
 
-Its `limit` and `samples` are the most that was ever asked for. What grows is written in an order in which a process may be
-killed: rows first remember up to which limit they were asked, then the instances are written, then the settings speak of them,
-then the rows get a line for each question.
+Its `limit` and `samples` are the most that was ever asked for. A process may be killed at any write, so the order matters: first
+the rows remember up to which limit they were asked, then the instances are written, then the settings that mention them, and
+last the rows get a line for each question.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from t2t_leaderboard.schemas import BenchSettings
 Plan = Callable[[int | None, int], tuple[BenchSettings, Sequence[SelectedSet]]]
 
 _GROWS = ("limit", "samples")
-_OF_A_SET = ("file_sha256", "instances")  # what a set's record says of the instances that were chosen
+_OF_A_SET = ("file_sha256", "instances")  # what a set's record says about the chosen instances
 
 
 def question(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings, as written, without what may grow."""
+    """The settings as written, without those that may grow."""
     sets = [{name: value for name, value in record.items() if name not in _OF_A_SET} for record in settings["sets"]]
     return {**{name: value for name, value in settings.items() if name not in _GROWS}, "sets": sets}
 
 
 def larger(a: int | None, b: int | None) -> int | None:
-    """Of two limits; None is no limit."""
+    """The larger of two limits; None means no limit."""
     return None if a is None or b is None else max(a, b)
 
 
 def grow(folder: SafePath, plan: Plan, limit: int | None, samples: int, reader: int) -> None:
-    """Make the folder of a bench, or let it grow to what is asked for.
+    """Make the folder of a bench, or grow it to what is asked for.
 
     Args:
         folder: new, empty, or a bench folder.
@@ -78,13 +78,13 @@ def _remember(folder: SafePath) -> None:
 
 
 def level(bench: Bench) -> None:
-    """Let every row's answers have a line for each question of the folder, those that it was not asked say so; and a verdict by
-    the testbed's present reader."""
+    """Give every row's answers a line for each question of the folder, with a mark for questions that the row was not asked, and
+    a verdict by the testbed's present reader."""
     for row in (r for r in bench.rows() if r.finished and (r.folder / LOG).exists()):
         evaluation, present = bench.evaluation(row.sampling), bench.testbed.reader
         if row.reader != present or sum(1 for _ in jsonlines.read(row.folder / ANSWERS)) != len(evaluation):
             ids = [instance.id for instance in evaluation.instances]
             with closing(AnswerIndex(row.folder / LOG, ids, evaluation.samples, evaluation.testbed.turns)) as log:
                 export(evaluation, log, row.folder / ANSWERS)
-        if row.reader != present:  # said last: under a killed process the new verdicts agree with the present reader all the same
+        if row.reader != present:  # last: after a kill, the new verdicts still agree with the present reader
             folders.write_json(row.folder / "row.json", {**row.written, "limit": row.limit, "reader": present})

@@ -1,5 +1,4 @@
-"""Submissions of many people joined: those that were asked the same stand in one board, and a twin beside the set it is a twin
-of."""
+"""Join the submissions of many people: those that were asked the same share one board, and a twin is shown beside its set."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ from t2t_leaderboard.submission import Submission
 
 @dataclass(frozen=True)
 class Question:
-    """What several submissions were asked alike: their settings, the joined board and the submissions in it."""
+    """A question that several submissions were asked: their settings, the joined board and the submissions in it."""
 
     world: AnyTestbed
     settings: BenchSettings
@@ -41,7 +40,7 @@ class Question:
 
     @property
     def said(self) -> str:
-        """What tells it from other questions about the same world, in a few words; "" for the whole frozen sets as they are."""
+        """How it differs from other questions about the same world, in a few words; "" for the whole frozen sets as they are."""
         limit, samples, twin = self.settings.limit, self.settings.samples, self.twin
         parts = [f"twin {twin}"] if twin is not None else []
         parts += [f"the first {limit} of each column"] if limit else []
@@ -54,8 +53,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Contamination:
-    """A model on the frozen sets and on a twin of them: the first rate of a table on both, and the difference, in percent. A
-    score that holds on the twin was not remembered."""
+    """A model on the frozen sets and on a twin of them: the first rate of a table on both, and the difference, in percent. If
+    the score is as good on the twin, it was not memorised."""
 
     name: str
     world: str
@@ -71,7 +70,7 @@ class Contamination:
 
 @dataclass(frozen=True)
 class Joined:
-    """Everything a site shows: the questions by world, and the folders that did not pass the check, with what is wrong."""
+    """Everything that a site shows: the questions by world, and the folders that failed the check, with what is wrong."""
 
     questions: Sequence[Question]
     refused: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -85,10 +84,10 @@ class Joined:
 
 
 def join(places: Sequence[Path]) -> Joined:
-    """Read and check every submission in these folders, or that these folders are.
+    """Read and check every submission in these folders; a folder may also be a submission itself.
 
     Raises:
-        T2TError: there is none at all.
+        T2TError: there is no submission.
     """
     folders = list(_folders(places))
     if not folders:
@@ -120,7 +119,7 @@ def _folders(places: Sequence[Path]) -> Iterator[SafePath]:
 
 
 def _key(entry: Submission) -> bytes:
-    """Equal for submissions that were asked the same."""
+    """A key that is equal for submissions that were asked the same."""
     return canonical(dict(entry.written["settings"]))
 
 
@@ -152,13 +151,13 @@ def _row(entry: Submission) -> PolicyFigures:
 
 
 def answers(entry: Submission) -> Answers:
-    """Its answers, for their pages."""
+    """The submission's answers, for their pages."""
     recorded = entry.reader != entry.evaluation.testbed.reader
     return Answers(entry.name, entry.record.name, entry.evaluation, entry.folder / ANSWERS, recorded)
 
 
 def contamination(joined: Joined) -> list[Contamination]:
-    """Every model that was asked the frozen sets and a twin in the same way, table by table."""
+    """Every model that was asked both the frozen sets and a twin in the same way, table by table."""
     estimates = []
     for frozen in (question for question in joined.questions if question.twin is None):
         for twin in (q for q in joined.worlds[frozen.world.name] if q.twin is not None and _but_sets(q) == _but_sets(frozen)):
@@ -187,7 +186,7 @@ def _compared(entry: Submission, other: Submission, question: Question, seed: in
 
 
 def _estimate(figure: MetricFigure | None) -> Estimate | None:
-    """A rate with its interval, None where it is not known."""
+    """A rate with its interval, or None if it is not known."""
     if figure is None or not isinstance(figure.low, float) or not isinstance(figure.high, float) or figure.value is None:
         return None
     return Estimate(figure.value, figure.low, figure.high)

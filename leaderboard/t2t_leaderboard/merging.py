@@ -1,7 +1,7 @@
-"""Bench folders that each asked a part of the same questions (`t2t bench --shard i/n`), put together into one.
+"""Join bench folders that each asked a part of the same questions (`t2t bench --shard i/n`).
 
-What comes out is what one bench would have left: the same answers.jsonl and the same leaderboard, byte for byte where policies
-are deterministic. The logs say in which order the answers came, folder by folder.
+The result is what one bench would have left: the same answers.jsonl and the same leaderboard, byte for byte if the policies are
+deterministic. The logs keep the order in which the answers arrived, folder by folder.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _SAME = ("policy", "label", "sampling", "describe", "prompts_sha256", "limit")
 
 
 def merge(sources: Sequence[Path], out: Path, reported: bool = True) -> tuple[Board, rescoring.Verification]:
-    """Make a new bench folder of several, whole or not at all, and its leaderboard, which is returned. A question that two of
-    them answered keeps the answer of the first.
+    """Join several bench folders into a new one, whole or not at all, and return its leaderboard. If two of them answered a
+    question, the answer of the first is kept.
 
     Raises:
         T2TError: fewer than two folders, folders of different questions, rows that differ in more than their answers, or an
@@ -42,7 +42,7 @@ def merge(sources: Sequence[Path], out: Path, reported: bool = True) -> tuple[Bo
     if folder.exists() and (not folder.is_dir() or folder.entries()):
         raise T2TError("the folder holds something already", where=str(folder), next="give --out a new one")
     fresh.remove_leftovers_of(folder.path)
-    with folders.building(folder) as whole:  # or nothing: the same command could not go on with half of it
+    with folders.building(folder) as whole:  # or nothing: the same command could not continue from half of it
         folders.open_manifest(whole, KIND, first.written, "bench", session={"reader": first.testbed.reader})
         for record, instances in zip(first.sets, first.stored, strict=True):
             folders.write_atomic(whole / "instances" / f"{record.name}.jsonl", lines(instances))
@@ -80,7 +80,7 @@ def _lasting(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _owners(logs: Sequence[SafePath], ids: Sequence[str], samples: int, turns: int) -> list[int]:
-    """For every question the number of the log whose lines count: the first with an answer, else the last that asked."""
+    """For every question, the number of the log whose lines count: the first with an answer, else the last that asked it."""
     owners, answered = [-1] * (len(ids) * samples), [False] * (len(ids) * samples)
     position = {name: number for number, name in enumerate(ids)}
     for number, path in enumerate(logs):

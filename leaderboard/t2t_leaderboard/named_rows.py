@@ -1,4 +1,4 @@
-"""How the rows of one table of a leaderboard are named, coloured and linked, the same wherever they stand."""
+"""How the rows of one table of a leaderboard are named, coloured and linked, the same in every block."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from t2t_core.report.document import Words
 from t2t_core.report.figures import Figure
 from t2t_leaderboard.records import BoardTable, MeasuredRow, ReportedFigure, ReportedRow
 
-Links = Mapping[tuple[str, int], str]  # of a row (its folder's name) and the number of a table: the page of the answers
+Links = Mapping[tuple[str, int], str]  # (a row's folder name, the number of a table) -> the page of the answers
 
 
 @dataclass(frozen=True)
 class Named:
-    """The rows of one table: the colour of each measured one, by its name, and the page of its answers."""
+    """The rows of one table: the colour of each measured row, by its name, and the page of its answers."""
 
     colours: Mapping[str, int]
     pages: Mapping[str, str]
@@ -41,17 +41,17 @@ class Named:
         return self.colours[row.policy.row] if isinstance(row, MeasuredRow) else None
 
     def page(self, row: MeasuredRow) -> str:
-        """The page of the row's answers, "" where there is none."""
+        """The page of the row's answers, "" if there is none."""
         return self.pages.get(row.policy.row, "")
 
     def link(self, row: MeasuredRow | ReportedRow, column: str) -> str:
-        """Where the answers of one column stand, "" where they stand nowhere."""
+        """The link to the answers of one column, "" if there is no page of them."""
         page = self.page(row) if isinstance(row, MeasuredRow) and column in row.table.cells else ""
         return f"{page}#s{self.columns[column]}" if page else ""
 
 
 def facets(row: MeasuredRow | ReportedRow) -> dict[str, str]:
-    """What a reader may choose the row by."""
+    """What a reader can filter the row by."""
     return {"family": row.family}
 
 

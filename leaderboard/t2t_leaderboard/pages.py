@@ -1,6 +1,6 @@
-"""A bench folder's Markdown and HTML, the board and the pages of its answers: written here, and held against what the answers
-give when `t2t verify` asks. A page that shows something else is left as it is, but for one that an earlier version laid out in
-its own way: that is written anew."""
+"""A bench folder's Markdown and HTML: the board and the pages of its answers. They are written here, and `t2t verify` compares
+them with the answers. A page that shows something else is left as it is, unless an earlier version with another layout wrote it:
+such a page is written anew."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ PAGES: Mapping[str, Callable[[Board, VerificationRecord | None], str]] = {
         board_document(board, verification, answer_pages.links_of(board))
     ),
 }
-LAYOUT = 5  # raised whenever the pages of the same figures change; 1 were those without a number
+LAYOUT = 5  # raised whenever the same figures give other pages; pages without a number have layout 1
 VERIFICATION = "verification.json"
-_AROUND = 20  # characters shown before the first that differs
+_AROUND = 20  # characters shown before the first difference
 _SHOWN = 80
 _ANEW = "the same t2t bench writes it anew; so does t2t verify, once it is deleted"
 
 
 def write(folder: SafePath, board: Board, verification: VerificationRecord | None, keep: Collection[str] = ()) -> None:
-    """Write `leaderboard.md`, `leaderboard.html` (but those to `keep`) and, where there is one, `verification.json`."""
+    """Write `leaderboard.md` and `leaderboard.html` (except those in `keep`) and, if there is a verification, its JSON file."""
     if verification is not None:
         folders.write_json(folder / VERIFICATION, verification)
     for name, render in PAGES.items():
@@ -41,14 +41,14 @@ def write(folder: SafePath, board: Board, verification: VerificationRecord | Non
 
 
 def write_answers(bench: Bench, board: Board, keep: Collection[str] = ()) -> None:
-    """Write the pages of the rows' answers, where the board leads to such."""
+    """Write the pages of the rows' answers if the board links to any."""
     for name, page in _answers(bench, board):
         if name not in keep:
             folders.write_atomic(bench.folder / name, page)
 
 
 def _answers(bench: Bench, board: Board) -> Iterator[tuple[str, str]]:
-    """Every page of answers that the board leads to: its name, and what it shows."""
+    """Yield every page of answers that the board links to, as its name and its content."""
     if not board.answer_pages:
         return
     labels = {row.policy.row: row.label for table in board.tables for row in table.measured}
@@ -59,7 +59,7 @@ def _answers(bench: Bench, board: Board) -> Iterator[tuple[str, str]]:
 
 
 def answer_page_problems(bench: Bench, board: Board, fresh: VerificationRecord) -> tuple[dict[str, str], list[str]]:
-    """The same of the pages of answers as `page_problems` of the board's."""
+    """What `page_problems` returns, for the pages of answers."""
     before = _before(bench.folder, fresh) or fresh
     problems: dict[str, str] = {}
     outdated: list[str] = []
@@ -95,12 +95,12 @@ def _changed(path: SafePath, before: VerificationRecord, fresh: VerificationReco
 
 
 def page_problems(folder: SafePath, board: Board, empty: Board, fresh: VerificationRecord) -> tuple[dict[str, str], list[str]]:
-    """By file, what is wrong with each page that is there and is not `board` under a status that the suite can have written; and
-    the pages that an earlier layout made, which nobody can compare: they are to be written anew.
+    """What is wrong with the pages that exist, by file: a page must show `board` under a status that the suite can have written.
+    Also returns the pages of an earlier layout: nobody can compare them, so they must be written anew.
 
-    Such a status is `fresh` (what was found now), what was found before this (verification.json; where that was a fault, the page
-    may be `empty`), or none yet. Another version of the suite may lay a page out its own way: its page is not called changed, and
-    not vouched for either.
+    The possible statuses are `fresh` (found now), the one found before (verification.json; if it was a fault, the page may be
+    `empty`) and none yet. Another version of the suite may use its own layout: such a page is neither called changed nor vouched
+    for.
     """
     before = _before(folder, fresh) or fresh
     problems: dict[str, str] = {}
@@ -123,7 +123,7 @@ def page_problems(folder: SafePath, board: Board, empty: Board, fresh: Verificat
 
 
 def _before(folder: SafePath, fresh: VerificationRecord) -> VerificationRecord | None:
-    """The last outcome on record, where it can be one: verified as now (perhaps by another version, or under another reader of
+    """The last outcome on record, if it is plausible: verified as now (perhaps by another version, or under another reader of
     answers), or not verified."""
     try:
         record = folders.read_record(folder / VERIFICATION, VerificationRecord)
@@ -135,7 +135,7 @@ def _before(folder: SafePath, fresh: VerificationRecord) -> VerificationRecord |
 
 
 def _difference(shown: str, expected: str) -> str:
-    """The first line that differs, around where it does."""
+    """The first line that differs, with the text around the difference."""
     there, made = shown.split("\n"), expected.split("\n")
     number = next((n for n, pair in enumerate(zip(there, made, strict=False)) if pair[0] != pair[1]), min(len(there), len(made)))
     a, b = (lines[number] if number < len(lines) else "" for lines in (there, made))

@@ -1,7 +1,7 @@
 """A policy that a request names, and the row of the folder that holds its answers.
 
-A row is what was asked: the policy's spec without its transport (address, time-outs, attempts, prices; t2t_core.transport), the
-sampling, and a label where the user gives one. How it was asked is recorded at each start and may change.
+A row is identified by what was asked: the policy's spec without its transport (address, time-outs, attempts, prices;
+t2t_core.transport), the sampling, and a label if the user gives one. How it was asked is recorded at each start and may change.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from t2t_core.text import one_line
 from t2t_leaderboard.folder import Bench, Row, row_name
 from t2t_leaderboard.growth import larger
 
-_MOST = 60  # characters of a label
+_MOST = 60  # characters in a label
 _CHANGES = ("policy", "sessions", "describe", "limit", "reader")  # the facts that are compared otherwise, or not at all
-# What a policy says of itself that may change between two sessions of one row, besides its transport.
+# What a policy says about itself that may change between two sessions of one row, besides its transport.
 _PACE = ("batch_size", "concurrency", "timeout", "max_retries", "retries", "transport")
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A policy made from its spec. `typed` is the spec as the user wrote it, `text` what is asked of it, `how` the names of the
-    settings that are transport."""
+    """A policy made from its spec. `typed` is the spec as the user wrote it, `text` the spec without its transport, `how` the
+    names of the settings that are transport."""
 
     typed: str
     text: str
@@ -48,7 +48,7 @@ class Planned:
         return self.label or self.text
 
     def facts(self, bench: Bench, limit: int | None) -> dict[str, Any]:
-        """`row.json` without its sessions, of a row that is asked up to that limit."""
+        """`row.json` without its sessions, for a row that is asked up to that limit."""
         said = {name: value for name, value in self.policy.describe().items() if name != "transport"}
         return {
             "format": folders.FORMAT,
@@ -62,7 +62,7 @@ class Planned:
         }
 
     def same(self, row: Row) -> bool:
-        """Whether that row is this policy's. Rows of earlier versions have the transport in their policy."""
+        """Whether the row belongs to this policy. Rows of earlier versions have the transport in their policy."""
         return (self.asked, self.label, self.sampling) == (self._asked(row.policy), row.label, row.sampling)
 
     @property
@@ -81,12 +81,12 @@ class Planned:
 
 
 def prepare(text: str, sampling: Sampling, shared: Mapping[str, str]) -> Planned:
-    """The policy of a spec, made before anything is asked, so that a misspelt one stops nothing half way.
+    """Make the policy of a spec before anything is asked, so that a misspelt spec does not stop the bench half way.
 
     Args:
-        text: the spec; its `label` names the row and is not the policy's.
+        text: the spec; its `label` names the row and is not passed to the policy.
         sampling: what the spec does not set itself.
-        shared: settings that go to every policy which declares them.
+        shared: settings passed to every policy that declares them.
     """
     text = text.strip()
     typed = Spec.parse(text)
@@ -103,7 +103,7 @@ def prepare(text: str, sampling: Sampling, shared: Mapping[str, str]) -> Planned
 
 
 def greedy(entry: Planned, samples: int) -> str | None:
-    """The warning where a model is asked several times in the way that gives the same answer each time."""
+    """The warning if a model is asked several times in a way that always gives the same answer."""
     if samples == 1 or entry.sampling.temperature > 0 or entry.policy.describe().get("deterministic"):
         return None
     return (
@@ -124,7 +124,7 @@ def _label(spec: Spec) -> str:
 
 
 def refuse_twice(planned: Sequence[Planned]) -> None:
-    """Raise T2TError if two policies of one request would be one row, or two rows would carry one name."""
+    """Raise T2TError if two policies of one request would be the same row, or two rows would have the same name."""
     for number, entry in enumerate(planned):
         for other in planned[:number]:
             if (entry.asked, entry.label, entry.sampling) == (other.asked, other.label, other.sampling):
@@ -138,7 +138,7 @@ def refuse_twice(planned: Sequence[Planned]) -> None:
 
 
 def row_folder(bench: Bench, entry: Planned) -> SafePath:
-    """Where that policy's answers are, or are to be. Raises T2TError if another row has its label."""
+    """The folder of that policy's answers, which may not exist yet. Raises T2TError if another row has its label."""
     for row in bench.rows():
         if entry.same(row):
             return row.folder
@@ -152,7 +152,8 @@ def row_folder(bench: Bench, entry: Planned) -> SafePath:
 
 
 def open_row(bench: Bench, folder: SafePath, entry: Planned, limit: int | None) -> None:
-    """Make `row.json`, or check that it is the same row's; how it is asked this time is added where it differs, and how far."""
+    """Make `row.json`, or check that it belongs to the same row. Adds how the row is asked this time, if that differs, and the
+    limit."""
     path = folder / "row.json"
     stored = folders.read_json(path) if path.exists() else {}
     if stored:

@@ -1,4 +1,4 @@
-"""What a bench would ask, as a file for whoever answers elsewhere; `answers:FILE` takes the answers back."""
+"""Write what a bench would ask to a file, for answers made elsewhere; `answers:FILE` takes the answers back."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ FORMATS = ("jsonl", "openai-batch")
 
 
 def export(evaluation: Evaluation, path: Path, form: str, model: str) -> int:
-    """Write every question of an evaluation; returns how many.
+    """Write every question of an evaluation, and return how many there are.
 
     Args:
-        path: of the file; one that is there is replaced, whole or not at all.
-        form: "jsonl": an object a line with `id`, `sample`, `messages`, `temperature` and `max_tokens`; "openai-batch": the
+        path: the file; an existing one is replaced, whole or not at all.
+        form: "jsonl": an object per line with `id`, `sample`, `messages`, `temperature` and `max_tokens`; "openai-batch": the
             requests of OpenAI's Batch API, named by `custom_id`.
-        model: what a batch asks.
+        model: the model that a batch asks.
 
     Raises:
-        T2TError: what is asked next depends on what was said (a task of several turns), or a batch has no model.
+        T2TError: the next question depends on the last answer (a task of several turns), or a batch has no model.
     """
     if evaluation.testbed.turns > 1:
         raise T2TError(

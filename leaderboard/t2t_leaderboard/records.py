@@ -1,6 +1,6 @@
-"""A leaderboard as records. From a figure back to the answers: `Board.tables` -> `MeasuredRow.table` -> the row's folder of that
-name -> its answers.jsonl, each with the id of its instance. Which table and column an instance counts in, its testbed says
-(`Testbed.place`)."""
+"""A leaderboard as records. To go from a figure back to the answers: `Board.tables` -> `MeasuredRow.table` -> the row's folder
+of that name -> its answers.jsonl, where each answer has the id of its instance. The testbed decides in which table and column an
+instance counts (`Testbed.place`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from t2t_core.store import schema
 from t2t_leaderboard.families import family
 from t2t_leaderboard.schemas import BenchSettings
 
-FORMAT = 2  # 1 had neither `repeated` nor `family` nor `answer_pages`
+FORMAT = 2  # format 1 had neither `repeated` nor `family` nor `answer_pages`
 
 
 class PolicyRow(Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class PolicyFigures(Struct, frozen=True, kw_only=True):
 
 
 class MeasuredRow(Struct, frozen=True, kw_only=True):
-    """A policy in one table of the board: what it is called there, and its figures."""
+    """A policy in one table of the board: its label there, and its figures."""
 
     policy: PolicyRow
     label: str
@@ -63,14 +63,14 @@ class MeasuredRow(Struct, frozen=True, kw_only=True):
 
 
 class ReportedFigure(Struct, frozen=True, kw_only=True):
-    """A figure as it was printed; `mean_of_cells`: the mean of the row's own cells, where the printed total is another."""
+    """A figure as it was printed. `mean_of_cells` is the mean of the row's own cells, if the printed total differs from it."""
 
     value: float | None
     mean_of_cells: float | UnsetType = UNSET
 
 
 class ReportedRow(Struct, frozen=True, kw_only=True):
-    """What a publication printed of a policy, measured on its authors' own instances (`Testbed.reported`)."""
+    """What a publication printed for a policy, measured on its authors' own instances (`Testbed.reported`)."""
 
     policy: str
     source: str
@@ -96,7 +96,7 @@ class ReportedRow(Struct, frozen=True, kw_only=True):
 
 
 class BoardSet(Struct, frozen=True, kw_only=True):
-    """A set whose instances stand in a table."""
+    """A set whose instances are in a table."""
 
     name: str
     kind: str
@@ -105,7 +105,7 @@ class BoardSet(Struct, frozen=True, kw_only=True):
 
 
 class BoardTable(Struct, frozen=True, kw_only=True):
-    """One table of the board: the measured rows and those that others reported, each the best first."""
+    """One table of the board: the measured rows and the rows that others reported, each sorted best first."""
 
     title: str
     columns: Sequence[str]
@@ -140,7 +140,7 @@ class Board(Struct, frozen=True, kw_only=True):
 
 
 def written(board: Board) -> dict[str, Json]:
-    """The board as leaderboard.json has it."""
+    """The board as it is written to leaderboard.json."""
     return {
         "format": FORMAT,
         "testbed": board.testbed,

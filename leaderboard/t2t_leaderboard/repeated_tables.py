@@ -1,4 +1,4 @@
-"""What several answers to an instance are worth, as tables and curves of a leaderboard."""
+"""What several answers to an instance gain, as tables and curves of a leaderboard."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOTES = (
 
 
 def blocks(rates: Sequence[Metric], measured: Sequence[MeasuredRow], named: Named) -> Iterator[Block]:
-    """A table and a curve for each rate; nothing where every instance has one answer."""
+    """A table and a curve for each rate; nothing if every instance has one answer."""
     rows = [(row, row.table.repeated.total) for row in measured if row.table.repeated is not UNSET]
     if not rows:
         return
@@ -56,7 +56,7 @@ def _curve(metric: Metric, rows: Sequence[tuple[MeasuredRow, Worth]], named: Nam
 
 
 def _warnings(rows: Sequence[tuple[MeasuredRow, Worth]]) -> list[str]:
-    """The rows whose answers were all the same: asking again told nothing."""
+    """The rows whose answers were all the same, so that asking again gave no information."""
     return [
         f"WARNING: {row.label} proposed the same plan each time (temperature {row.policy.sampling['temperature']:g}):"
         " several answers of it say no more than one"

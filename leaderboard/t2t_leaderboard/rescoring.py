@@ -29,13 +29,13 @@ MOST = 20  # problems shown of one kind of check
 
 @dataclass(frozen=True)
 class Verification:
-    """What a check of a folder found; nothing wrong and nothing unfinished means verified.
+    """What a check of a folder found. If nothing is wrong and nothing is unfinished, the folder is verified.
 
-    `unfinished`: what a process that works in the folder, or was killed while it did, has not written yet; it shows nothing false
-    of the answers. `partial`: rows that were not asked everything, which the board shows as such. `board`: the recomputed
-    leaderboard, where the answers hold; `pages`: those that do not show it; `outdated`: those of an earlier layout, which were
-    not compared. `moved`: the verdicts that another version of the testbed's reader gave and that are others under the present
-    one, `reader`.
+    `unfinished`: what a process that is at work in the folder, or was killed there, has not written yet; it says nothing false
+    about the answers. `partial`: rows that were not asked everything, which the board marks. `board`: the recomputed
+    leaderboard, if the answers hold. `pages`: the pages that do not show it. `outdated`: the pages of an earlier layout, which
+    were not compared. `moved`: the verdicts that another version of the testbed's reader gave and that differ under the present
+    version, `reader`.
     """
 
     problems: Sequence[str]
@@ -69,10 +69,10 @@ class Verification:
 
 
 def verify(path: Path | SafePath) -> Verification:
-    """Check a bench folder: its sets, every answer, every verdict, every figure of `leaderboard.json`, and, where all that
-    holds, its pages (Markdown and HTML; a missing one shows nothing false and is no problem).
+    """Check a bench folder: its sets, every answer, every verdict, every figure of `leaderboard.json` and, if all that holds,
+    its pages in Markdown and HTML. A missing page shows nothing false and is no problem.
 
-    T2TError only where the folder cannot be read as a bench at all.
+    Raises T2TError only if the folder cannot be read as a bench at all.
     """
     folder = SafePath.of(path)
     bench = read_bench(folder)
@@ -94,7 +94,7 @@ def verify(path: Path | SafePath) -> Verification:
 
 
 def verify_answers(bench: Bench, with_reported: bool, with_answers: bool = False) -> Verification:
-    """The part of it that needs no leaderboard: sets, answers and verdicts, and the leaderboard that follows from them."""
+    """Check what needs no leaderboard (sets, answers and verdicts), and make the leaderboard that follows from them."""
     folder = bench.folder
     rows, findings = bench.rows(), _Findings(locks.holder(folder), bench.testbed.reader)
     findings.problems += set_problems(bench)
@@ -107,8 +107,8 @@ def verify_answers(bench: Bench, with_reported: bool, with_answers: bool = False
 
 @dataclass
 class _Findings:
-    """What has been found so far. `holder`: the process that works in the folder, or was killed while it did, if any: what such a
-    one has not written yet is unfinished, not wrong."""
+    """What has been found so far. `holder` is the process that is at work in the folder or was killed there, if any: what it has
+    not written yet is unfinished, not wrong."""
 
     holder: str | None
     reader: int
@@ -119,7 +119,7 @@ class _Findings:
     answers: int = 0
 
     def late(self, problem: str) -> None:
-        """Something that is behind what was recorded before it."""
+        """Record something that lags behind what was recorded before it."""
         (self.unfinished if self.holder else self.problems).append(problem)
 
     def verification(self, rows: int) -> Verification:
@@ -134,12 +134,12 @@ def _by(holder: str | None, text: str) -> str:
 
 
 def _check_row(bench: Bench, row: Row, findings: _Findings) -> None:
-    """One row's answers: do they follow from their texts, and are they those of its log?"""
+    """Check one row's answers: do they follow from their texts, and does its log have the same ones?"""
     evaluation, path = bench.evaluation(row.sampling), row.folder / ANSWERS
     if bench.prompts_sha256(row.limit) != row.record.prompts_sha256:
         findings.problems.append(f"{row.folder / 'row.json'}: the prompts are not those that this version asks")
     if not row.finished:
-        if not (row.folder / LOG).is_empty():  # empty if the server refused the very first question
+        if not (row.folder / LOG).is_empty():  # it is empty if the server refused the very first question
             findings.late(f"{path}: the answers of {LOG} are not in it yet")
         return
     missing: list[str] = []
@@ -159,8 +159,8 @@ def _check_row(bench: Bench, row: Row, findings: _Findings) -> None:
 
 
 def show(path: Path | SafePath, verification: Verification) -> None:
-    """Let the folder's Markdown and HTML show the outcome beside the recomputed figures (none if the answers do not hold).
-    A page that was found to show something else is left as it is."""
+    """Write the outcome and the recomputed figures (none if the answers do not hold) to the folder's Markdown and HTML. A page
+    that was found to show something else is left as it is."""
     folder = SafePath.of(path)
     bench = read_bench(folder)
     made = verification.board or board.empty(bench)
@@ -169,7 +169,7 @@ def show(path: Path | SafePath, verification: Verification) -> None:
 
 
 def few(problems: Iterator[str]) -> Iterator[str]:
-    """The first problems of one kind; thousands say no more than twenty."""
+    """The first problems of one kind; thousands would say no more than twenty."""
     for number, problem in enumerate(problems):
         if number == MOST:
             yield f"... and more of this kind; the first {MOST} are shown"
@@ -178,11 +178,11 @@ def few(problems: Iterator[str]) -> Iterator[str]:
 
 
 def set_problems(bench: Bench) -> Iterator[str]:
-    """Are the instances in the folder those that it names?"""
+    """Check whether the instances in the folder are those that it names."""
     for record, stored in zip(bench.sets, bench.stored, strict=True):
         path = bench.folder / "instances" / f"{record.name}.jsonl"
         digest = folders.sha256(path)
-        if digest != record.file_sha256:  # more than asked for may be there, written by a process that was killed then
+        if digest != record.file_sha256:  # a killed process may have written more than was asked for
             digest = hashlib.sha256(lines(stored)).hexdigest()
         if digest != record.file_sha256:
             yield f"{path}: SHA-256 {digest[:16]}..., recorded {record.file_sha256[:16]}..."
@@ -190,7 +190,7 @@ def set_problems(bench: Bench) -> Iterator[str]:
 
 
 def named_set_problems(testbed: AnyTestbed, record: SetRecord, limit: int | None, where: str, digest: str) -> Iterator[str]:
-    """Is it the frozen set of that name, or the twin of that seed? A file of somebody's own has nothing to compare with."""
+    """Check whether it is the frozen set of that name, or the twin of that seed. A user's own file cannot be compared."""
     try:
         source = named_set(testbed, record)
     except T2TError as error:
@@ -206,7 +206,7 @@ def named_set_problems(testbed: AnyTestbed, record: SetRecord, limit: int | None
 
 
 def named_set(testbed: AnyTestbed, record: SetRecord) -> InstanceSet | None:
-    """The set that a record names, from the suite itself; None for a file."""
+    """The suite's own set that a record names; None for a user's file."""
     if record.kind == "file":
         return None
     if record.kind == "twin" and record.twin_seed is not None:
@@ -215,9 +215,9 @@ def named_set(testbed: AnyTestbed, record: SetRecord) -> InstanceSet | None:
 
 
 def answer_problems(evaluation: Evaluation, path: SafePath, reader: int, missing: list[str], moved: list[str]) -> Iterator[str]:
-    """Every answer of an export: foreign, doubled or out of order, and verdicts that do not follow from the text. Those that are
-    missing go into `missing`. Where another version of the reader than the testbed's gave the verdicts, those that are others
-    now are no problem: they go into `moved`."""
+    """The problems of an export: answers that are foreign, doubled or out of order, and verdicts that do not follow from the
+    text. Missing answers go into `missing`. If another version of the testbed's reader gave the verdicts, the verdicts that
+    differ now are no problem: they go into `moved`."""
     every = ((i.id, sample) for i in evaluation.instances for sample in range(evaluation.samples))
     asked = {name: index for index, name in enumerate(every)}
     seen: set[tuple[Any, Any]] = set()
@@ -262,8 +262,8 @@ def _differing(record: Mapping[str, Any], verdict: Mapping[str, Any]) -> str:
 
 
 def _log_problems(evaluation: Evaluation, row: Row, late: list[str], asked: list[int]) -> Iterator[str]:
-    """Does the export say what the log says? What only lags behind it goes into `late`, the questions that were asked into
-    `asked`."""
+    """Check whether the export says what the log says. What merely lags behind goes into `late`, and the questions that were
+    asked into `asked`."""
     log_path, path = row.folder / LOG, row.folder / ANSWERS
     if not log_path.exists():
         yield f"{log_path}: the log is missing"
@@ -291,8 +291,8 @@ def _unlike(
     path: SafePath,
     late: list[str],
 ) -> str | None:
-    """How an exported answer differs from the last one of the log, None if it does not. What was the last one once, and what
-    was not asked then, is only late."""
+    """How an exported answer differs from the log's last one; None if it does not. If it agrees with an earlier answer, or the
+    question had not been asked then, the export is only late."""
     where, logged = f"{path}, line {line.number}", log.response(index)
     if logged is None:
         return None if response.error else f"{where}: an answer that {LOG} does not have"
@@ -307,12 +307,12 @@ def _unlike(
 
 
 def _said(turns: Sequence[tuple[Response, Any]]) -> list[Any]:
-    """A conversation as far as an export keeps it: without how long an answer took, for example."""
+    """The part of a conversation that an export keeps; how long an answer took is not in it, for example."""
     return [(response_record(response), replies) for response, replies in turns]
 
 
 def _board_problems(bench: Bench, made: Board) -> Iterator[str]:
-    """Does `leaderboard.json` show the recomputed figures, and nothing else?"""
+    """Check whether `leaderboard.json` shows the recomputed figures and nothing else."""
     path = bench.folder / "leaderboard.json"
     try:
         stored = folders.read_json(path)
@@ -321,7 +321,7 @@ def _board_problems(bench: Bench, made: Board) -> Iterator[str]:
         yield f"{path}: {error.what}"
         return
     fresh = jsonlines.loads(jsonlines.dumps(written(made)))
-    if head.format == 1:  # of earlier versions, which wrote fewer figures
+    if head.format == 1:  # from earlier versions, which wrote fewer figures
         fresh = {**as_early(stored, fresh), "format": 1}
     changes = differences(stored, fresh)
     yield from (f"{path}: {difference}" for difference in few(changes))
@@ -331,7 +331,7 @@ _LATER = ("repeated", "family", "answer_pages")  # figures that earlier versions
 
 
 def as_early(stored: Any, made: Any) -> Any:
-    """What was recomputed, without the figures that an earlier version did not write yet: what is not claimed cannot be false."""
+    """The recomputed figures without those that an earlier version did not write yet: what is not claimed cannot be false."""
     if isinstance(stored, dict) and isinstance(made, dict):
         kept = {name: value for name, value in made.items() if name in stored or name not in _LATER}
         return {name: as_early(stored.get(name), value) for name, value in kept.items()}
@@ -341,16 +341,16 @@ def as_early(stored: Any, made: Any) -> Any:
 
 
 def _shown(folder: SafePath) -> tuple[bool, bool]:
-    """Whether the leaderboard on disk has reported rows, and leads to pages of answers."""
+    """Whether the leaderboard on disk has reported rows, and whether it links to pages of answers."""
     try:
         head = folders.read_record(folder / "leaderboard.json", BoardHead)
-    except T2TError:  # missing or damaged: what is wrong with it is among the problems shown
+    except T2TError:  # missing or damaged: the problems already say what is wrong with it
         return True, False
     return head.reported, head.answer_pages
 
 
 def differences(stored: Any, made: Any, at: str = "") -> Iterator[str]:
-    """Where two JSON values differ, field by field."""
+    """The places where two JSON values differ, field by field."""
     if isinstance(stored, dict) and isinstance(made, dict):
         for name in [*made, *(n for n in stored if n not in made)]:
             place = f"{at}.{ascii(name)[1:-1][:60]}" if at else ascii(name)[1:-1][:60]

@@ -30,9 +30,9 @@ from t2t_leaderboard.schemas import MAX_SAMPLES, BenchSettings
 
 @dataclass(frozen=True)
 class Request:
-    """What `t2t bench` was asked for; `options` are the testbed's own, parsed; `shared` are settings for every policy that
-    declares them (`shared_settings` of its factory), e.g. base_url. `answer_pages`: pages of every answer; None: of few
-    answers. `shard` (i, n): ask about every n-th instance alone, from the i-th on."""
+    """What `t2t bench` was asked for. `options` are the testbed's own, parsed. `shared` are settings for every policy that
+    declares them (`shared_settings` of its factory), e.g. base_url. `answer_pages`: whether to write pages of the answers; None
+    writes them if there are not too many. `shard` (i, n): ask only about every n-th instance, starting with the i-th."""
 
     testbed: str
     policies: Sequence[str] = ()
@@ -54,7 +54,7 @@ class Request:
 
 
 class Listener(Protocol):
-    """Hears how a bench goes on."""
+    """Is told about the progress of a bench."""
 
     def start(self, policy: str, number: int, of: int) -> None: ...
     def progress(self, progress: Progress) -> None: ...
@@ -75,8 +75,8 @@ class Result:
 
 @dataclass(frozen=True)
 class Ended:
-    """The policies that failed before they were through, those that the budget stopped, and those none of whose questions of this
-    session was answered."""
+    """The policies that failed before they finished, those that the budget stopped, and those that answered none of this
+    session's questions."""
 
     failed: list[str] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
@@ -112,7 +112,7 @@ def run(request: Request, listener: Listener) -> Result:
         try:
             ended = _ask(bench, planned, request, listener)
         except KeyboardInterrupt:
-            write(folder, request.reported, with_pages=False)  # what there is until now, marked as such, and soon
+            write(folder, request.reported, with_pages=False)  # what there is so far, marked as partial, and quickly
             listener.note(f"a partial leaderboard is in {folder}")
             raise
         made, verification = write(folder, request.reported, request.answer_pages)
@@ -120,27 +120,27 @@ def run(request: Request, listener: Listener) -> Result:
 
 
 def questions(request: Request) -> Evaluation:
-    """What the request would ask, without asking it."""
+    """The questions that the request would ask; nothing is asked."""
     testbed: AnyTestbed = installed().testbeds.make(request.testbed)
     every = [i for c in _choose(testbed, request) for i in c.instances]
     return _evaluation(testbed, request, every, request.samples)
 
 
 def write(folder: SafePath, reported: bool, with_pages: bool | None = None) -> tuple[Board, rescoring.Verification]:
-    """The leaderboard of whatever the folder holds, checked, and its pages."""
+    """Write the leaderboard of whatever the folder holds, checked, and its pages."""
     bench = read_bench(folder)
     shown = (reported, _with_answers(bench, with_pages))
     verification = rescoring.verify_answers(bench, *shown)
     made = verification.board or board.build(bench, *shown)
     board.write(folder, made)
     pages.write(folder, made, verification.record())
-    if verification.board:  # of answers that do not hold there are no pages
+    if verification.board:  # there are no pages of answers that do not hold
         pages.write_answers(bench, made)
     return made, verification
 
 
 def _with_answers(bench: Bench, asked: bool | None) -> bool:
-    """Whether the rows' answers get pages: as asked for, else where they are not too many."""
+    """Whether the rows' answers get pages: as the user asked, else if there are not too many answers."""
     if asked is None:
         rows = sum(row.finished for row in bench.rows())
         return rows * len(bench.evaluation(Sampling())) <= answer_pages.MOST
@@ -183,8 +183,9 @@ def _evaluation(testbed: AnyTestbed, request: Request, instances: Sequence[Any],
 
 
 def _folder(settings: BenchSettings, named: Sequence[Planned], sampling: Sampling) -> Path:
-    """The same command gives the same name, so that it finds what it left, with another --limit or --samples too: a folder grows.
-    Without a policy it names no rows, which depend on what is installed."""
+    """The folder's name if the user gives none. The same command gives the same name, so that it finds what it left; so does
+    another --limit or --samples, because a folder grows. Without --policy, the name leaves out the policies, because they
+    depend on what is installed."""
     rows = [[p.text, p.sampling.recorded(), *([p.label] if p.label else [])] for p in named]
     digest = hashlib.sha256(jsonlines.canonical([question(settings.written()), rows, sampling.recorded()])).hexdigest()
     sets = "-".join(record.name for record in settings.sets)[:60]
@@ -192,7 +193,7 @@ def _folder(settings: BenchSettings, named: Sequence[Planned], sampling: Samplin
 
 
 def _ask(bench: Bench, planned: Sequence[Planned], request: Request, listener: Listener) -> Ended:
-    """Every policy in turn; one that fails does not stop the others. The budget is one for all of them together."""
+    """Ask every policy in turn; one that fails does not stop the others. They share one budget."""
     ended, spent = Ended(), 0.0
     for number, entry in enumerate(planned, 1):
         listener.start(entry.shown, number, len(planned))
@@ -220,7 +221,7 @@ def _ask(bench: Bench, planned: Sequence[Planned], request: Request, listener: L
 
 @dataclass
 class _Meter:
-    """Passes progress on, and remembers what a row has cost: it counts against the budget where the row fails, too."""
+    """Passes progress on, and remembers what a row has cost, because that counts against the budget even if the row fails."""
 
     listener: Callable[[Progress], None]
     cost_usd: float = 0.0
@@ -231,7 +232,7 @@ class _Meter:
 
 
 def _row(bench: Bench, entry: Planned, request: Request, max_usd: float | None, progress: Callable[[Progress], None]) -> Outcome:
-    """Ask one policy what the request is about and the folder has no answer to."""
+    """Ask one policy those of the request's questions that the folder has no answer to."""
     evaluation = bench.evaluation(entry.sampling)
     folder = row_folder(bench, entry)
     open_row(bench, folder, entry, request.limit)

@@ -1,4 +1,4 @@
-"""What the JSON files of a bench folder and of a submission hold; `folder` and `submission` say where they lie."""
+"""What the JSON files of a bench folder and of a submission hold; `folder` and `submission` say where they are."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Date = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")]
 
 @dataclass(frozen=True, kw_only=True)
 class SetRecord:
-    """A set of a bench: its own hash, that of the file with the instances asked, and of how many instances these are the first.
-    `base` is the name the testbed knows it by (a twin's is that of the set it is a twin of)."""
+    """A set of a bench: its own hash, the hash of the file with the instances asked, and the number of those instances. `base` is
+    the name by which the testbed knows the set; for a twin, it is the name of the set that it is a twin of."""
 
     name: Name
     base: Name
@@ -34,8 +34,8 @@ class SetRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchSettings:
-    """What names the question: `settings` in a bench's run.json and in a submission. `system_prompt` is left out of the file
-    if there is none."""
+    """What identifies the question: `settings` in a bench's run.json and in a submission. The file omits `system_prompt` if
+    there is none."""
 
     testbed: str
     sets: list[SetRecord]
@@ -46,15 +46,15 @@ class BenchSettings:
     system_prompt: str = ""
 
     def written(self) -> dict[str, Any]:
-        """As it stands in the file."""
+        """The settings as they are written to the file."""
         return {name: value for name, value in plain(self).items() if value or name != "system_prompt"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowRecord:
-    """`row.json`: one policy without its transport, the name the user gave it, what it says of itself, up to which limit it was
-    asked (absent from earlier versions: that of the folder), the hash of those prompts, how it was asked at each start, and the
-    version of the testbed's reader that gave the verdicts in answers.jsonl."""
+    """`row.json`: one policy without its transport, the user's name for it, what it says about itself, the limit up to which it
+    was asked (earlier versions omit it and mean the folder's), the hash of those prompts, how it was asked at each start, and
+    the version of the testbed's reader that gave the verdicts in answers.jsonl."""
 
     format: int
     policy: str
@@ -69,7 +69,7 @@ class RowRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class AnswersRecord:
-    """The answers of a submission: how many lines, and their hash."""
+    """The answers of a submission: the number of lines, and their hash."""
 
     lines: Count
     sha256: Sha256
@@ -97,8 +97,8 @@ class SubmissionRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class BoardHead:
-    """`leaderboard.json` as far as a check goes by it. Its figures are not read: they are computed again from the answers and
-    held against what stands there. `answer_pages` is absent from format 1."""
+    """The part of `leaderboard.json` that a check relies on. Its figures are not read: they are computed again from the answers
+    and compared with the file. Format 1 has no `answer_pages`."""
 
     format: Count
     reported: bool = True
@@ -107,8 +107,8 @@ class BoardHead:
 
 @dataclass(frozen=True, kw_only=True)
 class VerificationRecord:
-    """`verification.json`: what `t2t verify` last said; `layout` is that of the pages, absent from the first one. `moved`
-    verdicts were given by another reader than the testbed's present one, `reader`, and are others under it."""
+    """`verification.json`: what `t2t verify` last said. `layout` is the layout of the pages; the first layout omits it. `moved`
+    counts the verdicts that another reader gave and that differ under the testbed's present one, `reader`."""
 
     verified: bool
     version: Annotated[str, Meta(pattern=r"^[0-9A-Za-z][0-9A-Za-z.+-]{0,39}\Z")]

@@ -1,9 +1,9 @@
-"""The site of results: one folder of static pages of all submissions that pass their check, overall and by world.
+"""The site of results: one folder of static pages with all submissions that pass their check, overall and by world.
 
     index.html              every world: its submissions with their totals, notes on contamination, how to send one
     WORLD.html              the boards of a world, one for each question that was asked
     history.html            what was sent when, and the best so far
-    designers.html          the board of designers, where studies are given
+    designers.html          the board of designers, if studies are given
     answers/                a page for each submission and table with every answer
 
 The same submissions give the same bytes.
@@ -57,7 +57,7 @@ _CHECKED = (
 
 
 def write(out: Path, joined: Joined, studies: Sequence[StudyResult]) -> list[str]:
-    """Write the site; returns the names of its files. Files of the same names are replaced, others stay."""
+    """Write the site, and return the names of its files. Files of the same names are replaced, others stay."""
     names = []
     for name, page in pages(joined, studies):
         folders.write_atomic(out / name, page)
@@ -66,7 +66,7 @@ def write(out: Path, joined: Joined, studies: Sequence[StudyResult]) -> list[str
 
 
 def pages(joined: Joined, studies: Sequence[StudyResult]) -> Iterator[tuple[str, str]]:
-    """Every file of the site: its name, and the page."""
+    """Yield every file of the site as its name and its page."""
     leads = _leads(joined, bool(studies))
     yield INDEX, html.render(_index(joined, leads))
     yield HISTORY, html.render(_history(joined, leads))
@@ -105,7 +105,7 @@ def _index(joined: Joined, leads: Sequence[tuple[str, str]]) -> Document:
 
 
 def _overall(questions: Sequence[Question]) -> Section:
-    """A world: every submission with its totals by table, the best first in each question."""
+    """A table of one world: every submission with its totals by table, best first within each question."""
     world, rows = questions[0].world, list[Row]()
     metric = _rate(questions[0])
     titles = list(dict.fromkeys(table.title for question in questions for table in question.board.tables))
@@ -129,7 +129,7 @@ def _rate(question: Question) -> str:
 
 
 def _total(table: BoardTable | None, submission: str, metric: str) -> Figure:
-    """The submission's total in a table, a dash where it has none."""
+    """The submission's total in a table, or a dash if it has none."""
     rows = table.measured if table else ()
     return shown(next((row.total(metric) for row in rows if row.policy.row == submission), None))
 

@@ -1,10 +1,11 @@
 """A submission: one row of a bench folder as `<date>_<name>/metadata.json` and `answers.jsonl`, made by `t2t submit`.
 
-What a check finds: an answer, verdict, figure, name or setting that was changed, added, dropped or moved, and instances that
-are not the suite's own. `seal` is the SHA-256 of everything else in metadata.json, which holds the SHA-256 of the answers.
-What no check of a folder can find: that somebody wrote the answers another way than by asking the named model, or changed a
-folder and then computed every hash and figure anew. Against the second, compare `seal` with the one published at the time
-(the commit that brought the submission); against the first, ask the model again.
+A check finds every answer, verdict, figure, name or setting that was changed, added, dropped or moved, and instances that are
+not the suite's own. `seal` is the SHA-256 of everything else in metadata.json, which holds the SHA-256 of the answers.
+
+No check of a folder can find that somebody wrote the answers without asking the named model; to find out, ask the model again.
+Nor can it find that somebody changed a folder and then computed every hash and figure anew; for that, compare `seal` with the one
+published at the time (in the commit that added the submission).
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
 
 @dataclass(frozen=True)
 class Submission:
-    """A submission, read as far as its shape goes; its instances come from the suite itself. `written` is its metadata.json as
-    it stands there, which is what the seal is of."""
+    """A submission, read, with its shape checked; its instances come from the suite itself. `written` is its metadata.json as
+    plain JSON, which is what the seal covers."""
 
     folder: SafePath
     record: SubmissionRecord
@@ -49,7 +50,7 @@ class Submission:
 
     @property
     def name(self) -> str:
-        """`<date>_<name>`, as its folder is called."""
+        """`<date>_<name>`, the name of its folder."""
         return self.folder.name
 
     @property
@@ -58,11 +59,11 @@ class Submission:
 
 
 def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None, day: str | None = None) -> Path:
-    """Make a submission from one verified row; returns its folder.
+    """Make a submission from one verified row, and return its folder.
 
     Raises:
-        T2TError: a name that is not usable, a row that is not there, a bench that does not verify, a set of one's own
-            (nobody else could rescore it), or a submission that is already there.
+        T2TError: the name is not usable, the row does not exist, the bench does not verify, a set is the user's own (nobody
+            else could rescore it), or there is already such a submission.
     """
     if not NAME.fullmatch(name):
         raise T2TError(f"{ascii(name)[:80]} is not a usable name", next="use small letters, digits, dots and dashes")
@@ -112,14 +113,14 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
         "reader": row.reader,
     }
     fresh.remove_leftovers_of(folder.path)
-    with folders.building(folder) as whole:  # or nothing: half a submission could be neither checked nor made again
+    with folders.building(folder) as whole:  # whole or nothing: half a submission could be neither checked nor made again
         folders.write_atomic(whole / ANSWERS, answers)
         folders.write_json(whole / METADATA, {**metadata, "seal": seal(metadata)})
     return folder.path
 
 
 def pick(rows: list[Row], name: str | None, where: Path) -> Row:
-    """The row of that name or policy, or the only one there is."""
+    """The row of that name or policy, or the only one if none is named."""
     finished = [row for row in rows if row.finished]
     matching = [row for row in finished if name in (None, row.name, row.policy, row.label or None)]
     if len(matching) != 1:
@@ -140,12 +141,12 @@ def _day(text: str) -> str:
 
 
 def seal(metadata: Mapping[str, Any]) -> str:
-    """The hash over everything in metadata.json but the seal itself."""
+    """The hash of everything in metadata.json except the seal itself."""
     return hashlib.sha256(jsonlines.canonical({k: v for k, v in metadata.items() if k != "seal"})).hexdigest()
 
 
 def read(place: Path | SafePath) -> Submission:
-    """Read a submission. Raises T2TError if it has not the shape of one."""
+    """Read a submission. Raises T2TError if it does not have the shape of one."""
     folder = SafePath.of(place)
     path = folder / METADATA
     written = folders.read_json(path)

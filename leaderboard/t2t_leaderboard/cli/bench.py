@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from t2t_leaderboard.runner import Request
 
 _MAX_SYSTEM_PROMPT = 1 << 20  # bytes
-_PLAIN_SECONDS = 10.0  # between two lines where no bar can be drawn
+_PLAIN_SECONDS = 10.0  # between two lines if no bar can be drawn
 
 
 _OPTIONS: list[Callable[[Any], Any]] = [
@@ -39,19 +39,19 @@ _OPTIONS: list[Callable[[Any], Any]] = [
     click.option("--samples", type=int, default=1, show_default=True,
                  help="Answers per instance; several give pass@k, the majority's plan and the best of k."),  # fmt: skip
     click.option("--temperature", type=float, default=0.0, show_default=True, help="0 is greedy."),
-    click.option("--max-tokens", type=int, default=4096, show_default=True, help="At most so many response tokens."),
-    click.option("--thinking/--no-thinking", default=None, help="The model's switch, where it has one.  [default: the model's]"),
+    click.option("--max-tokens", type=int, default=4096, show_default=True, help="The most response tokens per answer."),
+    click.option("--thinking/--no-thinking", default=None, help="The model's switch, if it has one.  [default: the model's]"),
     click.option("--concurrency", type=int, help="Requests to an endpoint at once."),
     click.option("--base-url", "base_urls", multiple=True, metavar="URL",
                  help="Address of an OpenAI-compatible endpoint. Repeatable, for the servers of one model."),  # fmt: skip
-    click.option("--max-usd", type=float, help="Stop before the next answer once so much is spent."),
+    click.option("--max-usd", type=float, help="Stop before the next answer once this much is spent."),
     click.option("--prompt-format", default="", help="How the question is worded.  [default: the testbed's first]"),
     click.option("--system-prompt", default="", metavar="TEXT|@FILE",
-                 help="Said to every policy before the question, in the role of the system."),  # fmt: skip
+                 help="System message given to every policy before the question."),  # fmt: skip
     click.option("--instances", type=click.Path(path_type=Path), help="Your own set: JSON Lines, or a form of `t2t export`."),
-    click.option("--shard", metavar="I/N", help="Ask about the I-th of N equal parts alone; `t2t merge` joins their folders."),
+    click.option("--shard", metavar="I/N", help="Ask only about the I-th of N equal parts; `t2t merge` joins their folders."),
     click.option("--twin", type=int, metavar="SEED", help="A fresh set of the same distribution instead of the frozen one."),
-    click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of what policies draw."),
+    click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Seed for policies that draw."),
     click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: runs/bench-..., named after the command]"),
     click.option("--reported/--no-reported", default=True, help="Rows of the paper beside the measured ones.  [default: yes]"),
     click.option("--answer-pages/--no-answer-pages", default=None,
@@ -60,7 +60,7 @@ _OPTIONS: list[Callable[[Any], Any]] = [
                  help="Write what would be asked, and ask nobody; --policy answers:FILE takes the answers back."),  # fmt: skip
     click.option("--format", "form", type=click.Choice(["jsonl", "openai-batch"]), default="jsonl", show_default=True,
                  help="Of --export-prompts."),  # fmt: skip
-    click.option("--model", default="", help="Whom an openai-batch asks."),
+    click.option("--model", default="", help="The model that an openai-batch asks."),
 ]
 
 
@@ -143,7 +143,7 @@ _AS_GIVEN = ("limit", "samples", "prompt_format", "seed", "twin", "instances", "
 
 
 def _system_prompt(text: str) -> str:
-    """What `--system-prompt` says, or the file that it names. Raises T2TError if that holds no words, or something of a key."""
+    """The text of `--system-prompt`, or of the file that it names. Raises T2TError if it is empty or contains part of a key."""
     said = read_text(Path(text[1:]), _MAX_SYSTEM_PROMPT).strip() if text.startswith("@") else text.strip()
     if text and not said:
         raise T2TError("the system prompt is empty", where="--system-prompt", next="leave it out, or give it words")
@@ -152,14 +152,14 @@ def _system_prompt(text: str) -> str:
 
 
 class Display:
-    """A bar if there is a terminal, a line now and then if there is none."""
+    """Progress: a bar on a terminal, else a line from time to time."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._bar: Bar | None = None
         self._task: TaskID | None = None
         self._next_line = 0.0
-        self.reasons: dict[str, str] = {}  # of the policies that failed, said again under the tables
+        self.reasons: dict[str, str] = {}  # why policies failed, repeated under the tables
 
     def start(self, policy: str, number: int, of: int) -> None:
         self._label = f"{policy[:40]} ({number}/{of})"

@@ -1,4 +1,4 @@
-"""`t2t compare`: the paired difference of two rows."""
+"""`t2t compare`: the paired difference between two rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import click
 def compare(a: Path, b: Path, seed: int, as_json: bool) -> None:
     """The paired difference A - B on the same instances, with a bootstrap interval and an exact test.
 
-    A and B are bench folders with one row, rows (DIR/rows/ROW) or submissions. Compared are the instances that both answered.
+    A and B are bench folders with one row, rows (DIR/rows/ROW) or submissions. Only instances that both answered are compared.
     """
     from t2t_core.report import terminal
     from t2t_leaderboard import comparison

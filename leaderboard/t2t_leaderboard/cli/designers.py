@@ -1,4 +1,4 @@
-"""`t2t bench-designers`: the leaderboard of designers, and a row for one's own."""
+"""`t2t bench-designers`: the leaderboard of designers, and a row for your own designer."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from t2t_leaderboard.designers import leaderboard, read_studies
 @click.argument("places", metavar="[STUDIES...]", nargs=-1, type=click.Path(path_type=Path, file_okay=False))
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Write designers.md and designers.html there.")
 @click.option("--plan", type=click.Path(path_type=Path, dir_okay=False), help="A frozen plan to enter a designer into.")
-@click.option("--designer", help="With --plan: who enters, as t2t plugins names it.")
-@click.option("--seeds", type=click.IntRange(1, 1000), help="With --plan: only so many of the plan's seeds.")
+@click.option("--designer", help="With --plan: the designer that enters, as t2t plugins names it.")
+@click.option("--seeds", type=click.IntRange(1, 1000), help="With --plan: how many of the plan's seeds to use.")
 def bench_designers(
     places: tuple[Path, ...], out: Path | None, plan: Path | None, designer: str | None, seeds: int | None
 ) -> None:
@@ -33,8 +33,8 @@ def bench_designers(
     a page           t2t bench-designers studies/first --out site
     your own row     t2t bench-designers --plan plan.toml --designer mine --out my_study
 
-    An entry runs the plan's gate, its arm `fixed` and the designer, from the plan's round 0 with the plan's seeds; its folder
-    is a study like any other, and goes into the table beside them.
+    An entry runs the plan's gate, its arm `fixed` and the designer, from the plan's round 0 with the plan's seeds. Its folder
+    is a study like any other, so you can name it in a table.
     """
     if (plan is None) != (designer is None):
         raise T2TError("--plan and --designer go together", where="t2t bench-designers")

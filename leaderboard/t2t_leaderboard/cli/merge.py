@@ -1,4 +1,4 @@
-"""`t2t merge`: what was done in parts, as one: bench folders, or files of drawn instances."""
+"""`t2t merge`: join what was done in parts: bench folders, or files of drawn instances."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def merge(sources: tuple[Path, ...], out: Path, reported: bool, form: str) -> in
     """Put PARTS together: bench folders that each asked a part of the same questions (`t2t bench --shard 1/4`), or files that
     each hold a part of one order of instances (`t2t generate --shard 1/4`).
 
-    What comes out is what one command would have left. What no bench folder answered is still missing: `t2t bench --out OUT`,
-    with the options of before and without --shard, asks for it.
+    The result is what one command would have left. If no bench folder answered a question, it is still missing: give
+    `t2t bench --out OUT` the same options as before, without --shard, to ask it.
     """
     if any(path.is_file() for path in sources):
         return _instances(sources, out, form)

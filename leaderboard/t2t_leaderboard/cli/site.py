@@ -15,8 +15,9 @@ import click
 def site(places: tuple[Path, ...], out: Path, studies: tuple[Path, ...]) -> int:
     """One static site of all submissions in RESULTS, each checked as t2t verify does.
 
-    Overall and by world, with every answer, the history, the designers of studies, and what twins say about contamination. A
-    submission that does not pass is named and not shown, and the exit status is 1. The same submissions give the same bytes.
+    The site shows results overall and by world, every answer, the history, the designers of studies, and what twins say about
+    contamination. If a submission does not pass its check, the site only names it and the exit status is 1. The same
+    submissions give the same bytes.
     """
     from t2t_core.text import visible
     from t2t_leaderboard import site as building

@@ -1,4 +1,4 @@
-"""`t2t verify`: rescoring from raw text."""
+"""`t2t verify`: rescore answers from their raw text."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ def verify(folder: Path, write: bool) -> int:
     if write and not is_submission:
         try:
             rescoring.show(folder, check)
-        except T2TError as error:  # a folder that is only to be read can be checked all the same
+        except T2TError as error:  # a read-only folder can still be checked
             click.echo(f"the leaderboard does not show this: {error.what} ({error.cause})", err=True)
     return 0 if check.verified else 1
