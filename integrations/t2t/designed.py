@@ -1,11 +1,11 @@
-"""A training stream that a designer redesigns while somebody else's trainer runs: no framework is imported here.
+"""A training stream that a designer redesigns while another framework's trainer runs; no framework is imported here.
 
     stream = DesignedStream(Settings(testbed="NAME", designer="rule", count=1024))
     for instance in stream.instances: ...                 # train on them
-    stream.answered(instance, text)                       # what the policy said, as it comes
-    stream.redesign()                                     # fresh instances of what the designer makes of it
+    stream.answered(instance, text)                       # each of the policy's answers, as it arrives
+    stream.redesign()                                     # fresh instances from the designer's next configuration
 
-A redesign is a round: failures of the answers so far -> the designer's proposal -> Project -> the next configuration. Unlike
+A redesign ends a round: failures of the answers so far -> the designer's proposal -> Project -> the next configuration. Unlike
 `t2t run`, which validates on a frozen set after each round, the designer sees how the *training* instances were answered.
 """
 
@@ -30,18 +30,18 @@ ROUNDS = "rounds.jsonl"
 
 @dataclass(frozen=True)
 class Settings:
-    """What is trained on, and who designs it.
+    """What to train on, and who designs it.
 
     Args:
-        testbed: its name; one whose questions are answered once.
+        testbed: its name; its questions must be answered in one turn.
         designer: as `t2t plugins` lists them. One that asks the policy itself (`checkpoint`, `base`) needs a run of `t2t run`; a
             model behind an endpoint is `llm:endpoint:NAME,base_url=...`.
         context: what the designer is told, V1 to V6 or letters.
-        count: instances a round.
-        seed: what they, and the first configuration, are drawn from.
+        count: instances per round.
+        seed: for the instances and the first configuration.
         prompt_format: how questions are worded; "": the testbed's first.
-        design_seconds: how long a design may take; the configuration stays where it takes longer.
-        out: a folder for the record of the rounds, from which a stopped training goes on; "": none.
+        design_seconds: how long a design may take; if it takes longer, the configuration stays.
+        out: a folder for the record of the rounds, from which a stopped training continues; "": none.
         generation: options of the testbed's request, such as {"agents": 2}.
     """
 
@@ -57,7 +57,7 @@ class Settings:
 
     @classmethod
     def read(cls, given: Mapping[str, Any], where: str) -> Settings:
-        """From a foreign configuration; T2TError for a name that there is not."""
+        """Read the settings from another framework's configuration. Raises T2TError for an unknown name."""
         known = [each.name for each in fields(cls)]
         unknown = sorted(set(given) - set(known))
         if unknown:
@@ -66,7 +66,7 @@ class Settings:
 
 
 class DesignedStream:
-    """The rounds of one training. `instances` are those of the round under way, `configuration` what they were drawn from."""
+    """The rounds of one training. `instances` are the current round's, and `configuration` is what they were drawn from."""
 
     def __init__(self, settings: Settings) -> None:
         plugins = installed()
@@ -88,7 +88,7 @@ class DesignedStream:
 
     @property
     def index(self) -> int:
-        """The round under way, from 0."""
+        """The current round, from 0."""
         return len(self.rounds)
 
     def answered(self, instance: Any, text: str) -> Scored:
@@ -99,8 +99,8 @@ class DesignedStream:
         return scored
 
     def redesign(self) -> str:
-        """End the round: ask the designer, draw the next instances. What came of it, in a word ("proposed", "unchanged",
-        "unreadable", "failed", "timed out"); whatever the designer does, there is a next round."""
+        """End the round: ask the designer and draw the next instances. Returns the outcome in a word ("proposed", "unchanged",
+        "unreadable", "failed", "timed out"). Whatever the designer does, there is a next round."""
         breakdown = self.testbed.breakdown(self._scored)
         ended = Round(self.index, self.configuration.to_dict(), breakdown, self._summary)
         rounds = [*self.rounds, ended]
@@ -147,7 +147,7 @@ class DesignedStream:
         self.instances = self.testbed.generate(self.configuration, self.request, seed)
 
     def _take_up(self) -> None:
-        """Go on after the last round on record."""
+        """Continue after the last round on record."""
         self._summary = None
         path = Path(self.settings.out) / ROUNDS
         if not self.settings.out or not path.is_file():

@@ -1,7 +1,7 @@
 """The testbeds as tasks of Inspect AI: `inspect eval t2t/mapf_frozenlake -T agents=3,4 --model openai/gpt-5`.
 
-The same sets, the same questions and the same verifier as `t2t bench`, so the figures are the same; the log goes back onto our
-board with `t2t bench --policy answers:LOG`. A game is played turn by turn. The sets' hashes stand in the log.
+The sets, the questions and the verifier are those of `t2t bench`, so the figures are the same. `t2t bench --policy answers:LOG`
+puts a log on our board. A game is played turn by turn. The log contains the sets' hashes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from t2t_core.plugins import installed
 from t2t_core.records import Message, Response
 from t2t_core.reward import reward
 
-MAX_TOKENS = 4096  # as `t2t bench` has it
+MAX_TOKENS = 4096  # the default of `t2t bench`
 
 
 @task
@@ -37,8 +37,8 @@ def mapf_frozenlake(
     """Multi-agent path finding on frozen lakes: the frozen sets with 3, 4 and 5 agents.
 
     Args:
-        agents: which of the sets. limit_per_column: only so many instances of each map size. prompt_format: how it is asked.
-        max_tokens: at most so many in an answer.
+        agents: which of the sets. limit_per_column: the most instances of each map size. prompt_format: how it is asked.
+        max_tokens: the most tokens in an answer.
     """
     return testbed("mapf-frozenlake", limit_per_column, prompt_format, max_tokens, agents=agents)
 
@@ -53,7 +53,7 @@ def tictactoe(limit_per_column: int | None = None, prompt_format: str = "", max_
 def testbed(
     name: str, limit_per_column: int | None = None, prompt_format: str = "", max_tokens: int = MAX_TOKENS, **options: Any
 ) -> Task:
-    """Any testbed that is installed, by its name; `options` are its own, as `t2t bench --testbed NAME --help` lists them."""
+    """Any installed testbed, by its name. `options` are its own, as `t2t bench --testbed NAME --help` lists them."""
     bed: AnyTestbed = installed().testbeds.make(name)
     formats = [form for form in bed.prompt_formats if form not in bed.memoryless]
     form = prompt_format or formats[0]
@@ -152,6 +152,6 @@ def _scorer(bed: AnyTestbed, form: str) -> Scorer:
 
 
 def _said(state: TaskState, opened: int) -> tuple[Message, ...]:
-    """What was said after the opening; what the environment said in it is played again from the model's words."""
+    """What was said after the opening. The environment's part is played again from the model's words."""
     spoken = [m for m in state.messages[opened:] if m.role in ("assistant", "user")]
     return tuple(Message("assistant" if m.role == "assistant" else "user", m.text) for m in spoken)

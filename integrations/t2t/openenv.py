@@ -27,7 +27,7 @@ from t2t_core.records import Message
 from t2t_core.reward import reward
 
 BATCH = 64  # training instances drawn at a time
-SESSIONS = 64  # at once (our choice)
+SESSIONS = 64  # open at once (our choice)
 
 
 class Answer(Action):
@@ -52,7 +52,7 @@ class Where(State):
 
 @functools.lru_cache(maxsize=16)
 def _batch(testbed: str, number: int) -> Sequence[Any]:
-    """Training instances from a random configuration; none of those kept for measuring."""
+    """Training instances from a random configuration, without the instances that are kept for evaluation."""
     bed = installed().testbeds.make(testbed)
     request = bed.request(BATCH)
     drawn: Sequence[Any] = bed.generate(bed.random_configuration(request, number), request, number)
@@ -62,11 +62,11 @@ def _batch(testbed: str, number: int) -> Sequence[Any]:
 class TestbedEnvironment(Environment[Answer, Heard, Where]):
     """One session: a conversation about one instance at a time.
 
-    `reset(seed=n)` takes the n-th training instance, always the same for the same n; `reset(set="NAME", index=i)` the i-th
-    instance of one of the testbed's sets, to evaluate.
+    `reset(seed=n)` takes the n-th training instance, always the same one for the same n. `reset(set="NAME", index=i)` takes the
+    i-th instance of one of the testbed's sets, to evaluate.
     """
 
-    __test__ = False  # pytest takes it for a test
+    __test__ = False  # else pytest takes it for a test
     SUPPORTS_CONCURRENT_SESSIONS = True
 
     def __init__(self, testbed: str = "", prompt_format: str = "") -> None:
@@ -82,7 +82,7 @@ class TestbedEnvironment(Environment[Answer, Heard, Where]):
         self._next = 0
 
     def reset(self, seed: int | None = None, episode_id: str | None = None, **more: Any) -> Heard:
-        """Begin with another instance; see the class."""
+        """Start another instance; see the class."""
         name, index = str(more.get("set") or ""), more.get("index")
         number = self._next if seed is None else abs(int(seed))
         self._next = number + 1
@@ -96,7 +96,7 @@ class TestbedEnvironment(Environment[Answer, Heard, Where]):
         return Heard(messages=[message.to_dict() for message in opening(self.bed, self._instance, self.form)])
 
     def step(self, action: Answer, timeout_s: float | None = None, **more: Any) -> Heard:
-        """The policy's turn. The reward comes with the last one."""
+        """Take the policy's turn. The reward comes with the last turn."""
         if self._instance is None:
             raise T2TError("nothing has begun", next="call reset first")
         if self._said and self._said[-1].role == "assistant":
@@ -119,7 +119,7 @@ class TestbedEnvironment(Environment[Answer, Heard, Where]):
 
 
 class TestbedClient(EnvClient[Answer, Heard, Where]):
-    """The client of such a server; `.sync()` for code that is not asynchronous."""
+    """The client of such a server; use `.sync()` in code that is not asynchronous."""
 
     __test__ = False
 
@@ -137,7 +137,7 @@ class TestbedClient(EnvClient[Answer, Heard, Where]):
 
 
 def app(testbed: str = "", prompt_format: str = "") -> Any:
-    """The server as an ASGI application. T2TError if there is no such testbed or prompt format."""
+    """The server as an ASGI application. Raises T2TError if there is no such testbed or prompt format."""
     make = functools.partial(TestbedEnvironment, testbed, prompt_format)
     name = f"t2t-{make().bed.name}"
     return create_app(make, Answer, Heard, env_name=name, max_concurrent_envs=SESSIONS, state_cls=Where)

@@ -1,8 +1,8 @@
-"""A testbed as an environment of SkyRL-gym, asked once or played in turns. Importing this registers it as `t2t`.
+"""A testbed as an environment of SkyRL-gym, asked once or played in turns. Importing this module registers it as `t2t`.
 
     t2t generate --configuration random --count 4000 --format skyrl --out train.parquet
 
-and, in the script that starts SkyRL, `import t2t.skyrl`. Each row of the table names its testbed, and holds the instance.
+and, in the script that starts SkyRL, `import t2t.skyrl`. Each row of the table names its testbed and holds the instance.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ NAME = "t2t"
 
 
 class TestbedEnv(BaseTextEnv):
-    """One conversation about one instance. The reward comes with its last step; before, it is 0."""
+    """One conversation about one instance. The reward comes with its last step and is 0 before."""
 
-    __test__ = False  # pytest takes it for a test
+    __test__ = False  # else pytest takes it for a test
 
     def __init__(self, env_config: Any = None, extras: dict[str, Any] | None = None) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class TestbedEnv(BaseTextEnv):
         return BaseTextEnvStepOutput(observations=[], reward=worth, done=True, metadata=facts)
 
     def get_metrics(self) -> dict[str, float]:
-        """The rates of the finished conversation, and what else the testbed counts of it."""
+        """The rates of the finished conversation, and whatever else the testbed counts in it."""
         if self.verdict is None:
             return {}
         rates = {"valid": float(self.verdict.valid), "optimal": float(self.verdict.optimal is True)}

@@ -1,7 +1,7 @@
-"""A testbed as a taskset of verifiers. The Hub's packages, `integrations/verifiers/*`, are a few lines each on top of this.
+"""A testbed as a taskset of verifiers. Each of the Hub's packages in `integrations/verifiers/` adds a few lines to this.
 
-The frozen evaluation sets, or an endless stream of fresh training instances that never meets them. The stream reads its generator
-configuration anew before each batch, so whoever rewrites the file (a designer) steers a training that is under way.
+The tasks are the frozen evaluation sets, or an endless stream of fresh training instances that are not in them. The stream reads
+its generator configuration again before each batch, so a designer can steer a running training by rewriting the file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Data(vf.TaskData):
 class TestbedTask(vf.Task[Data]):
     """One instance: a question with its answer, or a game from its opening to its end."""
 
-    __test__ = False  # pytest takes it for a test
+    __test__ = False  # else pytest takes it for a test
     solver: ClassVar[str] = ""
     """The policy whose answer shows that a task can be solved, as `t2t plugins` lists it; "" if there is none."""
 
@@ -50,7 +50,7 @@ class TestbedTask(vf.Task[Data]):
         return bed
 
     def judged(self, trace: vf.Trace) -> tuple[Any, Verdict]:
-        """The instance and the verdict of what the model said; the other side's words are played again from it."""
+        """The instance and the verdict on what the model said. The other side's words are played again from the model's."""
         bed, form = self.bed, self.data.prompt_format
         instance, said = bed.read_instance(self.data.instance), list[Message]()
         for message in trace.assistant_messages[-1:] if bed.turns == 1 else trace.assistant_messages:
@@ -63,13 +63,13 @@ class TestbedTask(vf.Task[Data]):
 
     @vf.reward(weight=1.0)
     async def terms(self, trace: vf.Trace) -> dict[str, float]:
-        """The terms of the testbed's reward under the weights of its rubric; their sum is the reward."""
+        """The terms of the testbed's reward, each with its weight in the rubric; their sum is the reward."""
         terms = self.bed.reward_terms(*self.judged(trace))
         return {name: float(self.bed.rubric[name] * value) for name, value in terms.items()}
 
     @vf.metric
     async def verdict(self, trace: vf.Trace) -> dict[str, float]:
-        """The strict checks, whether all of them hold, whether the answer is optimal, and what else the testbed counts."""
+        """The strict checks, whether all of them hold, whether the answer is optimal, and whatever else the testbed counts."""
         _, verdict = self.judged(trace)
         gap = {} if verdict.gap is None else {"gap": float(verdict.gap)}
         checks = {name: float(held) for name, held in verdict.checks.items()}
@@ -92,7 +92,7 @@ class TestbedTask(vf.Task[Data]):
 
 
 class TestbedConfig(vf.TasksetConfig):
-    """What every taskset of ours can be told, as `--env.taskset.NAME`."""
+    """The settings of all our tasksets, given as `--env.taskset.NAME`."""
 
     __test__ = False
     split: Literal["eval", "train"] = "eval"
@@ -106,7 +106,7 @@ class TestbedConfig(vf.TasksetConfig):
 
 
 class TestbedTaskset(vf.Taskset[TestbedTask, TestbedConfig]):
-    """Subclass it with the name of a testbed."""
+    """Base class: a subclass gives the name of a testbed."""
 
     __test__ = False
     testbed: ClassVar[str]
@@ -122,11 +122,11 @@ class TestbedTaskset(vf.Taskset[TestbedTask, TestbedConfig]):
             raise T2TError(what, where="env.taskset.prompt_format", next=f"use {', '.join(forms)}")
 
     def set_options(self) -> Mapping[str, str]:
-        """The testbed's options as `t2t bench` takes them, which select the evaluation sets."""
+        """The testbed's options that select the evaluation sets, as `t2t bench` takes them."""
         return {}
 
     def request_options(self) -> Mapping[str, Any]:
-        """What is wanted of the generator besides the number of instances."""
+        """What the generator is asked for besides the number of instances."""
         return {}
 
     def load(self) -> Iterator[TestbedTask]:
@@ -140,7 +140,7 @@ class TestbedTaskset(vf.Taskset[TestbedTask, TestbedConfig]):
                 yield self._task(instance, name)
 
     def _stream(self) -> Iterator[TestbedTask]:
-        request = self.bed.request(self.config.batch, **self.request_options())  # leaves out what is kept for measuring
+        request = self.bed.request(self.config.batch, **self.request_options())  # without evaluation instances
         configuration = self.bed.random_configuration(request, self.config.seed)
         number = self.config.seed
         while True:
@@ -150,7 +150,7 @@ class TestbedTaskset(vf.Taskset[TestbedTask, TestbedConfig]):
             number += 1
 
     def _read(self, former: Any) -> Any:
-        """The configuration in the file as it is now; the former one where somebody is just writing it, or wrote nonsense."""
+        """The configuration in the file as it is now, or the former one if the file is being written or holds nonsense."""
         path = self.config.configuration
         if path is None:
             return former
@@ -176,7 +176,7 @@ class GameConfig(vf.EnvConfig):
 
 
 class GameEnv(vf.Env[GameConfig]):
-    """Plays a testbed's conversations: the model says something, the testbed replies, until the conversation is over."""
+    """Plays a testbed's conversations: the model speaks and the testbed replies until the conversation is over."""
 
     async def run(self, task: TestbedTask, agents: Any) -> None:
         bed, form = task.bed, task.data.prompt_format

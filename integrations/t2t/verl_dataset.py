@@ -5,7 +5,7 @@
         data.train_files=designed data.val_files=validation.parquet \\
         +data.t2t.testbed=mapf-frozenlake +data.t2t.designer=rule +data.t2t.count=4096 +data.t2t.out=rounds ...
 
-verl calls `on_batch_end` of its training set after each update; its trainer "v1" does not, hence `use_v1=False`.
+verl calls `on_batch_end` of its training set after each update. Its trainer "v1" does not, hence `use_v1=False`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from t2t_core.errors import T2TError
 from t2t_core.records import InstanceSet
 from t2t_core.store.parquet import verl_row
 
-DESIGNED = "designed"  # instead of a file: the rows come from the generator
+DESIGNED = "designed"  # in place of a file name: the rows come from the generator
 
 
 class DesignedDataset(RLHFDataset):
-    """verl's data set. Where its file is called "designed", its rows are drawn by our generator; after `every` batches (setting
-    `data.t2t.every`; default: as many as a round's instances fill) the designer reads how they were answered, and fresh rows take
-    their place. Any other file, such as that of the validation, is read as verl reads it."""
+    """verl's data set. If its file is called "designed", our generator draws its rows. After `every` batches (setting
+    `data.t2t.every`; default: as many as a round's instances fill), the designer reads how they were answered, and fresh rows
+    replace them. Any other file, such as the validation file, is read as verl reads it."""
 
     def __init__(self, data_files: Any, tokenizer: Any, config: Any, *others: Any, **more: Any) -> None:
         files = [data_files] if isinstance(data_files, str) else list(data_files)
@@ -45,7 +45,7 @@ class DesignedDataset(RLHFDataset):
         super().__init__(data_files, tokenizer, config, *others, **more)
 
     def __getstate__(self) -> Any:
-        """Without the stream: verl filters long prompts in processes of their own, which need the data set but no designer."""
+        """Leave the stream out: verl filters long prompts in separate processes, which need the data set but no designer."""
         return {**super().__getstate__(), "stream": None}
 
     def _download(self, use_origin_parquet: bool = False) -> None:
@@ -67,14 +67,14 @@ class DesignedDataset(RLHFDataset):
             raise T2TError(what, where="data.max_prompt_length", next="raise it, or set a shorter data.t2t.prompt_format")
 
     def __len__(self) -> int:
-        """Of designed rows: as many in every round, whatever was filtered out, since samplers ask once."""
+        """Designed rows have the same number in every round, whatever was filtered out, because samplers ask only once."""
         return int(super().__len__() if self.stream is None else self.stream.settings.count)
 
     def __getitem__(self, item: int) -> Any:
         return super().__getitem__(int(item) % len(self.dataframe))
 
     def on_batch_end(self, batch: Any) -> None:
-        """verl calls it after each update, with what was sampled."""
+        """verl calls this after each update, with what was sampled."""
         if self.stream is None:
             return
         answers = _answers(batch, self.tokenizer)
@@ -91,7 +91,7 @@ class DesignedDataset(RLHFDataset):
 
 
 def _answers(batch: Any, tokenizer: Any) -> list[tuple[Mapping[str, Any], str]]:
-    """(reward_model, text) of every rollout in verl's `DataProto`, its padding left out."""
+    """(reward_model, text) of every rollout in verl's `DataProto`, without padding."""
     tokens = batch.batch["responses"]
     mask = batch.batch["attention_mask"][:, -tokens.shape[1] :].bool()
     texts = [tokenizer.decode(row[kept], skip_special_tokens=True) for row, kept in zip(tokens, mask, strict=True)]
