@@ -1,11 +1,11 @@
-"""How many answers a second are verified: parsed, put through the eight checks, costs and all.
+"""How many answers per second are verified: parsed, put through the eight checks, and costed.
 
     python benchmarks/answers.py
 
-Each row goes both ways, as `verify` goes and by the rules in Python alone (which also judge whatever the native core does not
-read); rows and ways take turns `--repeats` times on one pinned core. Rates are per second of processor time. There is no peer.
-The texts are optimal solutions in the documented form, the same with other arrows, bullets and bold labels, and the documented
-form with the last step of the first path left out. One JSON per run goes to benchmarks/results/.
+Each row is verified in two ways: as `verify` does it, and by the rules in Python alone (which also judge whatever the native core
+does not read). Rows and ways take turns `--repeats` times on one pinned core. Rates are per second of processor time. There is no
+peer. The texts are optimal solutions in the documented form, the same with other arrows, bullets and bold labels, and the
+documented form without the last step of the first path. Each run writes one JSON file to benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ CELLS = ((3, 2), (5, 2), (8, 3), (10, 5))  # size, agents
 
 
 def with_markup(answer: str) -> str:
-    """The same paths as a chatty model writes them."""
+    """The same paths as a chatty model would write them."""
     lines = answer.splitlines()
     lines[1:-1] = [line.replace("Agent ", "- **Agent ").replace(":", "**:").replace("->", "→") for line in lines[1:-1]]
     return "Here are the paths.\n\n" + "\n".join(lines) + "\n\nNobody meets."
 
 
 def cut(answer: str) -> str:
-    """The first path ends a step before its goal."""
+    """The answer with the first path ending a step before its goal."""
     first, rest = answer.split("\nAgent 1", 1)
     return first.rpartition(" -> ")[0] + "\nAgent 1" + rest
 

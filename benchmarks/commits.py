@@ -1,11 +1,11 @@
-"""Whether a change made anything slower: two checkouts take turns at the same work.
+"""Check whether a change made anything slower: two checkouts take turns at the same work.
 
     git worktree add /tmp/before COMMIT && (cd /tmp/before && python setup.py build_ext --inplace)
     python benchmarks/commits.py /tmp/before
 
-Each work runs in a fresh interpreter on one pinned core, `--repeats` times for each side in turn, after one round that warms the
-disk cache. What is compared is processor time, which a busy machine disturbs less than wall time: the ratio is that of the least
-times, beside the median of the ratios of each turn. One JSON per run goes to benchmarks/results/.
+Each piece of work runs in a fresh interpreter on one pinned core, `--repeats` times for each side in turn, after one round that
+warms the disk cache. Processor time is compared, because a busy machine disturbs it less than wall time. The ratio is that of
+the least times, and the median of each turn's ratios is shown beside it. Each run writes one JSON file to benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ for _ in range(400):
 
 
 def works(folder: Path) -> dict[str, list[str]]:
-    """What is done, by name: the arguments of a Python interpreter."""
+    """The pieces of work, by name: the arguments of a Python interpreter."""
     (folder / "run.toml").write_text(RUN)
     policies = [word for name in SOLVERS for word in ("--policy", name)]
     out, lakes = ["--out", str(folder / "out")], ["-c", MAIN, "generate", "--configuration", "uniform"]
@@ -76,7 +76,7 @@ def works(folder: Path) -> dict[str, list[str]]:
 
 
 def taken(checkout: Path, work: list[str], folder: Path) -> float:
-    """Processor seconds of a fresh interpreter on that checkout."""
+    """The processor seconds that a fresh interpreter takes on that checkout."""
     out = folder / "out"
     shutil.rmtree(out) if out.is_dir() else out.unlink(missing_ok=True)
     rooms = [str(checkout / room) for room in ("", "envs", "plugins", "baselines", "leaderboard")]

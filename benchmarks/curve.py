@@ -1,13 +1,14 @@
-"""What one labelled instance costs, over the size of the map, the number of agents, the hole ratio and the wait ratio.
+"""What one labelled instance costs, by map size, number of agents, hole ratio and wait ratio.
 
     python benchmarks/curve.py                       # some minutes
     python benchmarks/curve.py --draw RESULT.json    # only the plot again, from an earlier result
 
-Each point is one cell of the generator (by default 8x8, hole ratio 0.2, wait ratio 0.5; one of them varies): processor time on
-one pinned core per instance, drawing, exact label and wait flag together, the candidates in vain among it. The points take
-turns `--repeats` times, each time with other seeds; plotted is the mean over all of them (hard instances are rare and cost a
-thousand times the median, so the curves are not smooth), in the JSON also each repeat. A point's repeat ends after `--seconds`.
-Writes docs/_static/cost.svg, which follows the reader's light or dark scheme, and one JSON to benchmarks/results/.
+Each point is one cell of the generator (by default 8x8, hole ratio 0.2, wait ratio 0.5; one of them varies). It shows the
+processor time per instance on one pinned core, for drawing, exact label and wait flag together, including candidates that were
+rejected. The points take turns `--repeats` times, each time with other seeds. The plot shows the mean over all repeats; the JSON
+also has each repeat. Hard instances are rare and cost a thousand times the median, so the curves are not smooth. A point's repeat
+ends after `--seconds`. Writes docs/_static/cost.svg, which follows the reader's light or dark scheme, and one JSON file to
+benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def points() -> Iterator[Point]:
 
 
 def measure(point: Point, repeat: int, count: int, seconds: float) -> tuple[int, float, int]:
-    """Instances made (at least one batch), the processor seconds they took, and undecided candidates."""
+    """The number of instances made (at least one batch), the processor seconds they took, and the undecided candidates."""
     made = undecided = 0
     begin = time.process_time()
     while made < count and (made == 0 or time.process_time() - begin < seconds):
@@ -89,7 +90,7 @@ WIDTH, HEIGHT, PANEL_W, PANEL_H, LEFT, TOP, GAP = 900, 530, 232, 190, 62, 62, 58
 
 
 def draw(rows: list[dict[str, Any]]) -> str:
-    """Two rows of panels (objectives), three columns (axes), a line per number of agents; the costs are logarithmic."""
+    """Two rows of panels (objectives), three columns (axes) and a line per number of agents; the costs are logarithmic."""
     costs = [row["ms"] for row in rows]
     low, high = math.floor(math.log10(min(costs))), math.ceil(math.log10(max(costs)))
     title = "Processor time per labelled instance"

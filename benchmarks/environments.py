@@ -1,14 +1,14 @@
-"""How fast the environments step and reset, each beside its peer on the same core.
+"""How fast the environments step and reset, each compared with its peer on the same core.
 
     python benchmarks/environments.py                      # about a minute; ours beside Gymnasium's FrozenLake-v1
     python benchmarks/environments.py --pogema PYTHON      # and beside pogema, under the Python that has it
 
 Every row alternates its sides `--repeats` times on one pinned core and prints the median rate of each with its range, and the
-ratio of the medians. Rates are per second of processor time, so that other work on the machine does not count; the wall rates,
-which are the same on an idle machine, are in the JSON. pogema 1.4 asks for other versions of Gymnasium, numpy and pydantic than
+ratio of the medians. Rates are per second of processor time, so that other work on the machine does not count. The wall rates,
+which are the same on an idle machine, are in the JSON. pogema 1.4 requires other versions of Gymnasium, numpy and pydantic than
 ours, so it runs in a process of its own that sleeps while the others are measured (`python -m venv p`, then
 `p/bin/pip install pogema==1.4.0`, then `--pogema p/bin/python`). A joint step moves all agents of one environment; in the vector
-rows an autoreset is not counted as one. One JSON per run goes to benchmarks/results/.
+rows, an autoreset does not count as a step. Each run writes one JSON file to benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OPEN: dict[str, Any] = {"size": 10, "num_agents": 5, "hole_ratio": 0, "on_confli
 
 
 class Timing(NamedTuple):
-    """Units of work done, processor and wall seconds taken, and restarts among them where they are counted apart."""
+    """Units of work done, processor and wall seconds taken, and restarts if those are counted separately."""
 
     units: int
     processor: float
@@ -42,11 +42,11 @@ class Timing(NamedTuple):
     resets: int = 0
 
 
-Side = Callable[[float], Timing]  # for so many seconds of processor time
+Side = Callable[[float], Timing]  # takes the seconds of processor time to run for
 
 
 def timed(seconds: float, batch: Callable[[], int]) -> Timing:
-    """Call `batch`, which returns how many units it did, for so many seconds of processor time."""
+    """Call `batch`, which returns how many units it did, for the given seconds of processor time."""
     units, wall, begin = 0, time.perf_counter(), time.process_time()
     while (taken := time.process_time() - begin) < seconds:
         units += batch()
@@ -102,7 +102,7 @@ def parallel_steps(env: Any) -> Side:
 
 
 class EmptyParallelEnv(pettingzoo.ParallelEnv):  # type: ignore[misc]  # PettingZoo ships no types
-    """The floor: five agents, and nothing happens."""
+    """The floor: five agents in an environment where nothing happens."""
 
     metadata: dict[str, Any] = {"name": "empty"}
 
@@ -168,7 +168,7 @@ def vector_steps(count: int, **options: Any) -> Side:
             nonlocal restarted
             before = restarted
             for action in actions:
-                restarted += int(np.count_nonzero(ended))  # these steps begin episodes instead
+                restarted += int(np.count_nonzero(ended))  # these steps begin an episode instead
                 _, _, terminated, truncated, _ = envs.step(action)
                 np.logical_or(terminated, truncated, out=ended)
             return count * len(actions) - (restarted - before)
@@ -179,7 +179,7 @@ def vector_steps(count: int, **options: Any) -> Side:
 
 
 def vector_resets(count: int) -> Side:
-    """The episodes that a vector with `reuse=1` begins while it steps."""
+    """The rate of episodes that a vector with `reuse=1` begins while it steps."""
     steps = vector_steps(count, reuse=1)
 
     def measure(seconds: float) -> Timing:
@@ -216,7 +216,7 @@ def sync_frozen_lake_steps(count: int) -> Side:
     return lambda seconds: timed(seconds, batch)
 
 
-# The peer's side, run by its own Python: reads "<row> <seconds>" lines, answers "<units> <processor seconds> <wall seconds>".
+# The peer's side, run by its own Python: reads lines "<row> <seconds>", answers "<units> <processor seconds> <wall seconds>".
 POGEMA = """
 import sys, time
 from pogema import GridConfig, pogema_v0
@@ -248,7 +248,7 @@ for line in sys.stdin:
 
 
 class Pogema:
-    """pogema under another Python; asleep unless it is asked."""
+    """pogema under another Python; it sleeps unless it is asked."""
 
     def __init__(self, python: str) -> None:
         self.process = subprocess.Popen(
@@ -307,7 +307,7 @@ def measure(what: str, goal: float, sides: dict[str, Side], repeats: int, second
     """Alternate the sides, print the row, and return it."""
     timings: dict[str, list[Timing]] = {name: [] for name in sides}
     for side in sides.values():
-        side(seconds / 10)  # warm
+        side(seconds / 10)  # warm-up
     for _ in range(repeats):
         for name, side in sides.items():
             gc.collect()

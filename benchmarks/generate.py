@@ -1,20 +1,20 @@
-"""How fast labelled instances are made, and whether the sampler draws what plain rejection draws.
+"""How fast labelled instances are made, and whether the sampler draws from the same distribution as plain rejection.
 
     python benchmarks/generate.py                  # some minutes
     python benchmarks/generate.py --count 400      # fewer instances per row
 
 Rows: sizes 3-10, hole ratio 0.2, wait ratio 0.5, exact labels, 2 to 5 agents, both objectives. Each row is run `--repeats` times
 with different seeds on one pinned core, rows and sides taking turns. The peer is the readable sampler, which draws the same
-candidates one by one in Python and labels them with the same solver (`reference_sampler`; it makes fewer of them, of the same
-cells). Rates are instances per second of processor time, from the Python call to finished `Instance` objects; "together" is
-all instances of all repeats by all their time, which the few hardest weigh on most. Undecided candidates count as failure.
-The goals are this suite's own; its first prototype made 9.5-12.8 k (2 agents, makespan) down to 0.8-1.1 k (5 agents, sum of
-costs) on such a core.
+candidates one by one in Python and labels them with the same solver (`reference_sampler`; it makes fewer instances, from the same
+cells). Rates are instances per second of processor time, from the Python call to finished `Instance` objects. "together" divides
+all instances of all repeats by all their time, so the few hardest weigh most. Undecided candidates count as failure. The goals
+are this suite's own; its first prototype made 9.5-12.8 k (2 agents, makespan) down to 0.8-1.1 k (5 agents, sum of costs) on such
+a core.
 
 Two threads: wall time of the same call with 1 and 2 threads on two cores, and whether the instances are the same.
 
-The chi-square compares the sampler with plain rejection in Python (whole instance drawn with `random`, then labelled): a
-two-sample test over classes of instances, per kind. One JSON per run goes to benchmarks/results/.
+The chi-square compares the sampler with plain rejection in Python (the whole instance is drawn with `random`, then labelled): a
+two-sample test over classes of instances, per kind. Each run writes one JSON file to benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ GOALS = {
     ("sum_of_costs", 4): 3_000,
     ("sum_of_costs", 5): 2_000,
 }
-CELLS = ((3, 4, 2), (4, 3, 3), (5, 8, 2))  # size, holes, agents of the chi-square
+CELLS = ((3, 4, 2), (4, 3, 3), (5, 8, 2))  # size, holes and agents for the chi-square
 
 
 def ours(objective: str, agents: int, count: int, seed: int) -> tuple[float, int]:
@@ -98,7 +98,7 @@ def speed(count: int, peer_count: int, repeats: int) -> list[dict[str, Any]]:
 
 
 def two_threads(count: int, repeats: int) -> list[dict[str, Any]]:
-    """Wall time with one thread over that with two, on the two cores that it needs."""
+    """Wall time with one thread divided by wall time with two, on the two cores that this needs."""
     rows = []
     for objective in ("makespan", "sum_of_costs"):
         ratios, same = [], True
@@ -115,7 +115,8 @@ def two_threads(count: int, repeats: int) -> list[dict[str, Any]]:
 
 
 def plain_rejection(cell: GridCell, source: random.Random, count: int) -> list[Instance]:
-    """`count` solvable instances, as they come: shuffle all cells, cut holes, starts and goals off, throw away what is none."""
+    """`count` solvable instances by plain rejection: shuffle all cells, take holes, starts and goals in order, and throw away
+    whatever is not a solvable instance."""
     at = [divmod(c, cell.size) for c in range(cell.size**2)]
     instances: list[Instance] = []
     while len(instances) < count:
@@ -181,7 +182,7 @@ def chi_squares(count: int) -> list[dict[str, Any]]:
 
 
 def show(rows: list[dict[str, Any]], threads: list[dict[str, Any]], checks: list[dict[str, Any]]) -> float:
-    """Prints everything; the largest |z|."""
+    """Print everything, and return the largest |z|."""
     for row in rows:
         print(f"{row['objective']:>12} {row['agents']} agents: {text(row['per_s'])} /s, together {row['together_per_s']:,.0f}; "
               f"goal {row['goal_per_s']:,}: {'met' if row['met'] else 'MISSED'}; undecided {row['undecided']}; readable "

@@ -1,4 +1,4 @@
-"""The acceptance check of a machine with GPUs: does the preset's run work on it, and does it take what was planned?
+"""The acceptance check for a machine with GPUs: does the preset's run work on it, and does it take what was planned?
 
     python benchmarks/gpu.py                               # at most ten minutes
     python benchmarks/gpu.py --preset single-gpu           # another preset's settings and shape (say on 24 GB)
@@ -8,10 +8,10 @@
 Two updates of `trl-grpo` in Qwen3-4B's shape at 4,096 tokens with colocated vLLM; then `t2t run` through a round of short
 responses, validation and the closing bench.
 
-Needed: vLLM, about 60 GB of disk (in --work), no network: weights are random. On one GPU the preset is `paper-lora`, on more it
-is `paper` in two processes with fsdp2. Each step runs in processes of its own, within a time of its own, and one that fails does
-not keep the next from running. It prints pass or what failed, measured memory and time beside the plan's figures, and writes one
-JSON to benchmarks/results/. The exit status is 0 if every step passed.
+It needs vLLM and about 60 GB of disk (in --work), but no network, because the weights are random. On one GPU the preset is
+`paper-lora`; on more it is `paper` in two processes with fsdp2. Each step runs in its own processes with its own time limit. If
+one fails, the next one still runs. The check prints what passed and what failed, with measured memory and time beside the plan's
+figures, and writes one JSON file to benchmarks/results/. The exit status is 0 if every step passed.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ from t2t_plugins.trainers.trl_grpo.settings import Settings  # noqa: E402
 
 WHOLE = 600.0  # seconds for all steps
 OVER = {"failed": f"not begun: {WHOLE:.0f} s had gone by", "last words": []}
-MORE = 1.1  # times the plan is more than was planned
-SHOWN = 25  # last lines of a step that failed
+MORE = 1.1  # a figure above this multiple of the plan is more than was planned
+SHOWN = 25  # last lines shown of a step that failed
 STAND_INS = [ROOT / "tests" / "plugins" / name for name in ("one_gpu", "sharded")]  # for vLLM, and Accelerate's FSDP on a CPU
 TINY = Shape(600, 64, 64, 2, 4, 2, 16, True)
-# Two prompts of eight responses are one update: what it takes of the memory does not depend on how many there are.
+# Two prompts of eight responses make one update: its memory does not depend on how many there are.
 CHECKED = {"training.prompts": 2, "training.epochs": 1, "training.max_updates": 2, "generation.samples": 4,
            "training.prompt_format": "board"}  # fmt: skip
 LOOP = {"training.max_updates": 1, "training.max_tokens": 256, "training.length_start": 64, "training.length_end": 256,
@@ -64,7 +64,7 @@ REHEARSED = {"training.engine": "plain", "training.processes": 2, "training.shar
 
 @dataclass(frozen=True)
 class Check:
-    """What is run, and where."""
+    """What to run, and where."""
 
     work: Path
     preset: str
@@ -78,18 +78,18 @@ class Check:
 
     @cached_property
     def experiment(self) -> Experiment:
-        """The preset with what the check changes."""
+        """The preset with the check's changes."""
         return resolve(self.preset, None, self.settings({}), {}, {})
 
     def settings(self, more: Mapping[str, Any]) -> list[str]:
-        """`NAME=VALUE` of everything that differs from the preset: of two values of a name the later one counts."""
+        """`NAME=VALUE` for everything that differs from the preset. If a name has two values, the later one counts."""
         several = {} if self.preset != "paper" else {"training.processes": 2}
         changed = {**CHECKED, **several, **more, **(REHEARSED if self.rehearse else {}), "checkpoint": self.model}
         return [*(f"{name}={value}" for name, value in changed.items()), *self.overrides]
 
     @property
     def shape(self) -> Shape:
-        """Of the preset's own model."""
+        """The shape of the preset's own model."""
         shape = TINY if self.rehearse else shape_of(resolve(self.preset, None, [], {}, {}).checkpoint)
         if shape is None:
             raise T2TError(f"the preset {self.preset} names no model of a known shape", next=f"one of {', '.join(QWEN3)}")
@@ -104,7 +104,7 @@ class Check:
         return Plan(self.shape, self.training, (gpus_here() or Gpus(2, 80)).gigabytes)
 
     def command(self, more: Mapping[str, Any]) -> list[str]:
-        """Options of `t2t run`."""
+        """The options of `t2t run`."""
         return ["--preset", self.preset, *(word for change in self.settings(more) for word in ("--set", change))]
 
 
@@ -112,22 +112,22 @@ Facts = dict[str, Any]
 
 
 def t2t(*words: str) -> None:
-    """The command, as a user gives it. Raises RuntimeError if it fails."""
+    """Run the command as a user would. Raises RuntimeError if it fails."""
     status = subprocess.run([sys.executable, "-c", "from t2t_core.cli import main; main()", *words]).returncode
     require(not status, f"t2t {words[0]} ended with status {status}")
 
 
 def require(holds: bool, what: str) -> None:
-    """RuntimeError with what was expected and is not so."""
+    """Raise RuntimeError with the expectation if it does not hold."""
     if not holds:
         raise RuntimeError(what)
 
 
-# --- the steps: each returns what is to be known of it, or raises
+# --- the steps: each returns its facts, or raises
 
 
 def machine(check: Check) -> Facts:
-    """What there is: GPUs, versions, room on the disk."""
+    """What the machine has: GPUs, versions, free disk space."""
     import torch
 
     names = [torch.cuda.get_device_name(at) for at in range(torch.cuda.device_count())]
@@ -141,7 +141,7 @@ def machine(check: Check) -> Facts:
 
 
 def model(check: Check) -> Facts:
-    """A checkpoint of random weights in the model's shape, and that its shape is the planned one."""
+    """Make a checkpoint of random weights in the model's shape, and check that its shape is the planned one."""
     from gpu_model import save_random_model
 
     bed = installed().testbeds.make(check.experiment.testbed)
@@ -154,7 +154,7 @@ def model(check: Check) -> Facts:
 
 
 def training(check: Check) -> Facts:
-    """Two updates of `trl-grpo` at full length, the product's own way; what it took beside the plan."""
+    """Two updates of `trl-grpo` at full length through the product's own code, and what they took beside the plan."""
     trainer = installed().trainers.make("trl-grpo")
     bed = installed().testbeds.make(check.experiment.testbed)
     updates: list[Facts] = []
@@ -196,7 +196,7 @@ def loop(check: Check) -> Facts:
 
 
 def bench(check: Check) -> Facts:
-    """vLLM alone, where the loop did not come to its own bench."""
+    """vLLM alone, if the loop did not reach its own bench."""
     table = check.work / "run" / "bench" / "table.json"
     if table.exists():
         return {"left out": "the loop's own was done"}
@@ -205,7 +205,7 @@ def bench(check: Check) -> Facts:
     return {}
 
 
-STEPS: Mapping[str, tuple[Callable[[Check], Facts], float]] = {  # and the seconds each may take
+STEPS: Mapping[str, tuple[Callable[[Check], Facts], float]] = {  # each with the seconds it may take
     "machine": (machine, 60),
     "model": (model, 120),
     "training": (training, 270),
@@ -225,14 +225,14 @@ def instances(check: Check, count: int) -> Any:
 
 
 def order_of(check: Check, bed: Any) -> Any:
-    """The training as its plan is asked for it."""
+    """The training order that the plan is computed for."""
     from t2t_core.hookspecs import TrainingOrder
 
     return TrainingOrder(check.model, bed, check.experiment.training, check.experiment.samples, 1)
 
 
 def moved_weights(before: Path, after: Path) -> int:
-    """How many numbers of a whole checkpoint differ from those it started from. Raises RuntimeError if it is not whole."""
+    """How many numbers in a whole checkpoint differ from those it started from. Raises RuntimeError if it is not whole."""
     from safetensors import safe_open
 
     def tensors(folder: Path) -> dict[str, Path]:
@@ -249,7 +249,7 @@ def moved_weights(before: Path, after: Path) -> int:
 
 
 def taken_of_gpu() -> float:
-    """GB of the first GPU that anybody has; 0 without one."""
+    """GB of the first GPU's memory in use by anybody; 0 without a GPU."""
     command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--id=0"]
     try:
         return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) * 2**20 / GB
@@ -258,7 +258,7 @@ def taken_of_gpu() -> float:
 
 
 def beside(plan: Plan, taken: Mapping[str, int], times: Mapping[str, float]) -> list[Facts]:
-    """Planned and measured, part by part. What a CPU cannot measure has no measured value."""
+    """Planned and measured figures, part by part. What a CPU cannot measure has no measured value."""
     planned = {part.name: part.bytes for part in plan.parts() if "training" in part.phases}
     kept = ("weights", "weights in bfloat16", "gradients", "optimizer", "reference", "activations")
     names = {"activations": "kept activations"}
@@ -279,7 +279,7 @@ def beside(plan: Plan, taken: Mapping[str, int], times: Mapping[str, float]) -> 
     ]
 
 
-# --- doing them
+# --- running them
 
 
 def variables(rehearse: bool, work: Path) -> dict[str, str]:
@@ -293,7 +293,7 @@ def variables(rehearse: bool, work: Path) -> dict[str, str]:
 
 
 def do_apart(name: str, given: argparse.Namespace, work: Path, limit: float) -> Facts:
-    """One step in processes of its own: its facts, and "failed" with what went wrong."""
+    """Run one step in its own processes. Returns its facts, with "failed" if something went wrong."""
     result = work / f"{name}.json"
     command = [sys.executable, __file__, "--step", name, "--work", str(work), "--preset", given.preset]
     command += ["--rehearse"] * given.rehearse + [word for change in given.set for word in ("--set", change)]
@@ -316,7 +316,7 @@ def do_apart(name: str, given: argparse.Namespace, work: Path, limit: float) -> 
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """No process of a step outlives it: an engine would keep the GPU from the next one."""
+    """End every process of a step: an engine that outlives it would keep the GPU from the next step."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, sign)
@@ -328,7 +328,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def do(name: str, check: Check) -> None:
-    """The step in this process; its facts go into a file."""
+    """Run the step in this process; its facts go into a file."""
     try:
         facts = STEPS[name][0](check)
     except T2TError as error:
@@ -340,7 +340,7 @@ def do(name: str, check: Check) -> None:
 
 
 def report(facts: Mapping[str, Facts]) -> str:
-    """The table of measured and planned figures."""
+    """Print the table of measured and planned figures."""
     rows = facts.get("training", {}).get("beside the plan", [])
     lines = [f"{'':36}{'plan':>11}{'measured':>11}"] if rows else []
     for row in rows:
@@ -372,7 +372,7 @@ def main() -> None:
     out = given.out or ROOT / "benchmarks" / "results" / f"gpu-{stamp}.json"
     facts: dict[str, Any] = {"rehearsed": given.rehearse, "at": folders.now(), "preset": given.preset, "set": given.set}
     started = time.monotonic()
-    patience = 4.0 if given.rehearse else 1.0  # a CPU that others use too
+    patience = 4.0 if given.rehearse else 1.0  # others may use the CPU too
     with tempfile.TemporaryDirectory(prefix="t2t-gpu-", dir=given.work) as folder:
         for name, (_, limit) in STEPS.items():
             left = patience * WHOLE - (time.monotonic() - started)

@@ -1,5 +1,5 @@
-"""A checkpoint of random weights in a published shape, for a machine that reaches no hub: a tokenizer whose every id has a text,
-a chat template with a switch for thinking, and responses that end by chance after about as many tokens as one asks for."""
+"""A checkpoint of random weights in a published shape, for a machine that cannot reach a hub. Every id of its tokenizer has a
+text, its chat template has a switch for thinking, and its responses end by chance after about as many tokens as you ask for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from t2t_plugins.trainers.shapes import Shape
 
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>")
-MERGED = 4000  # words that are learnt of the prompts, so that these have about the length a model's own tokenizer gives them
+MERGED = 4000  # words learnt from the prompts, so that these are about as long as with a model's own tokenizer
 TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n"
@@ -21,7 +21,8 @@ TEMPLATE = (
 
 
 def save_random_model(folder: Path, shape: Shape, texts: Sequence[str], length: int) -> int:
-    """Write one to `folder`, in bfloat16; its number of parameters. Its responses have about `length` tokens."""
+    """Write such a checkpoint to `folder` in bfloat16, and return its number of parameters. Its responses have about `length`
+    tokens."""
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM, set_seed
 
@@ -54,9 +55,9 @@ def save_random_model(folder: Path, shape: Shape, texts: Sequence[str], length: 
 
 
 def let_responses_end(model: Any, end: int, length: int) -> None:
-    """Make the token `end` as likely as 1 in `length`. Of random weights it is 1 in the number of words, so that every response
-    would be cut off, all would earn the same and the gradient would be zero. So one number of the residual stream is the same
-    everywhere, no layer writes it, and the output layer reads it for that token."""
+    """Give the token `end` a probability of 1 in `length`. With random weights it is 1 in the number of words: every response
+    would be cut off, all would earn the same reward and the gradient would be zero. Therefore one number of the residual stream
+    is the same everywhere: no layer writes it, and the output layer reads it for that token."""
     import torch
 
     with torch.no_grad():
@@ -72,7 +73,7 @@ def let_responses_end(model: Any, end: int, length: int) -> None:
 
 
 def make_tokenizer(vocabulary: int, texts: Sequence[str]) -> Any:
-    """A byte-level BPE tokenizer that has learnt from `texts`, filled up to `vocabulary` with words that no text has."""
+    """A byte-level BPE tokenizer that has learnt from `texts`, filled up to `vocabulary` with words that occur in no text."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 

@@ -1,16 +1,16 @@
-"""What the harness costs: `evaluate` over a local chat endpoint, beside clients without a harness.
+"""What the harness costs: `evaluate` over a local chat endpoint, compared with clients without a harness.
 
     python benchmarks/harness.py                 # 5 x each side; about five minutes
-    python benchmarks/harness.py --soak 100000   # and memory over so many answers
+    python benchmarks/harness.py --soak 100000   # and memory over that many answers
 
-The server is a process on the other core. Two things are measured, the sides taking turns:
+The server is a process on the other core. Two things are measured, with the sides taking turns:
 
-full: the server answers after 50 or 500 ms, to 64 or 256 requests at once. `load generator` is aiohttp sending one body over and
-over and dropping the replies; `harness` is all that `t2t bench` does with an answer: prompts, the endpoint policy, append-only
-log, export with verdicts. The goals are shares of the load generator's rate.
-overhead: the server answers at once. `client alone` draws the answers from the endpoint policy and drops them; overhead is
-harness - client alone per answer; `instant` is the machinery over a policy that costs nothing.
-One JSON per run goes to benchmarks/results/.
+full: the server answers after 50 or 500 ms, to 64 or 256 requests at once. `load generator` is aiohttp, which sends the same body
+over and over and drops the replies. `harness` is everything that `t2t bench` does with an answer: prompts, the endpoint policy,
+append-only log, export with verdicts. The goals are shares of the load generator's rate.
+overhead: the server answers at once. `client alone` draws the answers from the endpoint policy and drops them. The overhead is
+harness - client alone, per answer. `instant` is the machinery over a policy that costs nothing.
+Each run writes one JSON file to benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from t2t_core.plugins import installed
 from t2t_core.records import Response, Sampling, Task
 
 FULL = ((0.05, 64, 0.9), (0.05, 256, 0.4), (0.5, 64, 0.95), (0.5, 256, 0.95))  # latency in s, requests at once, goal
-ROUNDS = {0.05: 50, 0.5: 16}  # answers for each request under way
+ROUNDS = {0.05: 50, 0.5: 16}  # answers for each concurrent request
 TEXT = "<answer>\nAgent 0: (0,0) -> (0,1)\nAgent 1: (1,0) -> (1,1)\nAgent 2: (2,0) -> (2,1)\n</answer>"
 
 
 class Instant:
-    """Answers without any work."""
+    """A policy that answers without any work."""
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
         for position, _ in enumerate(tasks):
@@ -53,7 +53,7 @@ class Instant:
 
 
 class _Answering(asyncio.Protocol):
-    """The smallest HTTP/1.1 server that keeps connections open and answers every POST alike, after the seconds in its path."""
+    """A minimal HTTP/1.1 server: keeps connections open and gives every POST the same answer, after the seconds in its path."""
 
     reply = b""
 
@@ -90,7 +90,7 @@ def _server(pipe: Any) -> None:
 
 
 async def load(url: str, prompt: str, count: int, at_once: int) -> None:
-    """`count` requests through aiohttp as its manual has it, `at_once` under way."""
+    """Send `count` requests through aiohttp as its manual shows, `at_once` concurrently."""
     import aiohttp
 
     body = {"model": "m", "messages": [{"role": "user", "content": prompt}], "temperature": 0.0, "max_tokens": 4096}
@@ -106,7 +106,7 @@ async def load(url: str, prompt: str, count: int, at_once: int) -> None:
 
 
 def instances(testbed: AnyTestbed, count: int) -> list[Any]:
-    """So many distinct questions; what is in them does not matter here."""
+    """`count` distinct questions; their content does not matter here."""
     return [
         testbed.read_instance(
             {
@@ -167,7 +167,7 @@ def full(root: str, testbed: AnyTestbed, repeats: int) -> list[dict[str, Any]]:
 
 
 def soak(policy: Any, testbed: AnyTestbed, count: int) -> dict[str, Any]:
-    """Resident memory while so many answers come through, at every tenth of the way."""
+    """Resident memory after every tenth of `count` answers."""
     evaluation = Evaluation(testbed, instances(testbed, 1000), max(1, count // 1000))
     marks: list[int] = []
 
@@ -189,7 +189,7 @@ def main() -> None:
     given = parser.parse_args()
     ours, theirs = multiprocessing.Pipe()
     server = multiprocessing.get_context("spawn").Process(target=_server, args=(theirs,), daemon=True)
-    server.start()  # before the pin: it has the other core
+    server.start()  # before the pin, so that it gets the other core
     root = f"http://127.0.0.1:{ours.recv()}"
     pin()
     testbed = installed().testbeds.make("mapf-frozenlake")

@@ -1,11 +1,11 @@
-"""Where the time goes, in instructions: callgrind under solve, generate and the vector environment's step.
+"""Where the time goes, in instructions: callgrind for solve, generate and the vector environment's step.
 
     python benchmarks/instructions.py        # needs valgrind; some minutes
 
-Callgrind counts the instructions of the native core alone (from its Python door on), so the figures do not depend on what else
-the machine does. For each piece of work: instructions per unit, the functions that take most of them, and the floor: the bytes
-that a unit must at least read and write (its inputs and outputs, once), and the instructions it takes to move them 8 bytes at
-a time. One JSON per run goes to benchmarks/results/.
+Callgrind counts only the instructions of the native core (from its Python entry point on), so the figures do not depend on what
+else the machine does. For each piece of work it shows the instructions per unit, the functions that take most of them, and the
+floor: the bytes that a unit must at least read and write (its inputs and outputs, once), and the instructions it takes to move
+them 8 bytes at a time. Each run writes one JSON file to benchmarks/results/.
 """
 
 from __future__ import annotations

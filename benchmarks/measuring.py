@@ -1,4 +1,4 @@
-"""What all benchmarks share: the rooms on the path, one pinned core, medians with their spread, and one JSON per run."""
+"""What all benchmarks share: the packages on the path, one pinned core, medians with their spread, and one JSON per run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOAD_AT_START = os.getloadavg()
 
 
 def arguments(text: str | None, repeats: int = 5) -> argparse.ArgumentParser:
-    """A parser with what every benchmark takes: --repeats and --out."""
+    """A parser with the options of every benchmark: --repeats and --out."""
     parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=repeats, help="how often the sides take turns")
     parser.add_argument("--out", type=Path, default=RESULTS, help="the folder of the JSON")
@@ -30,7 +30,7 @@ def arguments(text: str | None, repeats: int = 5) -> argparse.ArgumentParser:
 
 
 def pin() -> None:
-    """Keep this process, and those it starts from now on, on its last core (the first one serves most interrupts)."""
+    """Keep this process, and those it starts from now on, on its last core, because the first one serves most interrupts."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
@@ -45,7 +45,7 @@ def text(values: dict[str, Any], digits: int = 0) -> str:
 
 
 def write(name: str, folder: Path, result: dict[str, Any]) -> None:
-    """`NAME-TIME.json`: the result, when, on what machine, and how busy that was before and after (load averages)."""
+    """Write `NAME-TIME.json`: the result, the time, the machine, and how busy it was before and after (load averages)."""
     at = folders.now()
     machine = {
         "processor": _processor(),

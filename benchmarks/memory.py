@@ -1,12 +1,12 @@
-"""The plan of a training's memory beside what the same model takes in its true shape, measured without a GPU.
+"""Compare the planned memory of a training with what the same model takes in its true shape, measured without a GPU.
 
     python benchmarks/memory.py            # prints the table of docs/gpus.md
-    python benchmarks/memory.py --write    # puts it there
+    python benchmarks/memory.py --write    # writes it to that page
 
 A whole training step (forward, TRL's log-probabilities in tiles, backward, AdamW) goes through PyTorch's own operators on fake
-tensors: they have shapes, types and storages but no memory, and every storage that comes and goes is counted. What CUDA would add
-(its context, fragments, workspaces of its kernels) is not in it; the kernels that work in place on a GPU are left out, since
-their CPU stand-ins would write copies. One process: shards are measured where they are made (tests/plugins/test_sharding.py).
+tensors. These have shapes, types and storages but no memory, and every storage that comes and goes is counted. What CUDA would
+add (its context, fragments, workspaces of its kernels) is not included. Kernels that work in place on a GPU are left out, because
+their CPU stand-ins would write copies. There is one process; tests/plugins/test_sharding.py measures shards.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BEGIN, END = "<!-- memory: python benchmarks/memory.py --write -->", "<!-- /memo
 
 @dataclass(frozen=True)
 class Row:
-    """A part of what a training takes: planned and measured, in bytes."""
+    """A part of a training's memory: planned and measured, in bytes."""
 
     part: str
     planned: float
@@ -45,7 +45,7 @@ class Row:
 
     @property
     def error(self) -> float:
-        """Of the plan, as a share of what was measured."""
+        """The plan's error, as a share of what was measured."""
         return self.planned / self.measured - 1
 
 
@@ -65,7 +65,7 @@ def step_rows(plan: Plan) -> list[Row]:
 
 
 def one_step(plan: Plan) -> dict[str, int]:
-    """Bytes that a training step takes: of every part, and the most at once."""
+    """The bytes that a training step takes: for every part, and the most at once."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -79,9 +79,9 @@ def one_step(plan: Plan) -> dict[str, int]:
             taken["reference"] = counted.now - taken["weights"]
         optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], foreach=False)
         backward(model, plan)
-        optimizer.step()  # it has no state before its first step
+        optimizer.step()  # the optimizer has no state before its first step
         counted.most = counted.now
-        backward(model, plan)  # as every one but an update's first: on top of gradients
+        backward(model, plan)  # like every pass but an update's first, on top of gradients
         taken["peak"] = counted.most
         taken["gradients"] = nbytes(p.grad for p in model.parameters() if p.grad is not None)
         taken["optimizer"] = nbytes(v for state in optimizer.state.values() for v in state.values() if v.dim())
@@ -115,7 +115,7 @@ def make_model(shape: Shape, settings: Settings) -> Any:
 
 
 def configuration(shape: Shape, **more: Any) -> Any:
-    """transformers' own of that shape."""
+    """transformers' own configuration of that shape."""
     from transformers import Qwen3Config
 
     named = {"vocab_size": shape.vocabulary, "hidden_size": shape.hidden, "intermediate_size": shape.intermediate}
@@ -124,14 +124,14 @@ def configuration(shape: Shape, **more: Any) -> Any:
 
 
 def backward(model: Any, plan: Plan) -> None:
-    """Forward and backward of one micro batch, all responses as long as they may get."""
+    """Forward and backward pass of one micro batch, with every response at its maximum length."""
     import torch
 
     each = plan.tokens // plan.settings.micro
     ids = torch.zeros(plan.settings.micro, each, dtype=torch.long)
     mixed = plan.settings.dtype in ("auto", "mixed")
     with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
-        # attention without padding: whether it is written out with padding depends on the GPU's kernel
+        # attention without padding, because whether padding makes it materialise depends on the GPU's kernel
         out = model(input_ids=ids, attention_mask={"full_attention": None}, labels=ids, fused_lm_head=True)
     out.log_probs.mean().backward()
 
@@ -142,7 +142,7 @@ def nbytes(tensors: Iterable[Any]) -> int:
 
 @contextmanager
 def kernels_in_place() -> Iterator[None]:
-    """TRL's kernels over a tile of logits work in place where there is Triton."""
+    """Replace TRL's kernels over a tile of logits, which work in place if there is Triton."""
     from importlib import import_module
 
     module: Any = import_module("trl.kernels.chunked_logprob")
@@ -155,7 +155,7 @@ def kernels_in_place() -> Iterator[None]:
 
 
 def counter() -> Any:
-    """Counts the bytes of all storages that are alive while it is entered: `now`, and the `most` there was."""
+    """Counts the bytes of all live storages while it is entered: `now`, and the `most` so far."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
@@ -188,7 +188,7 @@ def counter() -> Any:
 
 
 def plan_of(preset: str) -> Plan:
-    """The preset's training in one process: what shards share out lies whole on it."""
+    """The preset's training in one process, which holds everything that shards would divide."""
     experiment = resolve(preset, None, [], {"designer": "fixed"}, {})
     settings = check_settings(Settings, experiment.training, "trainer trl-grpo")
     shape = shape_of(experiment.checkpoint)
@@ -197,7 +197,7 @@ def plan_of(preset: str) -> Plan:
 
 
 def table() -> str:
-    """The page's table."""
+    """The table for the page."""
     lines = ["| preset, in one process | part | planned GB | measured GB | error |", "|---|---|---:|---:|---:|"]
     for preset in PRESETS:
         for at, row in enumerate(step_rows(plan_of(preset))):
@@ -208,7 +208,7 @@ def table() -> str:
 
 
 def written(page: str) -> str:
-    """The table that stands on the page."""
+    """The table that the page has now."""
     return page.split(BEGIN, 1)[1].split(END, 1)[0].strip()
 
 

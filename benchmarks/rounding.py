@@ -2,7 +2,7 @@
 
     python benchmarks/rounding.py          # about 1,375 questions of the frozen sets for each checkpoint; some minutes
 
-The wheel would be half as large with such weights, but a committed figure stands only as long as every answer stays.
+The wheel would be half as large with such weights, but a committed figure holds only as long as no answer changes.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from t2t_core.records import Sampling
 
 CHECKPOINTS = ("base", "designed", "control", "weak", "2agents")
 TYPES = ("float16", "bfloat16")
-LEAST = 400  # questions of a set
+LEAST = 400  # questions from each set
 
 
 def rounded(name: str, dtype: str, folder: Path) -> Path:
-    """A copy of a checkpoint with its weights in that type."""
+    """A copy of a checkpoint with its weights rounded to that type."""
     import torch
     from safetensors.torch import load_file, save_file
 

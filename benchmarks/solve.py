@@ -4,14 +4,15 @@
     python benchmarks/solve.py --cbsh2 PATH    # and CBSH2-RTC beside it, on the same instances: some minutes
     python benchmarks/solve.py --draw          # writes benchmarks/instances/ again, byte for byte
 
-Every instance is decided `--repeats` times by each side on one pinned core, sides and rows taking turns; its time is the median
-over the repeats, in milliseconds of processor time for one call (status and exact cost; with the wait flag, apart). Undecided
-counts as failure. The ten slowest instances of each row are named. One JSON per run goes to benchmarks/results/.
+Each side decides every instance `--repeats` times on one pinned core, sides and rows taking turns. The time of an instance is the
+median over the repeats, in milliseconds of processor time for one call (status and exact cost; calls with the wait flag are
+measured separately). Undecided counts as failure. The ten slowest instances of each row are named. Each run writes one JSON file
+to benchmarks/results/.
 
 The peer is CBSH2-RTC (github.com/Jiaoyang-Li/CBSH2-RTC, for research only, not part of this suite): build it with CMake and
-Boost and name the program `cbs`. Its time is the runtime that it reports itself (setting up, heuristics of single agents and
-the start of the process are not in it), and it gets `--limit` seconds an instance. Where both decide, a
-lower cost of its would be an error of ours, and every difference is named. (Its corridor reasoning is not always optimal: on
+Boost, and give the path of the program `cbs`. Its time is the runtime that it reports itself (without setting up, the heuristics
+of single agents and the start of the process), and it gets `--limit` seconds per instance. If both decide an instance and its
+cost is lower, that is an error of ours; every difference is named. (Its corridor reasoning is not always optimal: on
 5agents_5x5_0181 it says 29; with --corridorReasoning=None it says 28, as does the search of all joint states.) The ratio is its
 time over ours, summed over the instances that it solved.
 """
@@ -62,7 +63,7 @@ ROWS = (
 
 
 def draw(row: Row) -> list[Instance]:
-    """Uniform holes, starts and goals, drawn again until every agent can reach its goal and none starts on it."""
+    """Uniform holes, starts and goals, drawn again until every agent can reach its goal and no agent starts on it."""
     stream = Stream.of(0, "solve benchmark", row.size, row.holes)
     instances: list[Instance] = []
     while len(instances) < COUNT:
@@ -113,7 +114,7 @@ def ours(instance: Instance, wait: bool) -> Outcome:
 
 
 class Peer:
-    """CBSH2-RTC as a program: a map and a scenario file per instance, its figures from the line that it writes."""
+    """CBSH2-RTC as a program: it reads a map and a scenario file per instance and writes a line of figures."""
 
     def __init__(self, program: Path, limit: float, folder: Path) -> None:
         self.program, self.limit, self.folder = program.resolve(), limit, folder
@@ -138,7 +139,7 @@ class Peer:
         files = ["-m", self._file(row, instance, "map"), "-a", self._file(row, instance, "scen"), "-o", report]
         command = [self.program, *files, "-k", str(AGENTS), "-t", str(self.limit), "-s", "0"]
         subprocess.run(command, stdout=subprocess.DEVNULL, timeout=60 + 10 * self.limit, check=False)
-        if not report.exists():  # it died: no answer
+        if not report.exists():  # it died without an answer
             return Outcome(1000 * self.limit, None, False)
         with report.open() as file:
             (line,) = csv.DictReader(file)

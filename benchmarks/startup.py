@@ -1,10 +1,10 @@
-"""How soon the suite is there: `t2t --help` and `import t2t_envs`, in fresh interpreters, beside a bare Python and Gymnasium.
+"""How fast the suite starts: `t2t --help` and `import t2t_envs` in fresh interpreters, beside a bare Python and Gymnasium.
 
     python benchmarks/startup.py
 
-The sides take turns `--repeats` times on one pinned core, after one round that warms the disk cache; seconds are wall and, in
-the JSON, processor time too. What was imported on the way is looked at: torch must not be. One JSON per run goes to
-benchmarks/results/.
+The sides take turns `--repeats` times on one pinned core, after one round that warms the disk cache. Seconds are wall time; the
+JSON has processor time too. The benchmark also checks what was imported on the way: torch must not be. Each run writes one JSON
+file to benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HEAVY = ("torch", "transformers", "trl", "vllm")
 
 
 def run(code: str) -> tuple[float, float]:
-    """Wall and processor seconds of a fresh interpreter."""
+    """The wall and processor seconds of a fresh interpreter."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL, env=_environment())
     wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
