@@ -1,1 +1,1 @@
-"""Coverage-guided fuzzing of everything that reads what strangers write: see `python -m fuzz.run --help`."""
+"""Coverage-guided fuzzing of everything that reads untrusted text: see `python -m fuzz.run --help`."""

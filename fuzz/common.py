@@ -1,4 +1,4 @@
-"""What the targets share: text, values and files made of a fuzzer's bytes, and the promise of linear time."""
+"""What the targets share: text, values and files made from a fuzzer's bytes, and the promise of linear time."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from fuzz.values import Values
 from t2t_core.errors import T2TError
 from t2t_core.store import jsonlines
 
-SECONDS = 3.0  # of processor time for `LONG` characters; linear readers need some 0.1, quadratic ones minutes
+SECONDS = 3.0  # of processor time for `LONG` characters; linear readers need about 0.1, quadratic ones minutes
 LONG = 1 << 17
 EVERY = 256
 
 
 def text_of(data: bytes) -> str:
-    """Any bytes as text, with lone surrogates where they are no UTF-8."""
+    """Any bytes as text, with lone surrogates where they are not UTF-8."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def linear(function: Callable[[Any], Any], piece: Any) -> None:
-    """The same text over and over must be read in linear time; one input in `EVERY` (by its bytes) is tried."""
+    """Check that the same text over and over is read in linear time; one input in `EVERY` (by its bytes) is tried."""
     if not piece or hash_of(piece) % EVERY:
         return
     begin = time.thread_time()
@@ -36,7 +36,7 @@ def linear(function: Callable[[Any], Any], piece: Any) -> None:
 
 
 def hash_of(piece: Any) -> int:
-    """The same in every process, which Python's own is not."""
+    """A hash that is the same in every process, unlike Python's own."""
     data = piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else piece
     return sum(data)
 
@@ -52,7 +52,7 @@ def values_of(data: bytes, base: dict[str, Any]) -> Iterator[Any]:
 
 @functools.cache
 def scratch() -> Path:
-    """One folder per process; in memory where the machine has such a place."""
+    """One folder per process, in memory if the machine has a file system there."""
     folder = tempfile.mkdtemp(prefix="t2t-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
     import atexit
 

@@ -1,4 +1,4 @@
-"""Targets of what an agent writes: the file of a job, and calls of tools in plain text."""
+"""Targets for what an agent writes: the file of a job, and tool calls in plain text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _families() -> tuple[Family, ...]:
 
 
 def job(data: bytes) -> None:
-    """`job.toml` of a family of either world: everything wrong with it is told, and what is accepted reads back."""
+    """`job.toml` of a family of either world: everything wrong with it is reported, and what is accepted reads back."""
     folder = scratch() / "job"
     folder.mkdir(exist_ok=True)
     for family in _families():
@@ -39,7 +39,7 @@ def job(data: bytes) -> None:
 
 
 def calls(data: bytes) -> None:
-    """A reply in plain text, and whatever its calls do to a workspace."""
+    """A reply in plain text, and what its calls do to a workspace."""
     text = text_of(data)
     workspace = Workspace(None, {FILE: "rounds = 1\n"})
     tools = Toolbox(workspace, lambda: {"small": 0.1}, lambda: Submitted("queued", True, True))

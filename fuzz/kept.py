@@ -1,4 +1,4 @@
-"""Targets of what is kept: keys in texts and settings, completions in every shape, records of boards, rows and studies."""
+"""Targets for what is kept: keys in texts and settings, completions in every shape, records of boards, rows and studies."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from t2t_plugins.policies.endpoint.client import HttpReply
 
 KEY = 'sk-Pr"j_9fK2x7Qw/8Zr4Tn1Vb6+Ym3Lc5'
 _WRITTEN = (KEY, quote(KEY, safe=""), html.escape(KEY), json.dumps(KEY)[1:-1])
-_SHOWN = 14  # characters in a row of the key that may stay
+_SHOWN = 14  # the most consecutive characters of a key that may remain
 
 
 def secret(data: bytes) -> None:
-    """A text with a key in it, whole, cut, or written otherwise; and settings with one in any nesting."""
+    """A text with a key in it, whole, cut or in another notation, and settings with a key at any depth."""
     text, first = text_of(data), data[0] if data else 0
     redactor = Redactor({KEY: "key"})
     cut = KEY[first % len(KEY) :] if first % 2 else KEY[: first % len(KEY)]
@@ -59,7 +59,7 @@ _ENDS = ("stop", "length", "content_filter", "abort", "error", "tool_calls", "",
 
 
 def completion(data: bytes) -> None:
-    """An endpoint's reply as JSON with anything in any of its places, at once or as a stream."""
+    """An endpoint's reply as JSON with any value in any place, at once or as a stream."""
     source = Values(data)
     message = {name: source.any() for name in _MESSAGE if source.byte() % 4 == 0}
     choice: dict[str, Any] = {"index": source.any(), "message": message, "finish_reason": source.choice(_ENDS)}
@@ -83,7 +83,7 @@ def completion(data: bytes) -> None:
 
 
 def study(data: bytes) -> None:
-    """The plan of a study, what came of one, and the records of a bench folder's rows."""
+    """The plan of a study, a study's results, and the records of a bench folder's rows."""
     path = scratch() / "plan.toml"
     path.write_bytes(data)
     with contextlib.suppress(T2TError, msgspec.ValidationError):

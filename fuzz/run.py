@@ -1,11 +1,11 @@
-"""Fuzz the readers of strangers' text, each for a fixed time; a finding ends with status 1 and is kept in the corpus.
+"""Fuzz the readers of untrusted text, each for a fixed time. If there is a finding, the exit status is 1 and the corpus keeps it.
 
     pip install 'atheris>=3.0,<4'
     python -m fuzz.run --seconds 60                      # every target, a minute each
     python -m fuzz.run --seconds 600 --target answer     # one of them, longer
     python -m fuzz.run --seconds 60 --keep               # the latest small inputs join the corpus
 
-Inputs are tried again without the fuzzer by tests/fuzz/test_corpus.py.
+tests/fuzz/test_corpus.py tries the inputs again without the fuzzer.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ CORPUS = ROOT / "fuzz" / "corpus"
 NAMES = ("answer", "instance", "configuration", "run", "lines", "manifest", "thoughts", "designer", "endpoint", "spec",
          "board", "move", "secret", "completion", "study", "job", "calls")  # fmt: skip
 MAX_LENGTH = 4096  # bytes of one input; `linear` tries longer ones
-LIMITS = ["-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1"]  # seconds and MiB of one input
-KEPT, LATEST = 400, 8  # bytes of an input that may join the corpus, and how many of one run do
+LIMITS = ["-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1"]  # seconds and MiB per input
+KEPT, LATEST = 400, 8  # the most bytes of an input that joins the corpus, and the most inputs per run
 ROOMS = ["t2t_core", "t2t_envs", "t2t_plugins", "t2t_leaderboard", "t2t_jobs"]
 
 
@@ -40,7 +40,7 @@ def fuzz(name: str, arguments: list[str]) -> None:
 
 
 def run(name: str, seconds: int, keep: bool) -> bool:
-    """Fuzz one target in a process of its own; whether nothing was found."""
+    """Fuzz one target in a process of its own. Returns whether nothing was found."""
     own = CORPUS / name
     own.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as fresh:
@@ -62,7 +62,7 @@ def run(name: str, seconds: int, keep: bool) -> bool:
 
 
 def join(fresh: Path, own: Path) -> None:
-    """Let the latest small inputs join the corpus: what is found last reaches the code that is hardest to reach."""
+    """Add the latest small inputs to the corpus: those found last reach the code that is hardest to reach."""
     small = [path for path in fresh.iterdir() if path.stat().st_size <= KEPT and not path.name.startswith("crash-")]
     for path in sorted(small, key=lambda path: path.stat().st_mtime)[-LATEST:]:
         (own / path.name[:12]).write_bytes(path.read_bytes())

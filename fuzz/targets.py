@@ -1,7 +1,7 @@
-"""One function per reader of strangers' text. Each takes bytes, and raises where a promise does not hold.
+"""One function per reader of untrusted text. Each takes bytes, and raises if a promise does not hold.
 
-The promises: nothing but `T2TError` comes out of a reader (`AssertionError` and everything else is a finding); what a reader
-accepts keeps its contract; work is linear in the length of the text (`linear`).
+The promises: a reader raises nothing but `T2TError` (`AssertionError` and everything else is a finding), what a reader accepts
+keeps its contract, and the work is linear in the length of the text (`linear`).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def answer(data: bytes) -> None:
 
 
 def instance(data: bytes) -> None:
-    """One instance as JSON, or as a JSON value made of the bytes."""
+    """One instance as JSON, or as a JSON value made from the bytes."""
     for value in values_of(data, {"size": 4, "holes": [[0, 0]], "starts": [[1, 1]], "goals": [[2, 2]]}):
         with contextlib.suppress(T2TError):
             made = Instance.from_dict(value)
@@ -138,7 +138,7 @@ def _knobs(source: Values) -> Any:
 
 
 def _joint_cells(source: Values) -> Any:
-    """Mostly a list of cells, some of which are ones."""
+    """Mostly a list of cells, some of which are valid."""
     cell = ("share", "hole_ratio", "wait_ratio")
     if source.byte() % 8 == 0:
         return source.any()
@@ -160,7 +160,7 @@ def _previous(source: Values) -> Configuration:
 
 
 def lines(data: bytes) -> None:
-    """Every reader of JSON Lines, and going on after a torn line."""
+    """Every reader of JSON Lines, and continuing after a torn line."""
     path = scratch() / "lines.jsonl"
     path.write_bytes(data)
     with contextlib.suppress(T2TError):
@@ -213,7 +213,7 @@ _PROPOSAL = json.dumps({"3": dict.fromkeys(_KNOBS, 0.4), "4": dict.fromkeys(_KNO
 
 
 def designer(data: bytes) -> None:
-    """A designer's reply, by itself and put into a good one."""
+    """A designer's reply, by itself and inserted into a good one."""
     text = text_of(data)
     middle = len(_PROPOSAL) * (data[0] if data else 0) // 256
     near = _PROPOSAL[:middle] + text[1:] + _PROPOSAL[middle:]
@@ -235,7 +235,7 @@ def designer(data: bytes) -> None:
 
 
 def thoughts(data: bytes) -> None:
-    """What was thought, and JSON as models write it."""
+    """Thoughts, and JSON as models write it."""
     text = text_of(data)
     said, _ = set_aside_thoughts(text)
     assert len(said) <= len(text)
@@ -259,7 +259,7 @@ _STARTS = re.compile(r"[{\[]")
 
 
 def endpoint(data: bytes) -> None:
-    """An endpoint's reply, as a 200 and as an error: it is always some kind, and what is recorded keeps its contract."""
+    """An endpoint's reply, as a 200 and as an error: it always has a kind, and what is recorded keeps its contract."""
     encodings = ("application/json", "text/event-stream; charset=utf-8", "text/html; charset=utf-16", "charset=x")
     first = data[0] if data else 0
     headers = {"content-type": encodings[first % 4], "retry-after": text_of(data[:20])}
@@ -286,7 +286,7 @@ def _registry() -> registry.Registry:
 
 
 def spec(data: bytes) -> None:
-    """Names with settings: of policies and designers, and of context modules."""
+    """Names with settings, as for policies, designers and context modules."""
     text = text_of(data)
     parsed = registry.Spec.parse(text)
     assert all(part in text for part in (parsed.name, *parsed.settings))

@@ -1,4 +1,4 @@
-"""JSON values made out of a fuzzer's bytes: far more of them reach the rules behind a reader than random text does."""
+"""JSON values made from a fuzzer's bytes, because far more of them than of random texts reach the rules behind a reader."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NOT_JSON = (float("nan"), float("inf"), float("-inf"), b"x", object())
 
 
 class Values:
-    """Takes bytes from the front; once they are used up everything is zero."""
+    """Takes bytes from the front; once they are used up, every value is zero."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.position = data, 0
@@ -26,7 +26,7 @@ class Values:
         return (self.byte() * 256 + self.byte()) / 65535
 
     def any(self, depth: int = 0) -> Any:
-        """A JSON value of at most four levels, or now and then what no JSON holds."""
+        """A JSON value with at most four levels, or sometimes something that JSON cannot hold."""
         kind = self.byte() % 8
         if kind == 0 and depth < 4:
             return {self.choice(KEYS): self.any(depth + 1) for _ in range(self.byte() % 4)}

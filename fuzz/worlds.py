@@ -1,4 +1,4 @@
-"""Targets of the worlds: maps of lakes and their scenarios, messages and instances of tic-tac-toe."""
+"""Targets for the worlds: maps of lakes and their scenarios, messages and instances of tic-tac-toe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCENARIO = b"version 1\n0\tm.map\t3\t3\t0\t0\t1\t2\t3\n0\tm.map\t3\t3\t0\t1\t2\
 
 
 def board(data: bytes) -> None:
-    """A map in rows of text, and the files of MovingAI: the map, and the scenario on it."""
+    """A map in rows of text, and MovingAI's files: the map and the scenario on it."""
     text, file, scenario = text_of(data), scratch() / "m.map", scratch() / "m.scen"
     for desc in (text, text.splitlines(), f"a.{text}\n..A"):
         with contextlib.suppress(T2TError):
