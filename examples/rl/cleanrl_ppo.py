@@ -1,4 +1,4 @@
-"""PPO in one file in CleanRL's manner, on the vector environment, with masks: python examples/rl/cleanrl_ppo.py"""
+"""PPO in one file in CleanRL's style, on the vector environment, with masks: python examples/rl/cleanrl_ppo.py"""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""PPO while a curriculum chooses what lakes are drawn: python examples/rl/curriculum.py"""
+"""PPO while a curriculum chooses which lakes are drawn: python examples/rl/curriculum.py"""
 
 import argparse
 

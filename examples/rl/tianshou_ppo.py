@@ -21,7 +21,7 @@ updates = parser.parse_args().updates
 
 
 class OneChoice(gym.ActionWrapper):
-    """Joint actions numbered through, since Tianshou's discrete PPO makes one choice."""
+    """Numbers all joint actions, because Tianshou's discrete PPO makes a single choice."""
 
     def __init__(self, env):
         super().__init__(env)

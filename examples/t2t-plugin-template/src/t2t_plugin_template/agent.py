@@ -12,8 +12,8 @@ from t2t_core.settings import no_argument, read_settings
 
 
 class BestBase:
-    """Asks what the untrained bases score, and submits the job that it found, on the best of them. It keeps nothing between two
-    turns: which one it is in follows from the state."""
+    """Asks what the untrained bases score, and submits the job that it found with the best base. It keeps nothing between turns,
+    because the state says which turn it is."""
 
     def __init__(self, argument: str, settings: Mapping[str, str]) -> None:
         no_argument(argument, "agent best-base")

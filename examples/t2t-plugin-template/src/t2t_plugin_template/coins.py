@@ -9,7 +9,7 @@ from typing import Any
 from t2t_core.errors import T2TError
 
 SYSTEMS = {"usual": (2, 5, 10, 20, 50), "strange": (3, 4, 7, 9, 12, 15, 25, 30)}
-HIGHEST = 200  # cents that an instance may ask for
+HIGHEST = 200  # the most cents that an instance may ask for
 
 
 @dataclass(frozen=True)

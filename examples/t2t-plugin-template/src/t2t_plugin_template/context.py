@@ -10,7 +10,7 @@ from t2t_core.settings import no_argument, read_settings
 
 
 class Weakest:
-    """Which group fails most in the latest round, and by which check; nothing if every answer was valid."""
+    """Says which group failed most in the latest round, and which check; nothing if every answer was valid."""
 
     title = "Weakest group"
 

@@ -1,4 +1,4 @@
-"""A task family for job agents: what is to be taught, within which bounds, and how it is measured."""
+"""A task family for job agents: what to teach, within which bounds, and how it is measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from t2t_jobs.family import Budget, Family
 
 
 def draw_briefly(argument: str, settings: Mapping[str, str]) -> Family:
-    """Another family's task on an eighth of its training. A family of your own world is made in the same way, field by field."""
+    """Another family's task with an eighth of its training. You make a family of your own world the same way, field by field."""
     no_argument(argument, "family draw-briefly")
     read_settings(settings, "family draw-briefly", {})
     family: Family = installed().families.make("draw-optimal")

@@ -1,4 +1,4 @@
-"""The door: what this distribution brings, by name. Targets are imported only when somebody asks for them."""
+"""The hooks: what this distribution registers, by name. Targets are imported only when somebody asks for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A policy with a checkpoint: it takes the largest coin that fits, again and again, and begins with what it remembers.
+"""A policy with a checkpoint: it starts with the coins that it remembers, then keeps taking the largest coin that fits.
 
 This one reads the instance; a language model would read `task.messages`.
 """
@@ -47,7 +47,7 @@ def read_memory(folder: Path) -> Memory:
 
 
 def remembered(coins: Sequence[int]) -> str:
-    """Under which name a memory has these coins; their order does not matter."""
+    """The key of these coins in a memory; their order does not matter."""
     return ",".join(map(str, sorted(coins)))
 
 

@@ -10,7 +10,7 @@ from t2t_core.settings import no_argument, read_settings
 
 
 class Submitted:
-    """One worker, begun by a command. A pool for a scheduler submits `t2t worker` to it instead, and asks it which ones live."""
+    """One worker, started as a command. A pool for a scheduler would submit `t2t worker` to it, and ask it which workers live."""
 
     def __init__(self, argument: str, settings: Mapping[str, str]) -> None:
         no_argument(argument, "pool submitted")
@@ -18,7 +18,7 @@ class Submitted:
         self._worker: subprocess.Popen[bytes] | None = None
 
     def start(self, queue: Path) -> None:
-        if self._worker is None or self._worker.poll() is not None:  # it is called again and again
+        if self._worker is None or self._worker.poll() is not None:  # this method is called again and again
             command = ["t2t", "worker", "--queue", str(queue), "--idle-exit", "10"]
             self._worker = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 

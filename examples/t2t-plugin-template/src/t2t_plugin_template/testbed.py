@@ -1,4 +1,4 @@
-"""A testbed: pay an amount with as few coins as possible. All that the suite needs to know of the task is declared here."""
+"""A testbed: pay an amount with as few coins as possible. It declares everything that the suite needs to know about the task."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ TOTAL = Tool(
     "What some coins come to, in cents.",
     {"type": "object", "properties": {"coins": {"type": "array", "items": {"type": "integer"}}}, "required": ["coins"]},
 )
-_MOST_COINS = 1000  # that the tool adds up
+_MOST_COINS = 1000  # the most that the tool adds up
 _TRIES = 1000  # draws of one instance before the generator says that nothing is left
 _SETS = {"validation": ("validation", 40), "usual": ("evaluation", 60), "strange": ("evaluation", 60)}
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is wanted of the generator; `exclude` are identities that it must not draw."""
+    """What the generator is asked for; `exclude` holds the identities that it must not draw."""
 
     count: int
     exclude: frozenset[bytes] = frozenset()
@@ -131,7 +131,7 @@ class Change(Testbed[Payment, Coins, Request]):
 
     def project(self, proposal: Mapping[str, Any] | None, previous: Coins, request: Request) -> Projection[Coins]:
         settling = Settling(previous.values, KNOBS, self.group)
-        settling.settle(proposal)  # bounds and shares; what only this task asks for comes here:
+        settling.settle(proposal)  # bounds and shares; this task's own rules follow:
         for system, knobs in settling.values.items():
             for name in ("amount", "kinds"):
                 settling.put(system, name, knobs[name], round(knobs[name]), "a whole number")
@@ -183,7 +183,7 @@ class Change(Testbed[Payment, Coins, Request]):
         )
 
     def reply(self, instance: Payment, messages: Sequence[Message], format: str) -> Sequence[Message]:
-        """The tool's results; nothing to a message that calls no tool, which is the answer."""
+        """The tool's results. A message that calls no tool is the answer and gets no reply."""
         return [Message("tool", _result(call), tool_call_id=call.id) for call in messages[-1].tool_calls]
 
     def verify(self, instance: Payment, answer: Sequence[Message], format: str = "") -> Verdict:
@@ -207,7 +207,7 @@ class Change(Testbed[Payment, Coins, Request]):
 
 
 def _result(call: ToolCall) -> str:
-    """What the tool says; a policy may write anything as its arguments, and reads what was wrong with it."""
+    """What the tool says. A policy may write anything as arguments, and is told what was wrong with them."""
     if call.name != TOTAL.name:
         return f"there is no tool of that name; there is {TOTAL.name}"
     try:
@@ -220,7 +220,7 @@ def _result(call: ToolCall) -> str:
 
 
 def identity(payment: Payment) -> bytes:
-    """The same for two payments that differ in the order of their coins, and in that alone (names and labels apart)."""
+    """Equal for two payments if they differ only in the order of their coins (names and labels apart)."""
     return f"{payment.amount}: {sorted(payment.coins)}".encode()
 
 
@@ -232,7 +232,7 @@ def _systems(text: str) -> list[str]:
 
 
 def _apportioned(shares: Sequence[float], count: int) -> list[int]:
-    """Whole numbers in these shares that sum to the count: the largest remainders get what rounding down left over."""
+    """Whole numbers in these shares that sum to the count. What rounding down leaves over goes to the largest remainders."""
     exact = [share * count for share in shares]
     counts = [int(number) for number in exact]
     largest = sorted(range(len(counts)), key=lambda place: counts[place] - exact[place])
@@ -258,7 +258,7 @@ def _drawn(name: str, system: str, knobs: Mapping[str, float], stream: Stream, e
 
 @cache
 def _set(name: str, seed: int) -> InstanceSet:
-    """A set by its name, from the highest amounts down to the lowest; seed 0 is the frozen one."""
+    """A set by its name, from the highest amounts down to the lowest; seed 0 gives the frozen set."""
     if name not in _SETS:
         raise T2TError(f"there is no set called {ascii(name)[:60]}", cause=f"the sets are {', '.join(_SETS)}")
     kind, count = _SETS[name]

@@ -1,4 +1,4 @@
-"""`lines`: a run's figures as lines of a file in its folder, `lines:NAME`, for whoever wants to plot them with something else."""
+"""`lines:NAME`: a run's figures as lines of a file in its folder, in case you want to plot them with another program."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from t2t_core.hookspecs import TrackedRun
 
 
 class Lines:
-    """One figure to a line: axis, step, name, value. A run that goes on adds to what is there."""
+    """One figure per line: axis, step, name, value. A continued run appends to the file."""
 
     def __init__(self, argument: str, settings: Mapping[str, str]) -> None:
         self._name = argument or "figures.tsv"
@@ -24,7 +24,7 @@ class Lines:
         self._add(f"# after round {step}: {title}\n")
 
     def end(self) -> None:
-        """Every line is in the file already."""
+        """Nothing to do: every line is in the file already."""
 
     def _add(self, text: str) -> None:
         with open(self._path, "a", encoding="utf-8") as file:

@@ -19,7 +19,7 @@ EVERY = 10  # instances between two reports of progress
 
 
 class Remember:
-    """Settings, under [training] of a run: `tries`, how many ways to pay it looks at per instance."""
+    """Settings, under [training] of a run: `tries`, the number of ways to pay that it tries per instance."""
 
     facts = {"algorithm": "tries ways to pay each amount and remembers the one with the highest reward"}
     defaults = {"tries": 8}
@@ -29,7 +29,7 @@ class Remember:
         read_settings(settings, "trainer remember", {})
 
     def check(self, order: TrainingOrder) -> None:
-        """T2TError for what `train` would refuse, before a run is begun."""
+        """Raise T2TError for whatever `train` would refuse, before a run starts."""
         _tries(order.settings)
 
     def train(self, job: TrainingJob) -> TrainingResult:
@@ -64,7 +64,7 @@ def _tries(settings: Mapping[str, Any]) -> int:
 
 
 def _try(coins: Sequence[int], amount: int, stream: Stream) -> list[int]:
-    """Random coins until none fits."""
+    """Take random coins until none fits."""
     way = []
     while fitting := [coin for coin in coins if coin <= amount]:
         way.append(stream.choice(fitting))
