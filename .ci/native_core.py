@@ -1,4 +1,4 @@
-"""Does the installed native core load, and does it solve? It stands alone, so that it runs wherever a wheel is built."""
+"""Check that the installed native core loads and solves. The script needs no other file, so it runs wherever a wheel is built."""
 
 import os
 import sys

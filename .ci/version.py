@@ -1,4 +1,4 @@
-"""Is a tag the version that this tree is, with its changes told? python .ci/version.py v0.1.0"""
+"""Check that a tag is this tree's version and that CHANGELOG.md has an entry for it: python .ci/version.py v0.1.0"""
 
 import re
 import sys
@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def main(tag: str) -> str | None:
-    """What is wrong with the tag, or None."""
+    """Say what is wrong with the tag; None if nothing is."""
     version = re.search(r'__version__ = "(.+)"', (ROOT / "t2t_core/_version.py").read_text())[1]
     if tag != f"v{version}":
         return f"the tag is {tag}, t2t_core/_version.py says {version}"
