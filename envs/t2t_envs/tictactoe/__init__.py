@@ -1,6 +1,6 @@
 """Tic-tac-toe against an opponent of chosen strength, in turns (see docs, "Tic-tac-toe").
 
-The public names are loaded when they are first asked for, so that importing the package costs nothing.
+The public names are loaded on first use, so that importing the package costs nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A game as the policy's messages made it: turn by turn, with what the opponent did in between."""
+"""A game as the policy's messages played it: turn by turn, with the opponent's moves in between."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .instance import Instance, board_text
 from .opponents import opponent_move
 from .parser import Move, read_move
 
-TURNS = 8  # of the policy; our reading of "capped at eight times"
+TURNS = 8  # the policy's turns; our reading of "capped at eight times"
 Result = Literal["win", "draw", "loss"]
 
 
@@ -37,8 +37,8 @@ class Turn:
 
 @dataclass(frozen=True)
 class Game:
-    """What came of a game: the stones on the board, the opponent's first move where it began, the policy's turns, the result from
-    the policy's side (None while the game goes on). A game that is not over after `TURNS` turns is lost."""
+    """The state of a game: the stones on the board, the opponent's first move if it began, the policy's turns, and the result for
+    the policy (None while the game is open). If a game is not over after `TURNS` turns, it is lost."""
 
     policy: int
     opponent: int
@@ -52,7 +52,7 @@ class Game:
 
 
 def begin(instance: Instance) -> Game:
-    """The game before the policy's first turn: the opponent has moved, where it begins."""
+    """The game before the policy's first turn: if the opponent begins, it has moved."""
     policy, opponent = instance.policy_stones, instance.opponent_stones
     if instance.mover == "policy":
         return Game(policy, opponent)
@@ -61,7 +61,7 @@ def begin(instance: Instance) -> Game:
 
 
 def advance(instance: Instance, game: Game, move: Move) -> Game:
-    """The game after one more message of the policy, and the opponent's answer to it."""
+    """The game after one more message of the policy and the opponent's answer to it."""
     policy, opponent = game.policy, game.opponent
     number = len(game.turns)
     legal = move.cell is not None and move.cell in rules.free_cells(policy | opponent)
@@ -81,7 +81,7 @@ def advance(instance: Instance, game: Game, move: Move) -> Game:
 
 
 def replay(instance: Instance, messages: Sequence[Message], format: str) -> Game:
-    """The game that the policy's messages made, in their order, up to its end; the environment's messages follow from them."""
+    """The game that the policy's messages give, in order, up to its end. The environment's messages follow from them."""
     game = begin(instance)
     for message in messages:
         if game.result is not None:

@@ -1,4 +1,4 @@
-"""One game to be played: where it starts, who moves, and everything that chance will do in it."""
+"""A game to be played: where it starts, who moves, and everything that chance will do in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EMPTY = "." * 9
 POLICY, OPPONENT = "X", "O"  # the policy's stones are X, whoever begins (our choice)
 MOVERS = ("policy", "opponent")
 OPPONENTS = ("mixed", "second", "first")
-MAX_SEED = 2**53 - 1  # a JSON number that every reader keeps
+MAX_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+-]{0,199}|")
 _BOARD = re.compile(r"[.XO]{9}")
 
@@ -34,22 +34,22 @@ def board_text(policy: int, opponent: int) -> str:
 
 @dataclass(frozen=True)
 class Instance:
-    """A game to be played, checked when it is made.
+    """A game to be played. It is checked when it is made.
 
     Args:
         board: nine characters from the top left, row by row: `X` the policy's stones, `O` the opponent's, `.` a free cell. At
             least two cells are free, nobody has a line, and an opponent to move cannot complete one: the policy always has a
             turn.
         mover: who moves first from there, "policy" or "opponent". That player has as many stones as the other, or one less.
-        p: how likely each of the opponent's moves is to be a random one, 0..1; else it is an optimal one.
-        opponent: which optimal move that is: "mixed" a random one of all of them; "second" the one that leaves the policy most
-            ways to lose, of equal ones the last cell; "first" the first cell of them.
-        seed: of the game, 0..2^53 - 1. Everything that chance does follows from it and the board.
+        p: how likely each of the opponent's moves is to be random, 0..1; otherwise the move is optimal.
+        opponent: which optimal move it makes: "mixed" a random one; "second" the one that leaves the policy most ways to lose,
+            and among equals the last cell; "first" the first cell.
+        seed: the game's seed, 0..2^53 - 1. Everything that chance does follows from it and the board.
         seeded: False for games that a study plays with fresh chance in every rollout (see `Testbed.rollout`).
         id: letters, digits and `_.:+-`.
 
     Raises:
-        T2TError: what is wrong with which field.
+        T2TError: a field is wrong; the error says which, and why.
     """
 
     board: str = EMPTY
@@ -117,13 +117,13 @@ class Instance:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Instance:
-        """The inverse of `to_dict`; T2TError on a missing, unknown or nonsensical field."""
+        """The inverse of `to_dict`. Raises T2TError on a missing, unknown or nonsensical field."""
         check_fields(data, [field.name for field in fields(cls)], ("board", "mover", "p", "seed"))
         return cls(**data)
 
 
 def start_fault(policy: int, opponent: int, mover: str) -> str | None:
-    """Why no game can start from a position, None if one can."""
+    """Why no game can start from a position; None if one can."""
     own, other = (policy, opponent) if mover == "policy" else (opponent, policy)
     if other.bit_count() - own.bit_count() not in (0, 1):
         return f"it is not the {mover}'s turn: {policy.bit_count()} X and {opponent.bit_count()} O"

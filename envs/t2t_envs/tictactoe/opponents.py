@@ -1,4 +1,4 @@
-"""The policy's opponent: as strong as its instance says, and a function of the game's seed and the board alone."""
+"""The policy's opponent. Its strength is the instance's, and its moves depend only on the game's seed and the board."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .instance import Instance
 def opponent_move(instance: Instance, policy: int, opponent: int) -> int:
     """The cell on which the opponent moves.
 
-    A random free cell with probability `instance.p`, else an optimal one by the rule that `instance.opponent` names. What it
-    draws comes from the instance's seed and the board, so two games of one instance differ by the policy's moves only.
+    It is a random free cell with probability `instance.p`, else an optimal one by the rule that `instance.opponent` names. All
+    draws come from the instance's seed and the board, so two games of one instance differ only by the policy's moves.
 
     Args:
         instance: the game.
@@ -35,8 +35,8 @@ def _move(seed: int, p: float, rule: str, policy: int, opponent: int) -> int:
 
 
 def second_choice(own: int, other: int) -> int:
-    """The optimal move of the second player: a win on the spot, else the move that leaves the other player most ways to lose; of
-    equal ones the last cell (our choice of tie-breaks). It tells whether a policy has learnt the game or the first opponent."""
+    """The optimal move of the second player: an immediate win, else the move that leaves the other player most ways to lose;
+    among equals, the last cell (our choice of tie-breaks). It shows whether a policy has learnt the game or just one opponent."""
     at_once = rules.wins(own, other)
     if at_once:
         return at_once[-1]

@@ -1,8 +1,8 @@
-"""Reads a move in what a policy said: the one move that a message can mean, or none.
+"""Read the move in what a policy said: the one move that a message can mean, or none.
 
-Thoughts are set aside first, a draft there never counts. Of the rest a `<move>` tag counts before everything; without one, a
-message that is nothing but a move ("4", "Move: 4", "I play cell 4.", `{"move": 4}`). Two different moves, or a number among other
-words, are no move: nothing is guessed. (Our choice.)
+Thoughts are set aside first, because a draft there never counts. In the rest, a `<move>` tag takes precedence. Without one, the
+message must be nothing but a move ("4", "Move: 4", "I play cell 4.", `{"move": 4}`). Two different moves, or a number among other
+words, are not a move: nothing is guessed. (Our choice.)
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _COMPACT = re.compile(r"\s*+[0-8]\s*+", re.ASCII)
 
 
 class Move(NamedTuple):
-    """What a message says: the `cell` (None: no move can be read; it may lie off the board), and whether it is in the `form`
-    that was asked for."""
+    """What a message says: the `cell` (None: no move can be read; it may be off the board), and whether it has the `form` asked
+    for."""
 
     cell: int | None
     form: bool
 
 
-@lru_cache(maxsize=64)  # a game is read again at each of its turns; few, since texts may be long
+@lru_cache(maxsize=64)  # each turn reads the whole game again; the cache is small because texts may be long
 def read_move(text: str, format: str = "think") -> Move:
     """The move of one message. Time is linear in its length.
 
@@ -63,5 +63,5 @@ def _cell(text: str) -> int | None:
 
 
 def format_move(cell: int, format: str = "think", thought: str = "") -> str:
-    """A move in the form that was asked for; a thought is written in the format "think" only."""
+    """A move in the form that was asked for; only the format "think" writes the thought."""
     return str(cell) if format == "compact" else f"<think>{thought}</think>\n<move>{cell}</move>"

@@ -1,8 +1,8 @@
-"""What the environment says, in two formats, and how a policy that plans reads the board out of it (wording is our choice).
+"""What the environment says, in two formats, and how a planning policy reads the board from it (the wording is our choice).
 
-`think` tells the rules once and asks for a thought before each move. `compact` is for a policy that was taught the game by
-training: each message is the board alone, in nine characters, and the answer is one digit. Neither shows anything of the opponent
-but its moves.
+`think` states the rules once and asks for a thought before each move. `compact` is for a policy that learnt the game in training:
+each message is the board alone, in nine characters, and the answer is one digit. Both show nothing about the opponent except its
+moves.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _COMPACT = re.compile(r"[.XO]{9}")
 
 
 class Seen(NamedTuple):
-    """What a message of the environment shows: in which format, and the board as in `Instance.board`."""
+    """What a message of the environment shows: its format, and the board as in `Instance.board`."""
 
     format: str
     board: str
 
 
 def make_prompt(instance: Instance, format: str = "think") -> str:
-    """The environment's first message. T2TError for an unknown format, with the nearest name."""
+    """The environment's first message. Raises T2TError for an unknown format, with the nearest name."""
     game = begin(instance)
     if format == "compact":
         return game.board
@@ -61,7 +61,7 @@ def make_prompt(instance: Instance, format: str = "think") -> str:
 
 
 def make_reply(game: Game, format: str) -> str:
-    """The environment's message after the policy's last turn, where the game goes on."""
+    """The environment's message after the policy's last turn, if the game continues."""
     if format == "compact":
         return game.board
     last = game.turns[-1]
@@ -75,7 +75,7 @@ def make_reply(game: Game, format: str) -> str:
 
 
 def make_end(game: Game, format: str) -> str:
-    """The board that a game ended with, and how; nobody is asked any more, so only environments that must show it say it."""
+    """The final board of a game, and how it ended. It asks nothing, so only environments that must show the end use it."""
     if format == "compact":
         return game.board
     ended = {"win": "you have won", "draw": "it is a draw", "loss": "you have lost", None: "it is not over"}[game.result]
@@ -83,7 +83,7 @@ def make_end(game: Game, format: str) -> str:
 
 
 def read_board(text: str) -> Seen | None:
-    """The board that a message of the environment shows, None if it shows none."""
+    """The board that a message of the environment shows; None if it shows none."""
     if _COMPACT.fullmatch(text):
         return Seen("compact", text)
     rows = [match.groups() for match in _ROW.finditer(text)][-3:]

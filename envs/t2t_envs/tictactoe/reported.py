@@ -1,6 +1,6 @@
-"""Figures that the talk's course reports, carried in `reported_results.json`, as rows that stand beside measured ones.
+"""Figures that the talk's course reports, stored in `reported_results.json`, as rows to show beside measured ones.
 
-They are of its authors' games, so they never get an interval of ours.
+They come from the authors' own games, so they never get an interval of ours.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _METRICS = ("win", "draw", "loss")
 
 @functools.cache
 def data() -> dict[str, Any]:
-    """The carried file."""
+    """The content of the stored file."""
     text = resources.files("t2t_envs.tictactoe").joinpath("reported_results.json").read_text("utf-8")
     loaded: dict[str, Any] = json.loads(text)
     return loaded
 
 
 def reported_rows(set_name: str) -> list[dict[str, Any]]:
-    """The reported rows of a frozen set: totals only, for it is not said who moved first in how many games."""
+    """The reported rows of a frozen set: totals only, because the source does not say who moved first in how many games."""
     return [
         {
             "policy": policy,

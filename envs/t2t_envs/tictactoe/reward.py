@@ -1,4 +1,4 @@
-"""What a game earns: terms by name, which a run may weigh otherwise (the talk's weights)."""
+"""What a game earns: terms by name, with the talk's weights, which a run may change."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ RANGE = (-0.1, 1.2)
 
 
 def reward_terms(verdict: Verdict) -> dict[str, float]:
-    """win, draw, loss: 1 for how the game ended; `format`: the share of the messages in their form (our choice); `invalid`: 1
-    where any move was not legal, however many."""
+    """`win`, `draw`, `loss`: 1 for how the game ended. `format`: the share of the messages in their form (our choice). `invalid`:
+    1 if any move was not legal, however many were."""
     figures = verdict.figures
     return {
         **{name: figures[name] for name in ("win", "draw", "loss", "invalid")},

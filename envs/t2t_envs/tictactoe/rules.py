@@ -1,8 +1,8 @@
 """Tic-tac-toe: the board as two sets of cells, its exact value, and what a move does to it.
 
-Cells are 0..8 from the top left, row by row. A player's stones are a bitmask, so a position is `(own, other)` from the side of
-the player to move, and nothing here knows X from O. Values are computed when they are first asked for and kept: all 5,478
-positions that can be reached take a few milliseconds.
+Cells are 0..8 from the top left, row by row. A player's stones are a bitmask, so a position is `(own, other)` as the player to
+move sees it, and nothing here distinguishes X from O. Values are computed on first use and kept: all 5,478 reachable positions
+take a few milliseconds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def has_line(stones: int) -> bool:
 
 @cache
 def free_cells(stones: int) -> tuple[int, ...]:
-    """The cells without a stone, in their order; `stones` are those of both players."""
+    """The cells without a stone, in order; `stones` are those of both players."""
     return tuple(cell for cell in CELLS if not stones >> cell & 1)
 
 
@@ -41,13 +41,13 @@ def is_over(own: int, other: int) -> bool:
 
 @cache
 def wins(own: int, other: int) -> tuple[int, ...]:
-    """The cells on which the owner of `own` completes a line at once."""
+    """The cells on which the owner of `own` would complete a line at once."""
     return tuple(cell for cell in free_cells(own | other) if has_line(own | 1 << cell))
 
 
 @cache
 def value(own: int, other: int) -> int:
-    """What best play gives the player to move, the owner of `own`: 1 a win, 0 a draw, -1 a loss. Nobody has a line yet."""
+    """What best play gives the player to move, the owner of `own`: 1 a win, 0 a draw, -1 a loss. Nobody may have a line yet."""
     return max((value_after(own, other, cell) for cell in free_cells(own | other)), default=0)
 
 
@@ -74,14 +74,14 @@ def ways_to_lose(own: int, other: int, cell: int) -> int:
 
 @cache
 def mistake(own: int, other: int, cell: int) -> Mistake | None:
-    """What is wrong with a legal move, None if nothing is that these names cover:
+    """What is wrong with a legal move; None if none of these names applies:
 
-    * "missed_win": a line could have been completed and was not;
-    * "missed_block": no line could; the other player threatened to complete one, on one cell, and may do so now;
-    * "fork": neither; the position was not lost, and now the other player wins by force. No threat stands yet on the board, so
+    * "missed_win": the player could have completed a line and did not;
+    * "missed_block": no line could be completed; the other player threatened to complete one, on one cell, and still can;
+    * "fork": neither; the position was not lost, and now the other player wins by force. There is no threat on the board yet, so
       the win comes by two threats at once.
 
-    A move that gives away a forced win further off, or loses nothing in a lost position, has no name.
+    A move that gives away a more distant forced win, or loses nothing in a lost position, has no name.
     """
     own_wins, threats = wins(own, other), wins(other, own)
     if own_wins:

@@ -69,7 +69,7 @@ def _tokens(verdict: Verdict, response: Response) -> float | None:
 
 
 def parse_opponents(text: str) -> tuple[str, ...]:
-    """`random,optimal` -> ("random", "optimal"), in that order, each once. T2TError for anything else."""
+    """`random,optimal` -> ("random", "optimal"), in that order, each once. Raises T2TError for anything else."""
     pieces = [piece.strip() for piece in text.split(",")]
     unknown = [piece for piece in pieces if piece not in sets.EVALUATION]
     if unknown:
@@ -82,7 +82,7 @@ def parse_opponents(text: str) -> tuple[str, ...]:
 
 
 class TicTacToe(Testbed[Instance, Configuration, Request]):
-    """Tic-tac-toe in turns of text: see the module of each part for its rules and sources."""
+    """Tic-tac-toe in turns of text. The module of each part gives its rules and sources."""
 
     name = "tictactoe"
     title = "tic-tac-toe against an opponent of chosen strength"
@@ -127,7 +127,7 @@ class TicTacToe(Testbed[Instance, Configuration, Request]):
 
     def group_of(self, text: str) -> str | None:
         """The band that a designer means by a key: "0.25-0.5", "[0.25, 0.5)", "p 0.25 to 0.50", "band .25–.5"; None for anything
-        else, a range that is no band included."""
+        else, including a range that is not a band."""
         match = _BAND.fullmatch(text.strip())
         if match is None:
             return None
@@ -150,8 +150,8 @@ class TicTacToe(Testbed[Instance, Configuration, Request]):
         return cell if known else None
 
     def request(self, count: int, **options: Any) -> Request:
-        """`count` training games. Options: `opponent`, `seeded`, `stratified` (see `Request`), `exclude` (identities; default:
-        those of the protected sets)."""
+        """A request for `count` training games. Options: `opponent`, `seeded`, `stratified` (see `Request`) and `exclude`
+        (identities; default: those of the protected sets)."""
         known = ("exclude", "opponent", "seeded", "stratified")
         unknown = [name for name in options if name not in known]
         if unknown:
@@ -177,11 +177,11 @@ class TicTacToe(Testbed[Instance, Configuration, Request]):
         return Instance.from_dict(data)
 
     def unlabelled(self, instance: Instance) -> Instance:
-        """A game stores no solution: best play is computed where it is asked for."""
+        """The game itself, because a game stores no solution: best play is computed when needed."""
         return instance
 
     def rollout(self, instance: Instance, number: int) -> Instance:
-        """The game itself; one that is not `seeded` with chance of its own."""
+        """The game itself; if it is not `seeded`, with chance of its own."""
         if instance.seeded:
             return instance
         return replace(instance, seed=key(instance.seed, "rollout", number) & MAX_SEED)
@@ -190,7 +190,7 @@ class TicTacToe(Testbed[Instance, Configuration, Request]):
         return instance.identity()
 
     def place(self, instance: Instance) -> Place:
-        """Tables by opponent. The opponents of the evaluation sets have one column for each mover, others one for each band."""
+        """Tables are by opponent. Opponents of the evaluation sets have one column for each mover, others one for each band."""
         band = band_of(instance.p).name
         cell = _cell(band, instance.mover == "policy", not instance.starts_empty)
         table = _TABLES.get((instance.p, instance.opponent))
@@ -213,8 +213,8 @@ class TicTacToe(Testbed[Instance, Configuration, Request]):
         return sets.twin(name, seed)
 
     def shared(self, instances: Sequence[Instance], others: Sequence[Instance]) -> Mapping[str, int]:
-        """How many training games begin from a position, up to symmetry, from which a measured one does with the same mover.
-        Every game from the empty board does; the chance in it differs."""
+        """How many training games start, up to symmetry, from the same position with the same mover as some measured game. Every
+        game from the empty board does, but the chance in it differs."""
         starts = {other.identity()[:5] for other in others}
         return {"starting positions": sum(instance.identity()[:5] in starts for instance in instances)}
 

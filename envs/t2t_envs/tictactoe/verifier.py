@@ -2,16 +2,16 @@
 
 * `format`: every message had the form that the prompt format asks for;
 * `legal`: every message named a free cell, and the game came to its end;
-* `no_missed_win`: in a game that was not won, no win on the spot was left out;
+* `no_missed_win`: in a game that was not won, no immediate win was missed;
 * `no_missed_block`: the game was not lost to a single threat that could have been blocked;
 * `no_fork`: the game was not lost to two threats at once.
 
-`valid` is all of them: so every move was legal, the game was not lost, and a drawn one held no win that only had to be taken. A
-loss with legal moves fails one of the last three. Where it came by two threats at once, the check is that of the policy's last
-move that made a position lost which was not (`rules.mistake`); from a start that was lost already, it is `no_fork`.
+`valid` means that all of them hold: every move was legal, the game was not lost, and a drawn game had no win there for the
+taking. A loss with legal moves fails one of the last three. If it came by two threats at once, the failed check is that of the
+policy's last move that turned a position into a lost one (`rules.mistake`); if the start was already lost, it is `no_fork`.
 
-`optimal`: valid, and no move gave away value against best play. The `cost` of a valid game is how much its moves gave away, in
-half points, so its optimum is 0.
+`optimal` means valid, and no move gave away value against best play. The `cost` of a valid game is how much its moves gave away,
+in half points, so its optimum is 0.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def verify(instance: Instance, messages: Sequence[Message], format: str = "") ->
 
     Args:
         instance: the game.
-        messages: all that was said after the opening; only the policy's messages count, and what follows the game's end does not.
-        format: the prompt format it was played in; "" is the first one.
+        messages: everything said after the opening. Only the policy's messages count, and nothing after the game's end.
+        format: the prompt format of the game; "" is the first one.
 
     Returns:
-        `faults` say in which turn (from 0) and on which cell each failed check first failed: of a missed win or block the cell to
-        move on, of a fork the move that allowed it. `figures` has "win", "draw", "loss" and "invalid" (0 or 1), "form" (the
+        `faults` say in which turn (from 0) and on which cell each failed check first failed: for a missed win or block, the cell
+        to move on; for a fork, the move that allowed it. `figures` has "win", "draw", "loss" and "invalid" (0 or 1), "form" (the
         share of the messages that had their form) and "turns" (the policy's).
     """
     return judge_game(replay(instance, messages, format or FORMATS[0]))
@@ -101,13 +101,13 @@ def _illegal(turn: Turn) -> Fault:
 
 
 def _loss(game: Game) -> tuple[str, Fault]:
-    """The check that a loss to the opponent's line fails, and where."""
+    """The check that fails in a loss to the opponent's line, and where."""
     moves = [turn for turn in game.turns if turn.legal]
     last = moves[-1]
     threats = rules.wins(last.opponent, last.policy)
     kind = rules.mistake(last.policy, last.opponent, _cell(last))
     blame = last
-    if kind is None:  # two threats at once: who let them come?
+    if kind is None:  # two threats at once: which move allowed them?
         fatal = [t for t in moves if rules.value(t.policy, t.opponent) >= 0 > rules.value_after(t.policy, t.opponent, _cell(t))]
         blame = fatal[-1] if fatal else last
         kind = rules.mistake(blame.policy, blame.opponent, _cell(blame)) or "fork"

@@ -1,4 +1,4 @@
-"""What the pictures of a game show, board by board. Terminal, SVG and HTML are drawn from the same frames, so that they agree."""
+"""What the pictures of a game show, board by board. Terminal, SVG and HTML use the same frames, so that they agree."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Frame:
 
     Args:
         board: nine characters, as in `Instance.board`.
-        new: the cells that got a stone since the frame before.
+        new: the cells that got a stone since the previous frame.
         caption: what happened.
         fault: what was wrong with the policy's turn, "" for nothing.
-        missed: the cell the policy should have moved on, where it missed a win or a block.
+        missed: the cell on which the policy should have moved, if it missed a win or a block.
         line: the three cells of the line that ended the game.
     """
 
@@ -33,7 +33,7 @@ class Frame:
 
 
 def frames(instance: Instance, game: Game) -> list[Frame]:
-    """The start, and one frame for each of the policy's turns."""
+    """The start, then one frame for each of the policy's turns."""
     first = begin(instance)
     opened = first.opening
     start = Frame(

@@ -1,5 +1,5 @@
-"""One self-contained HTML page: the boards of a game, its transcript word for word, and the verdict. It loads nothing and runs
-nothing."""
+"""One self-contained HTML page: the boards of a game, its transcript word for word, and the verdict. It loads no file and runs no
+script."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def render_html(
     instance: Instance, game: Game, verdict: Verdict, transcript: Sequence[Message], title: str = ""
 ) -> str:
-    """A whole page. `transcript` is all that was said, the environment's opening first."""
+    """A whole page. `transcript` is everything that was said, with the environment's opening first."""
     return frame.render(
         _environment().get_template("game.html"),
         plain_lines(title or f"Tic-tac-toe {instance.id}".strip()),

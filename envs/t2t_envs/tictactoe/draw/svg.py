@@ -1,4 +1,4 @@
-"""A game as one SVG picture: its boards in their order, new stones on a light ground, faults in red. No dependency."""
+"""A game as one SVG picture: its boards in order, new stones on a light background, faults in red. It needs no library."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _CELL = 46.0  # user units
 _GAP, _HEAD, _FOOT = 34.0, 16.0, 50.0  # between boards, above a board, below it for two lines of text
 _ACROSS = 5
 _SIDE = 3 * _CELL
-_SECONDS = 1.2  # a board, in the animation
+_SECONDS = 1.2  # per board, in the animation
 
 
 def render_svg(instance: Instance, game: Game | None = None, animate: bool = False) -> str:
-    """One <svg> element: the start and one board for each of the policy's turns, with its answer; a cell that was missed is
-    framed in red, the line that ended the game is struck through. With `animate` the boards take turns at one place (SMIL, which
-    browsers and README pages play)."""
+    """One <svg> element: the start, then one board for each of the policy's turns, with the opponent's answer. A missed cell is
+    framed in red, and the line that ended the game is struck through. With `animate`, the boards take turns in one place (SMIL,
+    which browsers and README pages play)."""
     shown = frames(instance, game or begin(instance))
     across = 1 if animate else _ACROSS
     columns, rows = min(across, len(shown)), 1 if animate else -(-len(shown) // across)
@@ -39,7 +39,7 @@ def render_svg(instance: Instance, game: Game | None = None, animate: bool = Fal
 
 
 def _turn(index: int, count: int) -> str:
-    """A board is seen while it is its turn."""
+    """Show a board only during its turn."""
     ends = [(index > 0) * index / count, (index + 1) / count]
     values = ["0"] * (index > 0) + ["1"] + ["0"] * (index + 1 < count)
     times = ["0"] + [f"{end:.5g}" for end in ends if 0 < end < 1]

@@ -1,4 +1,4 @@
-"""A game as text: its boards beside each other, with ANSI colours where they are wanted."""
+"""A game as text: its boards side by side, with ANSI colours if asked for."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _RESET = "\x1b[0m"
 _STYLES = {POLICY: "\x1b[1;38;2;0;119;170m", OPPONENT: "\x1b[1;38;2;221;102;0m", ".": "\x1b[38;5;245m"}
 _NEW, _MISSED, _ALARM = "\x1b[48;2;255;243;196m", "\x1b[1;97;41m", "\x1b[1;31m"
 _WIDTH = 24  # columns of one board with its captions
-_ACROSS = 4  # boards beside each other
+_ACROSS = 4  # boards side by side
 
 
 def render_ansi(instance: Instance, game: Game | None = None, color: bool = False) -> str:
-    """The boards of a game, or its start alone; free cells show their number, `!` stands before a cell that was missed. With
-    `color` it has ANSI colours, else none."""
+    """The boards of a game, or only its start. Free cells show their number, and `!` precedes a missed cell. With `color`, the
+    text has ANSI colours."""
     shown = frames(instance, game or begin(instance))
     parts = []
     for first in range(0, len(shown), _ACROSS):
@@ -32,14 +32,14 @@ def board_text(board: str, color: bool = False) -> str:
 
 
 def _block(frame: Frame, color: bool) -> list[str]:
-    """Five lines of the same visible width: three rows, what happened, what was wrong."""
+    """Five lines of the same visible width: three rows, what happened, and what was wrong."""
     rows = [_row(frame, row, color) + " " * (_WIDTH - 9) for row in (0, 3, 6)]
     fault = frame.fault.ljust(_WIDTH)
     return [*rows, frame.caption.ljust(_WIDTH), f"{_ALARM}{fault}{_RESET}" if color and frame.fault else fault]
 
 
 def _row(frame: Frame, row: int, color: bool) -> str:
-    """Nine columns."""
+    """One row, in nine columns."""
     text = ""
     for cell in range(row, row + 3):
         mark = frame.board[cell]

@@ -1,4 +1,4 @@
-"""The generator's configuration: per band of the opponent's strength, how many games and of which kind."""
+"""The generator's configuration: for each band of the opponent's strength, how many games and of which kind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUM_TOLERANCE = 1e-6  # our choice: shares must sum to 1 this closely
 
 @dataclass(frozen=True)
 class Band:
-    """A range of p, the probability that the opponent's move is a random one: `low` belongs to it; `high` only where it is 1."""
+    """A range of p, the probability that the opponent's move is random. `low` belongs to it, `high` only if it is 1."""
 
     name: str
     low: float
@@ -69,7 +69,7 @@ class BandKnobs:
 
 @dataclass(frozen=True)
 class Configuration:
-    """What the generator is asked to draw. Checked when it is made; T2TError on nonsense.
+    """What the generator is asked to draw. It is checked when it is made; raises T2TError on nonsense.
 
     Args:
         knobs: one `BandKnobs` for each of `BANDS`, in that order.
@@ -97,7 +97,7 @@ class Configuration:
 
     @classmethod
     def uniform(cls, p_low: float = 0.0, p_high: float = 1.0, first: float = 0.5, mid_game: float = 0.0) -> Configuration:
-        """Games whose p is spread evenly from `p_low` to `p_high`, whatever bands that touches."""
+        """Games whose p is spread evenly from `p_low` to `p_high`, across all bands in that range."""
         low, high = as_number(p_low), as_number(p_high)
         if low is None or high is None or not 0 <= low <= high <= 1:
             raise T2TError(f"p must go from p_low to p_high within 0..1, not from {shown(p_low)} to {shown(p_high)}")
@@ -112,7 +112,7 @@ class Configuration:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Configuration:
-        """The inverse of `to_dict`. A band that is not named gets no games; one that is named names all its knobs.
+        """The inverse of `to_dict`. A band that is not named gets no games; a named band must give all its knobs.
 
         Raises:
             T2TError: an unknown band or knob, a missing one, a number out of bounds, shares that do not sum to 1.
@@ -142,7 +142,7 @@ class Configuration:
 
 
 def apportion(shares: Sequence[float], count: int) -> list[int]:
-    """`count` in proportion to `shares` by largest remainder, ties (within 1e-9) to the earlier one."""
+    """Divide `count` in proportion to `shares` by largest remainder; ties (within 1e-9) go to the earlier share."""
     total = sum(shares)
     quotas = [share / total * count for share in shares]
     counts = [floor(quota + 1e-9) for quota in quotas]

@@ -1,11 +1,11 @@
-"""How the frozen sets are made, bit for bit, and fresh twins of them.
+"""Make the frozen sets, bit for bit, and fresh twins of them.
 
     python -m t2t_envs.tictactoe.generation.frozen_sets DIR
 
-Evaluation sets v1: 200 seeds, each with the policy and with the opponent moving first, from the empty board, against three
-opponents: random moves only (`random`), optimal play (`optimal`), and an optimal player with other habits (`second`).
-Validation: 200 games, 50 of each band with p spread over all of it, half of them with the policy moving first, a quarter from
-mid-game. No game (position, mover, seed) is in two of them.
+Evaluation sets v1: 200 seeds from the empty board, each once with the policy and once with the opponent moving first, against
+three opponents: random moves only (`random`), optimal play (`optimal`), and an optimal player with other habits (`second`).
+Validation: 200 games, 50 in each band with p spread over the whole band, half of them with the policy moving first, a quarter
+from mid-game. No game (position, mover, seed) is in two sets.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NAMES = (*(plan.name for plan in PLANS), "validation")
 
 
 def make_set(name: str, stream_key: int, prefix: str = "", exclude: frozenset[bytes] = frozenset()) -> list[Instance]:
-    """The games of a set in its order, from this key; none of `exclude`."""
+    """The games of a set in order, drawn from this key, without those in `exclude`."""
     if name == "validation":
         games = generate(VALIDATION, Request(SEEDS, exclude), stream_key)
         return [replace(game, id=f"{prefix}validation_{game.id}", p=_mixed(game.p)) for game in games]
@@ -68,12 +68,12 @@ def make_set(name: str, stream_key: int, prefix: str = "", exclude: frozenset[by
 
 
 def _mixed(p: float) -> float:
-    """Random and optimal play are opponents of the evaluation sets, which have columns of their own."""
+    """Keep p away from 0 and 1: optimal and random play are opponents of the evaluation sets, with columns of their own."""
     return min(max(p, P_STEP), 1 - P_STEP)
 
 
 def make_twin(frozen: InstanceSet, seed: int, exclude: frozenset[bytes]) -> InstanceSet:
-    """A fresh set of the same distribution; none of its games is in `exclude`."""
+    """A fresh set from the same distribution, without the games in `exclude`."""
     games = make_set(frozen.name, key(seed, "twin", frozen.name), f"twin{seed}_", exclude)
     note = f"twin {seed} of {frozen.name}: fresh seeds; none of its games is in a frozen set"
     digest = hashlib.sha256(as_lines(games).encode()).hexdigest()
@@ -81,7 +81,7 @@ def make_twin(frozen: InstanceSet, seed: int, exclude: frozenset[bytes]) -> Inst
 
 
 def as_lines(games: Sequence[Instance]) -> str:
-    """JSON Lines."""
+    """The games as JSON Lines."""
     return "".join(jsonlines.dumps(game.to_dict()) + "\n" for game in games)
 
 
@@ -103,7 +103,7 @@ def make_files() -> Iterator[tuple[str, str]]:
 
 
 def write_files(folder: Path) -> list[str]:
-    """Make all files of the frozen sets in a folder; returns their names."""
+    """Write all files of the frozen sets to a folder, and return their names."""
     return frozen.write(folder, make_files())
 
 

@@ -1,4 +1,4 @@
-"""Games from a configuration: exact counts, and every stretch of them spread evenly over what the configuration holds."""
+"""Games from a configuration: their counts are exact, and every stretch of them covers the configuration evenly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..instance import EMPTY, MOVERS, Instance, board_text, start_fault
 from .configuration import BANDS, P_STEP, Band, BandKnobs, Configuration, apportion
 from .request import Request
 
-MOST_STONES = 7  # of a start in mid-game: at least two cells are free
+MOST_STONES = 7  # the most stones of a mid-game start, so that at least two cells are free
 _GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: its multiples fill the circle evenly at every length
 _CIRCLE = 1 << 64
 
@@ -22,11 +22,11 @@ _CIRCLE = 1 << 64
 def generate(configuration: Configuration, request: Request, seed: int) -> list[Instance]:
     """`request.count` games, the same for the same arguments; ids are `<band>_<number>`.
 
-    Bands have exact counts, by largest remainder, ties to the weaker opponent; of a band's n games floor(share * n + 1/2) have
-    the policy moving first, and likewise start in mid-game (our choice). Consecutive games are spread evenly over the bands, and
-    within a band over its range of p, over who moves first and over starts (our choice: bands take turns by their shares, p
-    steps through the range by the golden ratio). Without `request.stratified` each game is drawn by itself, and counts are as
-    chance has them.
+    Bands have exact counts, by largest remainder, with ties to the weaker opponent. Of a band's n games, floor(share * n + 1/2)
+    have the policy moving first, and the number of mid-game starts is rounded likewise (our choice). Consecutive games are spread
+    evenly over the bands, and within a band over its range of p, over who moves first and over starts (our choice: bands take
+    turns by their shares, and p steps through the range by the golden ratio). Without `request.stratified`, each game is drawn by
+    itself and the counts are left to chance.
     """
     stream = Stream.of(seed, "games")
     plans = _stratified(configuration, request.count, stream) if request.stratified else _drawn(configuration, request, stream)
@@ -49,7 +49,7 @@ def _stratified(configuration: Configuration, count: int, stream: Stream) -> lis
 
 
 def _band(band: Band, knobs: BandKnobs, count: int, stream: Stream) -> list[Plan]:
-    """The games of one band in an order of which every stretch is even."""
+    """The games of one band, in an order in which every stretch is even."""
     start = stream.next()
     plans = []
     for i, kind in enumerate(_spread(_mixtures(knobs, count))):
@@ -59,8 +59,8 @@ def _band(band: Band, knobs: BandKnobs, count: int, stream: Stream) -> list[Plan
 
 
 def _mixtures(knobs: BandKnobs, count: int) -> list[int]:
-    """How many games are (first, mid-game), (first, start), (second, mid-game) and (second, start): both shares exact, and starts
-    in mid-game shared out between those who move first and second in proportion."""
+    """How many games are (first, mid-game), (first, start), (second, mid-game) and (second, start). Both shares are exact, and
+    the mid-game starts are divided in proportion between moving first and moving second."""
     if not count:
         return []
     first, mid_game = (floor(share * count + 0.5) for share in (knobs.first, knobs.mid_game))
@@ -69,13 +69,13 @@ def _mixtures(knobs: BandKnobs, count: int) -> list[int]:
 
 
 def _spread(counts: Sequence[int]) -> list[int]:
-    """So many of each kind, every kind spread evenly over the whole."""
+    """The kinds in an order that spreads each of them evenly over the whole."""
     placed = [((i + 0.5) / count, kind) for kind, count in enumerate(counts) for i in range(count)]
     return [kind for _, kind in sorted(placed)]
 
 
 def _within(band: Band, knobs: BandKnobs, share: float) -> float:
-    """The p at this share of the band's range, a multiple of P_STEP that lies in the band."""
+    """The p at this share of the band's range, as a multiple of P_STEP within the band."""
     p = floor((knobs.p_low + share * (knobs.p_high - knobs.p_low)) / P_STEP + 1e-6) * P_STEP
     return round(min(max(p, band.low), band.highest), 4)
 
@@ -101,8 +101,8 @@ def _game(id: str, p: float, first: bool, mid_game: bool, request: Request, stre
 
 
 def mid_game_start(mover: str, stream: Stream) -> str:
-    """A position that a game can start from with this player to move: 1 to 7 stones, all counts alike, where both players' random
-    moves put them."""
+    """A position that a game can start from with this player to move: 1 to 7 stones, all counts equally likely, put there by
+    random moves of both players."""
     count = 1 + stream.below(MOST_STONES)
     cells = list(rules.CELLS)
     while True:

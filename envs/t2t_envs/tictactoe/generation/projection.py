@@ -1,4 +1,4 @@
-"""Project: a designer's proposal made into a configuration that the generator can fill, with every correction named."""
+"""Project: turn a designer's proposal into a configuration that the generator can fill, and name every correction."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ GROUP = "opponent band"
 
 
 def project(proposal: Mapping[str, Any] | None, previous: Configuration) -> Projection[Configuration]:
-    """Enforce the constraints on a proposal: the general rules (`t2t_core.projection`), then each band's own range of p. A p_low
-    above its p_high changes places with it (our choice). Never fails, and projecting the result again changes nothing."""
+    """Enforce the constraints on a proposal: the general rules (`t2t_core.projection`), then each band's own range of p. If p_low
+    is above p_high, they are swapped (our choice). Never fails, and projecting the result again changes nothing."""
     work = Settling(previous.to_dict(), KNOBS, GROUP)
     work.settle(proposal)
     for band in BANDS:
@@ -31,8 +31,8 @@ def project(proposal: Mapping[str, Any] | None, previous: Configuration) -> Proj
 
 
 def random_configuration(seed: int) -> Configuration:
-    """Shares from a flat Dirichlet, each band's range between two uniform draws from it, mixtures uniform (our choice), all
-    rounded to 4 places."""
+    """Draw shares from a flat Dirichlet, each band's range between two uniform draws from the band, and uniform mixtures (our
+    choice), all rounded to 4 places."""
     stream = Stream.of(seed, "random configuration")
     cuts = sorted(round(stream.uniform(), 4) for _ in BANDS[1:])
     shares = [round(high - low, 4) for low, high in zip([0.0, *cuts], [*cuts, 1.0], strict=True)]  # spacings: flat Dirichlet

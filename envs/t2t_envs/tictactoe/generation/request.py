@@ -1,4 +1,4 @@
-"""What is wanted of the generator beside the configuration."""
+"""What the generator is asked for besides the configuration."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MAX_COUNT = 10_000_000
 
 @dataclass(frozen=True)
 class Request:
-    """What is wanted of the generator beside the configuration.
+    """What the generator is asked for besides the configuration.
 
     Args:
         count: number of games.
-        exclude: identities (`Instance.identity()`) never to draw.
+        exclude: identities (`Instance.identity()`) that are never drawn.
         opponent: how the opponent chooses between optimal moves, as in `Instance`.
-        seeded: whether all rollouts of a game meet the same chance, as in `Instance`.
+        seeded: whether all rollouts of a game get the same chance, as in `Instance`.
         stratified: whether consecutive games are spread evenly over the bands, their ranges and who begins; else each game is
             drawn by itself.
     """

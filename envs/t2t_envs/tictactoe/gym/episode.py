@@ -1,4 +1,4 @@
-"""What the Gymnasium environments of tic-tac-toe share: checked options, which game a reset starts, and how one ended."""
+"""What the Gymnasium environments of tic-tac-toe share: checked options, which game a reset starts, and how a game ended."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Games:
     """Where an environment's games come from.
 
     Args:
-        p: how likely each of the opponent's moves is to be a random one: a number, or the two ends of a range that every reset
-            draws from.
+        p: how likely each of the opponent's moves is to be random: a number, or the two ends of a range from which every reset
+            draws.
         first: how likely the policy is to move first.
         mid_game: how likely a game is to start from a random position in mid-game.
-        configuration: instead of these three, a `Configuration` (or its dict form) as the generator takes it.
+        configuration: instead of p, first and mid_game, a `Configuration` (or its dict form) as the generator takes it.
         opponent: how the opponent chooses between optimal moves: "mixed", "second" or "first".
         pool: instead of all of these, a JSON Lines file of instances or a list of them.
-        weights: of the reward's terms, in place of those of the rubric.
+        weights: the weights of the reward's terms, in place of the rubric's.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Games:
         self.weights = {**RUBRIC, **_weights(weights or {})}
 
     def draw(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> Instance:
-        """The instance of a reset: the one of `options`, else one of its pool or ours, else a fresh one."""
+        """The instance of a reset: the one in `options`, else one from the pool in `options` or ours, else a fresh one."""
         check_reset_options(options)
         instance, source = (options or {}).get("instance"), (options or {}).get("pool")
         if instance is not None and source is not None:
@@ -83,14 +83,14 @@ class Games:
 
 
 def check_reset_options(options: Mapping[str, Any] | None, known: Collection[str] = RESET_OPTIONS) -> None:
-    """Refuse what no reset understands, so that a typing error does not play a random game in silence."""
+    """Refuse unknown options, so that a typing error does not silently start a random game."""
     unknown = [name for name in options or {} if name not in known]
     if unknown:
         raise T2TError(f"unknown reset option {unknown[0]!r}", where="reset options", next="use one of " + ", ".join(known))
 
 
 def read_pool(source: PoolSource) -> list[Instance]:
-    """The instances of a file or a list. Raises T2TError if there is none, or something else."""
+    """The instances of a file or a list. Raises T2TError if there is none, or if it holds anything else."""
     if isinstance(source, str | os.PathLike):
         pool = [_instance(line.value, f"{source}, line {line.number}") for line in jsonlines.read(Path(source))]
     else:
@@ -101,7 +101,7 @@ def read_pool(source: PoolSource) -> list[Instance]:
 
 
 def verdict_info(game: Game) -> dict[str, Any]:
-    """What `step` says of a game that has ended."""
+    """What `step` says about a game that has ended."""
     verdict = judge_game(game)
     info: dict[str, Any] = {"result": game.result, "valid": verdict.valid, "optimal": bool(verdict.optimal)}
     if not verdict.valid:
@@ -121,14 +121,14 @@ class Play:
 
     @property
     def instance(self) -> Instance:
-        """The game being played; T2TError before the first."""
+        """The game being played; raises T2TError before the first."""
         if self._instance is None:
             raise T2TError("there is no episode yet", where="environment", next="call reset() first")
         return self._instance
 
     @property
     def game(self) -> Game:
-        """What has been played of it."""
+        """The game as far as it has been played."""
         if self._game is None:
             raise T2TError("there is no episode yet", where="environment", next="call reset() first")
         return self._game

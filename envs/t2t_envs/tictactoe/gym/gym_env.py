@@ -33,7 +33,7 @@ def action_mask(stones: int) -> np.ndarray[Any, np.dtype[np.int8]]:
 
 
 def read_action(action: Any) -> int:
-    """A cell; T2TError for what is no action of `Discrete(9)`."""
+    """The cell of an action; raises T2TError for anything that is not an action of `Discrete(9)`."""
     try:
         cell = int(action.__index__()) if not isinstance(action, np.ndarray) else int(action.item())
     except (AttributeError, TypeError, ValueError):
@@ -48,15 +48,15 @@ class TicTacToeEnv(gym.Env[Any, Any]):
     Tic-tac-toe against an opponent that moves at random with probability p and else plays an optimal move.
 
     ## Description
-    Two players put stones on a board of 3 x 3 cells in turn; three in a row, column or diagonal win, a full board without one is
-    a draw. The agent meets an opponent of chosen strength, which moves within the same step. Against perfect play nothing is ever
-    won from the empty board; against random moves a careful agent wins nine games of ten.
+    Two players take turns putting stones on a board of 3 x 3 cells. Three in a row, column or diagonal win; a full board without
+    such a line is a draw. The agent plays an opponent of chosen strength, which moves within the same step. Against perfect play
+    nobody wins from the empty board; against random moves, a careful agent wins nine games out of ten.
 
-    The task is that of S. Fiorucci's talk on environments for language models (`TicTacToeText-v0` is played in text); playing it
+    The task comes from S. Fiorucci's talk on environments for language models (`TicTacToeText-v0` is played in text). Playing it
     with a board and a mask is our addition.
 
     ## Action Space
-    `Discrete(9)`: the cell, from the top left, row by row. A cell that is not free leaves the board as it is: the agent moves
+    `Discrete(9)`: the cell, from the top left, row by row. If the cell is not free, the board stays as it is and the agent moves
     again.
 
     ## Observation Space
@@ -69,16 +69,16 @@ class TicTacToeEnv(gym.Env[Any, Any]):
 
     ## Starting State
     Every `reset()` draws a game: p evenly from its range, who moves first, and whether it starts from a random position in
-    mid-game. Where the opponent moves first it has moved. The game depends on the seed given to `reset` and on the number of
-    resets since; everything that the opponent does in it follows from the game's own seed and the board. Instead,
+    mid-game. If the opponent moves first, it has already moved. The game depends on the seed given to `reset` and on the number
+    of resets since. Everything that the opponent does follows from the game's own seed and the board. Instead of a drawn game,
 
     - `reset(options={"instance": instance})` starts an `Instance`, or its dict form,
-    - `reset(options={"pool": pool})` draws from a JSON Lines file of instances, or from a list of them (this one reset),
+    - `reset(options={"pool": pool})` draws from a JSON Lines file of instances, or from a list of them (for this reset only),
     - the argument `pool` does so for every reset.
 
     ## Rewards
-    Win 1, draw 0.5, loss 0 when the game ends; -0.1 at the first move on a cell that is not free, once in a game. `weights`
-    changes them.
+    When the game ends, 1 for a win, 0.5 for a draw and 0 for a loss; -0.1 at the first move on a cell that is not free, once per
+    game. `weights` changes them.
 
     ## Episode End
     - Termination: somebody has three in a row, or the board is full.
@@ -87,11 +87,11 @@ class TicTacToeEnv(gym.Env[Any, Any]):
     A step after the end raises `T2TError`.
 
     ## Information
-    Always `action_mask`. `reset()` gives `instance` (its id). The last `step()` gives `result` ("win", "draw" or "loss"),
-    `valid`, `optimal` and, where not valid, `failure` (the first failed check) and `faults`, what was wrong where, as text by
-    check.
+    `action_mask` is always there. `reset()` gives `instance` (its id). The last `step()` gives `result` ("win", "draw" or
+    "loss"), `valid`, `optimal` and, if the game is not valid, `failure` (the first failed check) and `faults` (what was wrong and
+    where, as text by check).
 
-    `env.unwrapped.instance` is the game with its p, `env.unwrapped.action_masks()` the mask as flags.
+    `env.unwrapped.instance` is the game with its p, and `env.unwrapped.action_masks()` is the mask as flags.
 
     ## Arguments
     ```python

@@ -37,27 +37,27 @@ class TicTacToeAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZo
     `player_0` (X), who moves first, and `player_1` (O).
 
     ## Action Space
-    `Discrete(9)`: the cell, from the top left, row by row. A cell that is not free leaves the board as it is: the same player
-    moves again. `infos[agent]["action_mask"]` (int8, 9) is 1 for the free cells of the player to move, and 0 throughout for the
-    other one; `env.action_space(agent).sample(mask)` takes it.
+    `Discrete(9)`: the cell, from the top left, row by row. If the cell is not free, the board stays as it is and the same player
+    moves again. `infos[agent]["action_mask"]` (int8, 9) is 1 for the free cells of the player to move, and 0 everywhere for the
+    other player; `env.action_space(agent).sample(mask)` takes it.
 
     ## Observation Space
     A `Dict` of `observation`, `Box(0, 1, (3, 3, 2), int8)`: the player's own stones, then the other's; and `action_mask`.
 
     ## Starting State
-    The empty board, or with `reset(options={"instance": instance})` the position of an `Instance`, whose policy is `player_0`,
-    with its mover to move.
+    The empty board. With `reset(options={"instance": instance})`, it is the position of an `Instance`: its policy is `player_0`,
+    and its mover moves first.
 
     ## Rewards
-    When the game ends: win 1, draw 0.5, loss 0 (`rewards="rubric"`, the default), or 1, 0, -1 (`rewards="zero-sum"`). -0.1 at a
-    player's first move on a cell that is not free, once in a game.
+    When the game ends, 1 for a win, 0.5 for a draw and 0 for a loss (`rewards="rubric"`, the default), or 1, 0 and -1
+    (`rewards="zero-sum"`); -0.1 at a player's first move on a cell that is not free, once per game.
 
     ## Episode End
     - Termination: somebody has three in a row, or the board is full.
     - Truncation: a player has had 8 turns and the game is not over; that player has lost.
 
     ## Information
-    Always `action_mask`; when the game is over `result`: "win", "draw" or "loss" from the player's side.
+    `action_mask` is always there. When the game is over, `result` is "win", "draw" or "loss" from the player's side.
 
     ## Version History
     * v0: Initial version release
@@ -90,7 +90,7 @@ class TicTacToeAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZo
         return self._action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin a game. Nothing is drawn, so `seed` plays no part."""
+        """Start a game. Nothing is drawn, so `seed` has no effect."""
         start = _start(options)
         self.agents = list(self.possible_agents)
         self._stones = {X: stones(start.board, "X"), O: stones(start.board, "O")}
@@ -130,7 +130,7 @@ class TicTacToeAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZo
             self.render()
 
     def _end(self, agent: str, other: str) -> None:
-        """Settle the game where `agent` has just ended it, or has no turn left."""
+        """Settle the game if `agent` has just ended it or has no turn left."""
         won, over = rules.has_line(self._stones[agent]), rules.is_over(self._stones[X], self._stones[O])
         if not over and self._turns[agent] < TURNS:
             return
@@ -157,17 +157,17 @@ class TicTacToeAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZo
         return render_board(self.board, self.render_mode)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing to do: nothing is open."""
 
 
 def _start(options: Mapping[str, Any] | None) -> Instance:
-    """The given instance, else the empty board; other options are ignored, as PettingZoo's own tests ask for."""
+    """The given instance, else the empty board. Other options are ignored, as PettingZoo's own tests require."""
     instance = (options or {}).get("instance")
     return Instance(EMPTY) if instance is None else read_pool([instance])[0]
 
 
 def env(**options: Any) -> AECEnv[str, Any, Any]:
-    """The environment with PettingZoo's check of the order of calls; `options` are those of `TicTacToeAECEnv`."""
+    """The environment wrapped in PettingZoo's check of the order of calls. `options` are those of `TicTacToeAECEnv`."""
     from pettingzoo.utils import OrderEnforcingWrapper
 
     return OrderEnforcingWrapper(TicTacToeAECEnv(**options))

@@ -22,7 +22,7 @@ def check_render_mode(mode: str | None, known: Sequence[str] = RENDER_MODES) -> 
 
 def render_board(board: str, mode: str | None) -> Any:
     """A board as text ("ansi"), as a (height, width, 3) uint8 image ("rgb_array"), or printed ("human": on a terminal in colour,
-    one over the other, else as plain text)."""
+    each board over the previous one, else as plain text)."""
     if mode is None:
         raise T2TError("the environment has no render mode", where="render()", next='make it with render_mode="ansi"')
     if mode == "rgb_array":

@@ -26,7 +26,7 @@ MAX_MESSAGE = 10_000
 
 
 class AnyText(spaces.Text):
-    """Text of any characters. What a language model writes keeps to no alphabet; `sample` draws printable ASCII."""
+    """Text of any characters, because a language model is not limited to an alphabet; `sample` draws printable ASCII."""
 
     def __init__(self, max_length: int, min_length: int = 0) -> None:
         super().__init__(max_length, min_length=min_length, charset=string.printable)
@@ -37,8 +37,8 @@ class AnyText(spaces.Text):
 
 class TicTacToeTextEnv(gym.Env[str, str]):
     """
-    Tic-tac-toe as a language model plays it: each observation is a message of the environment, each action the policy's whole
-    answer to it.
+    Tic-tac-toe as a language model plays it: each observation is a message from the environment, and each action is the policy's
+    whole answer to it.
 
     ```python
     import gymnasium as gym
@@ -50,26 +50,26 @@ class TicTacToeTextEnv(gym.Env[str, str]):
     ```
 
     ## Action Space
-    `Text`: the answer, word for word, up to 1,000,000 characters of any kind. In the format `think` the form is a thought and
+    `Text`: the answer, word for word, up to 1,000,000 characters of any kind. In the format `think`, the form is a thought and
     then a move, literally:
     ```
     <think>The centre is free.</think>
     <move>4</move>
     ```
-    In the format `compact` it is the move alone, `4`. Clear moves in another form are read too, and do not earn the reward for
+    In the format `compact`, it is the move alone, `4`. Clear moves in another form are read too, but do not earn the reward for
     the format.
 
     ## Observation Space
-    `Text`: in `think` the rules and the board at first, then what the opponent did and the board; in `compact` the board alone,
-    nine characters. After the last step it is how the game ended.
+    `Text`: in `think`, first the rules and the board, then what the opponent did and the board; in `compact`, the board alone,
+    nine characters. After the last step, it says how the game ended.
 
     ## Starting State
     As in `TicTacToeEnv`: a fresh game at every reset, or `options={"instance": ...}`, or `options={"pool": ...}`, or the argument
     `pool`.
 
     ## Rewards
-    0 before the end; then the whole game's: win 1, draw 0.5, loss 0; plus 0.2 times the share of answers in their form; minus 0.1
-    where any answer named no free cell. `weights` changes them.
+    0 before the end, then the reward of the whole game: 1 for a win, 0.5 for a draw, 0 for a loss; plus 0.2 times the share of
+    answers in their form; minus 0.1 if any answer named no free cell. `weights` changes them.
 
     ## Episode End
     - Termination: somebody has three in a row, or the board is full.

@@ -1,4 +1,4 @@
-"""The configurations of `t2t run` that tic-tac-toe brings, as files to read."""
+"""The configurations of `t2t run` for tic-tac-toe, as files to read."""
 
 from __future__ import annotations
 

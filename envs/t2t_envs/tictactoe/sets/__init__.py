@@ -1,5 +1,5 @@
-"""The frozen evaluation and validation sets. `python -m t2t_envs.tictactoe.generation.frozen_sets DIR` makes the files of this
-folder again, bit for bit."""
+"""The frozen evaluation and validation sets. `python -m t2t_envs.tictactoe.generation.frozen_sets DIR` remakes the files of this
+folder, bit for bit."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ NAMES = (*EVALUATION, "validation")
 
 @cache
 def load_set(name: str) -> InstanceSet:
-    """A frozen set by name; T2TError for an unknown name, or a file that is not the published one."""
+    """A frozen set by name. Raises T2TError for an unknown name, or a file that is not the published one."""
     return frozen.load(__package__, name, Instance.from_dict)
 
 
 def twin(name: str, seed: int) -> InstanceSet:
-    """A fresh set of the same distribution: other seeds, and in the validation set other starts. None of the frozen games.
+    """A fresh set from the same distribution, with other seeds, in the validation set other starts, and none of the frozen games.
 
-    Its ids begin with `twin<seed>_`. Whoever scores better on the frozen set than on twins has seen the frozen set.
+    Its ids begin with `twin<seed>_`. A policy that scores better on the frozen set than on twins has seen the frozen set.
     """
     frozen.check_twin_seed(seed)
     return _twin(name, seed)
@@ -38,5 +38,5 @@ def _twin(name: str, seed: int) -> InstanceSet:
 
 @cache
 def identities() -> frozenset[bytes]:
-    """The games of all frozen sets, which training must not meet."""
+    """The identities of all frozen games, which training must not use."""
     return frozenset(game.identity() for name in NAMES for game in load_set(name).instances)
