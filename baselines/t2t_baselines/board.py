@@ -36,14 +36,14 @@ class Board:
         return cell[0] * self.size + cell[1]
 
     def cells(self, path: Sequence[int]) -> list[Cell]:
-        """A path of numbers as (row, column) cells, without the stay on its last cell."""
+        """A path of numbers as (row, column) cells, without waiting at its end."""
         end = len(path)
         while end > 1 and path[end - 1] == path[end - 2]:
             end -= 1
         return [divmod(n, self.size) for n in path[:end]]
 
     def distances(self, goal: int) -> list[int]:
-        """Steps from every cell to `goal`, other agents ignored; UNREACHABLE if there is no way."""
+        """Steps from every cell to `goal`, ignoring other agents; UNREACHABLE if there is no path."""
         steps_to = [UNREACHABLE] * len(self.free)
         steps_to[goal] = 0
         frontier = [goal]

@@ -15,10 +15,10 @@ class Exact(SolverPolicy):
     labels are wrong.
 
     It is called `cbs` after Conflict-Based Search (Sharon, Stern, Felner, Sturtevant, "Conflict-based search for optimal
-    multi-agent pathfinding", Artificial Intelligence 219, 2015), which the paper's generator stands on; the search behind
-    it is the native core, or the Conflict-Based Search in Python where the core is not built. An instance proven infeasible
-    or left undecided at `max_nodes` is an error, never a guess. Expected to be bad at nothing here but time: it grows
-    exponentially with the number of agents in each other's way.
+    multi-agent pathfinding", Artificial Intelligence 219, 2015), which the paper's generator builds on. The search itself is
+    the native core, or the Conflict-Based Search in Python if the core is not built. An instance proven infeasible or left
+    undecided at `max_nodes` is an error, never a guess. Its only expected weakness is time, which grows exponentially with the
+    number of agents in each other's way.
     """
 
     name = "cbs"

@@ -1,4 +1,4 @@
-"""Every agent for itself."""
+"""Independent planning: every agent for itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .solver_policy import Paths, SolverPolicy
 
 
 def shortest_path(board: Board, start: int, goal: int) -> list[int]:
-    """A shortest path, ties to the first action (left, down, right, up); just the start if there is no way."""
+    """A shortest path, with ties to the first action (left, down, right, up); only the start if there is no path."""
     distance = board.distances(goal)
     path = [start]
     if distance[start] == UNREACHABLE:

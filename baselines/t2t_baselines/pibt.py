@@ -13,7 +13,7 @@ UNSET = -1
 
 
 class _Step:
-    """One joint move: who is where, who goes where, and the recursion that decides it."""
+    """One joint move: where each agent is, where it goes, and the recursion that decides it."""
 
     def __init__(self, board: Board, distances: list[list[int]], now: list[int], stream: Stream) -> None:
         self.board, self.distances, self.now, self.stream = board, distances, now, stream
@@ -22,8 +22,8 @@ class _Step:
         self.taken: dict[int, int] = {}
 
     def decide(self, agent: int) -> bool:
-        """Find `agent` a next cell; agents in the way inherit its priority and move first. False if it is stuck: it
-        stays, and whoever asked must look elsewhere (backtracking)."""
+        """Find the next cell for `agent`; agents in the way inherit its priority and move first. False if it is stuck: it
+        stays, and the caller must look elsewhere (backtracking)."""
         here = self.now[agent]
         cells = [here, *self.board.steps[here]]
         self.stream.shuffle(cells)

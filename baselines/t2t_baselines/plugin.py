@@ -5,8 +5,8 @@ from __future__ import annotations
 from t2t_core.hookspecs import hookimpl
 from t2t_core.registry import Registry
 
-MODEL = ("torch", "transformers")  # what runs a language model
-WEIGHTS = ("torch", "safetensors")  # what runs a step policy
+MODEL = ("torch", "transformers")  # needed to run a language model
+WEIGHTS = ("torch", "safetensors")  # needed to run a step policy
 
 
 @hookimpl

@@ -19,8 +19,8 @@ Path = list[int]
 class _SpaceTime:
     """The earliest arrival of one agent among moving obstacles: breadth-first search over (cell, time).
 
-    Every step costs one, so a layer per step finds what space-time A* finds. A layer is one integer with a bit per cell;
-    rows are size + 1 bits apart, so that a shift off the row's end falls into a gap that is never free.
+    Every step costs one, so a layer per step finds what space-time A* finds. A layer is one integer with a bit per cell.
+    Rows are size + 1 bits apart, so that a shift past the row's end falls into a gap that is never free.
     """
 
     def __init__(self, board: Board) -> None:
@@ -32,7 +32,7 @@ class _SpaceTime:
         return cell // self.size * self.width + cell % self.size
 
     def search(self, start: int, goal: int, earlier: Sequence[Path]) -> Path | None:
-        """A path from `start` that stays on `goal` for good as early as possible and meets none of the `earlier` paths,
+        """A path from `start` that reaches `goal` for good as early as possible and meets none of the `earlier` paths,
         which stay on their last cells; None if there is none."""
         horizon = max((len(path) - 1 for path in earlier), default=0)
         occupied, swaps = self._obstacles(earlier, horizon)
@@ -70,7 +70,7 @@ class _SpaceTime:
         return reached
 
     def _trace(self, layers: list[int], swaps: list[dict[int, int]], bit: int) -> Path:
-        """Walk back from the goal. Where several ways lead here, the agent waited (it leaves early and waits late)."""
+        """Walk back from the goal. If several ways lead here, take the wait, so that the agent leaves early and waits late."""
         bits = [bit]
         for step in range(len(layers) - 1, 0, -1):
             before, banned = layers[step - 1], swaps[step] if step < len(swaps) else {}
@@ -119,7 +119,7 @@ class Prioritized(SolverPolicy):
         return [board.cells(path or [start]) for path, start in zip(best, board.starts, strict=True)]
 
     def _orders(self, agents: int, stream: Stream) -> Iterator[list[int]]:
-        """Random orders of the agents, none twice where all of them can be listed."""
+        """Random orders of the agents; none occurs twice if all of them can be listed."""
         count = self.settings.get("orders", 10)
         if agents <= 5:
             orders = [list(order) for order in permutations(range(agents))]
@@ -132,7 +132,7 @@ class Prioritized(SolverPolicy):
             yield order
 
     def _plan_in(self, order: list[int], board: Board, search: _SpaceTime) -> list[Path]:
-        """The paths by agent; [] for agents that found none (those after them still try)."""
+        """The paths by agent; [] for agents that found none (the agents after them still try)."""
         paths: list[Path] = [[] for _ in order]
         for agent in order:
             done = [path for path in paths if path]

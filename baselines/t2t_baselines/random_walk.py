@@ -1,4 +1,4 @@
-"""The floor."""
+"""The floor: a random walk."""
 
 from __future__ import annotations
 

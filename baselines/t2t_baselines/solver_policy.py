@@ -1,4 +1,4 @@
-"""What the policies that plan share: one task in, one answer in the documented format out."""
+"""What planning policies share: one task in, one answer in the documented format out."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Paths = Sequence[Sequence[Cell]]
 
 
 class NoPlan(Exception):
-    """The planner has no answer at all; its text becomes the response's error."""
+    """The planner has no answer at all; the exception's text becomes the response's error."""
 
 
 class Planner:
-    """A policy that plans on the instance and what it is shown, and reads no prose. It sees the unlabelled instance only and is
-    deterministic in (task, task.seed): whatever it draws comes from the stream of `task.seed` under its own name.
+    """A policy that plans on the instance and what it is shown, and reads no prose. It sees only the unlabelled instance and is
+    deterministic in (task, task.seed): all its draws come from the stream of `task.seed` under its own name.
 
-    Subclasses set `name`, `world` (what it plans on, in words), `instances` (the type of them) and, where they have any,
-    `readers` (setting -> reader), and implement `answer`.
+    Subclasses set `name`, `world` (what it plans on, in words), `instances` (their type) and, if they have settings, `readers`
+    (setting -> reader), and implement `answer`.
     """
 
     name: ClassVar[str]
@@ -44,12 +44,12 @@ class Planner:
         raise NotImplementedError
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
-        """An answer per task, in order. `sampling` plays no part."""
+        """An answer per task, in order. `sampling` has no effect."""
         for position, task in enumerate(tasks):
             yield position, self.respond_to(task)
 
     def respond_to(self, task: Task) -> Response:
-        """One answer, timed; T2TError for a task of another world."""
+        """One answer, timed. Raises T2TError for a task from another world."""
         if not isinstance(task.instance, self.instances):
             raise T2TError(
                 f"the policy {self.name} plans on {self.world} instances, not on {type(task.instance).__name__}",

@@ -1,4 +1,4 @@
-"""Players of tic-tac-toe that look at the board they are shown."""
+"""Players of tic-tac-toe that read the board they are shown."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _RESULTS = {1: "a win", 0: "a draw", -1: "a loss"}
 
 
 class Player(Planner):
-    """A player that answers in the form it is asked in; subclasses implement `choose`."""
+    """A player that answers in the form it was asked for; subclasses implement `choose`."""
 
     world, instances = "tic-tac-toe", Instance
 
     def choose(self, own: int, other: int, stream: Stream) -> tuple[int, str]:
-        """The cell to move on, and why, in a few words; `own` and `other` are both players' stones as bitmasks."""
+        """The cell to move on, and the reason in a few words; `own` and `other` are both players' stones as bitmasks."""
         raise NotImplementedError
 
     def answer(self, task: Task, stream: Stream) -> str:
@@ -34,11 +34,11 @@ class Player(Planner):
 
 
 class Minimax(Player):
-    """The exact player: a win on the spot if there is one, else a random one of all optimal moves, by exhaustive search
-    (minimax). It never loses from the empty board; 100 % optimal, or something is broken.
+    """The exact player: an immediate win if there is one, else a random optimal move, by exhaustive search (minimax). It never
+    loses from the empty board. It must be 100 % optimal, or something is broken.
 
-    With the setting `p` each move is a random free cell with that probability: a player of any strength, whose games can be
-    filtered for a warm-up (`minimax:p=0.5`).
+    With the setting `p`, each move is a random free cell with that probability. This gives a player of any strength, whose games
+    can be filtered for a warm-up (`minimax:p=0.5`).
     """
 
     name = "minimax"
@@ -57,7 +57,7 @@ class Minimax(Player):
 
 
 class FirstFree(Player):
-    """The first free cell. What it measures: what a habit without any thought is worth."""
+    """The first free cell. What it measures: what a mere habit is worth."""
 
     name = "first-free"
 

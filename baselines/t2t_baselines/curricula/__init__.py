@@ -1,1 +1,1 @@
-"""Curricula that people would compare a designer with. All are designers; they look at records, not at text."""
+"""Curricula to compare a designer with. All are designers; they read records, not text."""

@@ -1,4 +1,4 @@
-"""`accel`: small random edits of the past configuration that taught most."""
+"""`accel`: small random edits of the past configuration that taught the most."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from t2t_core.settings import integer, no_argument, number, read_settings
 
 
 class Accel:
-    """The configuration to edit is that of the past round with the highest mean |advantage| of all its training answers, a
-    stand-in for regret (of equal ones the latest). `edits` times a group and a knob are drawn, and the knob moves there by
-    `step` of its moderate steps, up or down alike; levels keep to their bounds, shares are normalised. Joint cells of the group
-    move with it. The trainer must count by cell (`grpo` and `trl-grpo` do).
+    """Edits the configuration of the past round with the highest mean |advantage| over all its training answers, a stand-in for
+    regret; among equals, the latest. `edits` times, a group and a knob are drawn, and the knob moves there by `step` of its
+    moderate steps, up or down with equal probability. Levels keep to their bounds, and shares are normalised. Joint cells of the
+    group move with it. The trainer must count by cell (`grpo` and `trl-grpo` do).
 
     Source: Parker-Holder et al. 2022 (Evolving Curricula with Regret-Based Environment Design, arXiv:2203.01302), where single
     levels of high regret are edited; whole configurations, 8 edits and step 2 are our choice.

@@ -1,4 +1,4 @@
-"""`adarft`: a target difficulty that follows the reward of the training."""
+"""`adarft`: a target difficulty that follows the training reward."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from t2t_core.settings import no_argument, number, read_settings
 
 
 class AdaRft:
-    """Cells whose difficulty is nearest to a target T, which rises while training succeeds and falls while it fails:
+    """Chooses the cells whose difficulty is nearest to a target T, which rises while training succeeds and falls while it fails:
 
         d_c = 1 - p_c, by the first validation's shrunk rates; it never changes
         T = 0 at first;  after every round:  T <- T + step * tanh(sensitivity * (v - reward)), clipped to [min d, max d]
@@ -22,8 +22,8 @@ class AdaRft:
     v is the share of valid answers in the round's training. The trainer must count by cell (`grpo` and `trl-grpo` do).
 
     Source: Shi et al. 2025 (Efficient Reinforcement Finetuning via Adaptive Curriculum Learning, arXiv:2504.05520): target reward
-    0.5, step 50 on a scale of 100, sensitivity 2 there and here. An update a round instead of a step, difficulty by the first
-    validation instead of another model's success, cells and the top quarter are our choice.
+    0.5, step 50 on a scale of 100, sensitivity 2 there and here. Our choice: one update per round instead of per step,
+    difficulty from the first validation instead of another model's success, cells, and the top quarter.
     """
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:

@@ -12,7 +12,7 @@ from t2t_core.settings import no_argument, number, read_settings
 
 
 class Dump:
-    """Cells where advantages are large or that were seldom tried:
+    """Prefers cells where advantages are large or that were seldom tried:
 
         U_c = L_c + sqrt(2 ln(n + 1) / (n_c + 1))
         w_c = exp(U_c / temperature), normalised
@@ -21,7 +21,7 @@ class Dump:
     answers sampled from it in all rounds, n their sum. The trainer must count by cell (`grpo` and `trl-grpo` do).
 
     Source: Wang et al. 2025 (DUMP: Automated Distribution-Level Curriculum Learning, arXiv:2504.09710), where L is taken over a
-    window of answers; the latest round as window and the temperature's default, 0.3, are our choice.
+    window of answers. The latest round as the window and the temperature's default, 0.3, are our choice.
     """
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:

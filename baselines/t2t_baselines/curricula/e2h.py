@@ -15,13 +15,13 @@ KINDS = ("cosine", "gaussian")
 
 
 class E2H:
-    """Cells stand on K levels of difficulty, quantiles of the first validation's success rates; level k is 0 for the easiest.
-    For the next round n of R, with t = n / (R - 1), every level's cells share
+    """Each cell has one of K levels of difficulty, the quantiles of the first validation's success rates; level 0 is the easiest.
+    For the next round n of R, with t = n / (R - 1), the cells of level k share
 
         cosine:    a (K - 1 - k) + (1 - a) k,   a = (1 + cos(pi t)) / 2
         gaussian:  exp(-(x - k)^2 / (2 sigma^2)),   x = (K - 1) t^beta
 
-    normalised over the levels. It looks at the calendar alone.
+    normalised over the levels. The schedule depends only on the number of the round.
 
     Source: Parashar et al. 2025 (Curriculum Reinforcement Learning from Easy to Hard Tasks Improves LLM Reasoning,
     arXiv:2506.06632), E2H-C and E2H-G; four levels by error rate there and here. sigma 0.5 and beta 0.5 are our choice.

@@ -1,4 +1,4 @@
-"""`easy-to-hard`: a hand-made schedule that looks at the calendar alone (our choice)."""
+"""`easy-to-hard`: a hand-made schedule that depends only on the number of the round (our choice)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from t2t_core.settings import no_argument, number, read_settings
 
 
 class EasyToHard:
-    """From the first groups and low levels to all groups and high levels. For the next round n of R, with t = n / (R - 1)
+    """Moves from the first groups and low levels to all groups and high levels. For the next round n of R, with t = n / (R - 1)
     (1 if R is 1), and the groups numbered from 0 to G - 1:
 
     frontier = 2 + t * (G - 3)
     share    = 1 for a group up to the frontier, `rest` beyond (default 0.1), normalised
-    level    = a fifth of the knob's range + two fifths * t, from its easy end; a knob of which neither end is known to be
-               easy stays as it is
+    level    = a fifth of the knob's range + two fifths * t, from its easy end; a knob with no end known to be easy stays
+               as it is
 
-    It needs a testbed whose groups rise in difficulty.
+    It needs a testbed whose groups are in order of difficulty.
     """
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""`comfort-zone` and `too-hard`: what a designer must beat, the cells that succeed most and least."""
+"""`comfort-zone` and `too-hard`: what a designer must beat, the cells with the most and the least success."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from t2t_core.settings import no_argument, number, read_settings
 
 
 class Extreme:
-    """All weight on the `top` share of the cells with the highest shrunk success rate (`towards` 1) or the lowest (-1), in the
-    latest validation; cells of equal rate at the last place share. Negative controls, our choice: where success is near 1 or
-    near 0, answers hardly differ in what they earn, and a policy learns little."""
+    """Puts all weight on the `top` share of the cells with the highest shrunk success rate (`towards` 1) or the lowest (-1) in
+    the latest validation; cells of equal rate at the last place share it. These are negative controls, our choice: if
+    success is near 1 or near 0, answers earn almost the same, and a policy learns little."""
 
     def __init__(self, towards: int, settings: Mapping[str, str]) -> None:
         self.towards = towards

@@ -11,14 +11,14 @@ from t2t_core.settings import no_argument, number, read_settings
 
 
 class Learnability:
-    """The cells with the highest learnability p (1 - p), beside uniform sampling:
+    """Chooses the cells with the highest learnability p (1 - p), mixed with uniform sampling:
 
         L_c = p_c (1 - p_c);  n = the `top` share of the C cells, rounded, at least one
         s_c = 1 for the n cells with the highest L; cells of equal L that reach beyond the n-th place share the places left
         w_c = uniform / C + (1 - uniform) * s_c / n
 
     Source: Rutherford et al. 2024 (No Regrets, "Sampling for Learnability", arXiv:2408.15099), where half of the levels come
-    from the most learnable ones; cells for levels and the top quarter are our choice.
+    from the most learnable ones. Cells instead of levels and the top quarter are our choice.
     """
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:

@@ -11,14 +11,14 @@ from t2t_core.settings import no_argument, number, read_settings
 
 
 class LearningProgress:
-    """Cells whose success rate moves fastest, in either direction, get most:
+    """Gives most to the cells whose success rate changes fastest, in either direction:
 
         w_c = uniform / C + (1 - uniform) * |p_c(r) - p_c(r - 1)| / sum over cells
 
-    with C cells and p the shrunk rates of the last two validations; after the first one every cell gets the same.
+    with C cells and p the shrunk rates of the last two validations. After the first validation, every cell gets the same.
 
     Source: absolute learning progress as in Portelas et al. 2019 (ALP-GMM, arXiv:1910.07224) and Colas et al. 2019 (CURIOUS,
-    arXiv:1810.06284), with fixed cells instead of a mixture model; the share drawn uniformly is 0.2 there and here.
+    arXiv:1810.06284), with fixed cells instead of a mixture model. The share drawn uniformly is 0.2 there and here.
     """
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""`probe`: tries before it proposes, and pays for it."""
+"""`probe`: tries configurations before it proposes one, and pays for the trials."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from t2t_core.settings import integer, no_argument, number, read_settings
 
 
 class Probe:
-    """Each candidate gets a short trial run from the current checkpoint, all with the same chance, and the one whose trial
-    validates best is proposed; of equal ones the earlier, so that a change must win something:
+    """Gives each candidate a short trial run from the current checkpoint, all with the same seed, and proposes the one whose
+    trial validates best; among equals, the earlier one, so that a change must gain something:
 
         c* = argmax_c  valid(train(policy, c, `instances` instances))
 
     Candidates: the configuration in force; for every group, that group's share raised by `step` of what it lacks of the whole and
     the others lowered alike; for every other knob, its value moved in all groups by `step` of the way to either bound.
 
-    What an oracle of short sight would do (our choice). Trials are training: their updates stand in the run's record, and their
-    tokens are the design's.
+    This is what a short-sighted oracle would do (our choice). Trials are training: the run's record has their updates, and their
+    tokens count as the design's.
     """
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
@@ -57,7 +57,7 @@ class Probe:
 
 
 def _valid(trial: TrialRun) -> float:
-    """The mean over groups of the valid rate, as validations are summed up."""
+    """The mean of the valid rate over groups, as in the summary of a validation."""
     groups: Any = trial.breakdown["groups"]
     rates = [counts["valid"] / counts["answers"] for counts in groups.values() if counts["answers"]]
     return sum(rates) / len(rates) if rates else 0.0

@@ -1,4 +1,4 @@
-"""`level-replay`: prioritized level replay (PLR) with cells for levels."""
+"""`level-replay`: prioritized level replay (PLR), with cells instead of levels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from t2t_core.settings import no_argument, number, read_settings
 
 
 class LevelReplay:
-    """Cells ranked by the expected L1 value loss, mixed with staleness:
+    """Ranks cells by the expected L1 value loss, mixed with staleness:
 
         S_c = 2 p_c (1 - p_c)        the mean of |R - V| for a reward R of 0 or 1 and a value V = p_c
         P_S = rank(S_c)^(-1/temperature), normalised;   rank 1 is the highest score; tied cells share what their ranks get
@@ -19,7 +19,8 @@ class LevelReplay:
         w   = (1 - staleness) P_S + staleness P_C
 
     Source: Jiang, Grefenstette, Rocktaeschel 2021 (Prioritized Level Replay, arXiv:2010.03934): rank prioritisation, temperature
-    0.1, staleness 0.1 there. Cells for levels and the temperature's default of 1 are our choice: at 0.1 one cell gets it all.
+    0.1, staleness 0.1 there. Cells instead of levels and the temperature's default of 1 are our choice: at 0.1, one cell would
+    get everything.
     """
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:

@@ -11,15 +11,15 @@ from t2t_core.settings import no_argument, number, read_settings
 
 
 class SelfEvolving:
-    """A cell is an arm of a non-stationary bandit; its reward in a round is the mean |advantage| of its sampled answers:
+    """Cells are arms of a non-stationary bandit. A cell's reward in a round is the mean |advantage| of its sampled answers:
 
         Q_c = 0 at first;  after a round that sampled c:  Q_c <- (1 - rate) Q_c + rate * mean |A|_c
         w_c = exp(Q_c / temperature), normalised
 
     A dead group (all answers earn the same) counts with |A| = 0. The trainer must count by cell (`grpo` and `trl-grpo` do).
 
-    Source: Chen et al. 2025 (Self-Evolving Curriculum for LLM Reasoning, arXiv:2505.14970), with an update a round instead of an
-    update a training step. The defaults, rate 0.5 and temperature 0.3, are our choice.
+    Source: Chen et al. 2025 (Self-Evolving Curriculum for LLM Reasoning, arXiv:2505.14970), with an update per round instead of
+    per training step. The defaults, rate 0.5 and temperature 0.3, are our choice.
     """
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""`thompson`: Thompson sampling, cells as arms, a group of answers that teaches as success."""
+"""`thompson`: Thompson sampling, where cells are arms and a group of answers that teaches is a success."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ GRID = 4001  # points in [0, 1] at which posteriors are compared
 
 
 class Thompson:
-    """A group of answers is a success where it is not dead (its answers do not all earn the same). Each cell has a posterior:
+    """A group of answers is a success if it is not dead (its answers do not all earn the same). Each cell has a posterior:
 
         alive_c = sum over rounds r of memory^(R - r) * groups_c(r) * (1 - dead_c(r)),   dead_c likewise;   R: the latest round
         theta_c ~ Beta(1 + alive_c, 1 + dead_c)
         w_c = uniform / C + (1 - uniform) * P(theta_c is the highest)
 
-    Thompson sampling draws theta and takes the best; a configuration is a mixture, so it holds the shares that draws would have
-    in the long run, computed on a grid: no draw, and cells of equal evidence get equal shares. The trainer must count by cell
-    (`grpo` does).
+    Thompson sampling draws theta and takes the best cell. A configuration is a mixture, so it holds the shares that such draws
+    would have in the long run. They are computed on a grid, without a draw, so cells with equal evidence get equal shares. The
+    trainer must count by cell (`grpo` does).
 
     Source: Thompson 1933; Raj and Kalyani 2017 (discounted, for arms that change, arXiv:1707.09727). Living groups as success,
     memory 0.5 and the share drawn uniformly, 0.2, are our choice.
@@ -48,7 +48,7 @@ class Thompson:
 
 
 def best_of(posteriors: list[tuple[float, float]]) -> list[float]:
-    """For independent Beta(a, b), a and b at least 1, the probability that each is the highest."""
+    """For independent Beta(a, b) with a and b at least 1, the probability that each is the highest."""
     x = (np.arange(GRID) + 0.5) / GRID
     logs = np.array([(a - 1) * np.log(x) + (b - 1) * np.log1p(-x) for a, b in posteriors])
     density = np.exp(logs - logs.max(axis=1, keepdims=True))

@@ -1,4 +1,4 @@
-"""`uniform`: domain randomisation, the same weight on every cell, whatever the validation says."""
+"""`uniform`: domain randomisation, with the same weight on every cell whatever the validation says."""
 
 from __future__ import annotations
 

@@ -11,14 +11,14 @@ from t2t_core.settings import integer, no_argument, number, read_settings
 
 
 class SuccessWindow:
-    """Cells stand on K levels of difficulty, quantiles of the first validation's success rates; level 0 is the easiest.
+    """Each cell has one of K levels of difficulty, the quantiles of the first validation's success rates; level 0 is the easiest.
 
         h = 0 at first;  after every validation:  h <- h + 1 if the mean shrunk rate on level h is at least `mastered`
         w_c = 1 on the levels max(0, h - width + 1) .. h, 0 elsewhere
 
     Source: Zeng et al. 2025 (RLVE: Scaling Up Reinforcement Learning with Adaptive Verifiable Environments, arXiv:2511.07317),
-    where each environment has such a window, moved at 90 % success. One window over all cells, 8 levels, width 4 and validations
-    instead of training answers are our choice.
+    where each environment has such a window, which moves at 90 % success. One window over all cells, 8 levels, width 4, and
+    validations instead of training answers are our choice.
     """
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:

@@ -1,1 +1,1 @@
-"""Policies that play the step environment: their trajectory is their answer, and stands on the same board."""
+"""Policies that play the step environment: their trajectory is their answer, and is ranked on the same board."""

@@ -1,4 +1,4 @@
-"""What the trainers of step policies can be asked for."""
+"""Check what the trainers of step policies are asked for."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _WORLD = "mapf-frozenlake"
 
 
 def check_order(order: TrainingOrder, file: str, where: str) -> None:
-    """Raise T2TError if a round could not be trained: in another world, or from another trainer's checkpoint.
+    """Raise T2TError if a round could not be trained, because the world or the checkpoint's trainer is another.
 
     Args:
-        order: what a run wants.
-        file: that says the architecture, in every checkpoint of the trainer.
-        where: which trainer, for the error.
+        order: what a run asks for.
+        file: the file in every checkpoint of the trainer that describes the architecture.
+        where: the trainer, for the error.
     """
     if order.testbed.name != _WORLD:
         raise T2TError(

@@ -1,8 +1,8 @@
 """How a step policy answers a task: it plays the lake in the step environment, and its trajectory is the answer.
 
-Many lakes are played side by side, so that a network is asked once per step for all of them. An agent that moves into
-a hole or into another agent's way stays where it is (`on_hole="block"`, `on_conflict="block"`), so a trajectory is never
-invalid for that; what counts is whether all agents reach their goals at once within 8 N steps.
+Many lakes are played side by side, so that a network is asked once per step for all of them. If an agent moves into a hole or
+into another agent's way, it stays where it is (`on_hole="block"`, `on_conflict="block"`), so that never makes a trajectory
+invalid. What counts is whether all agents reach their goals at once within 8 N steps.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from t2t_core.seeding import Stream
 from t2t_envs.frozen_lake.instance import Instance
 from t2t_envs.frozen_lake.parser import format_answer
 
-CAVEAT = "plays, bad moves blocked"  # beside its name on a board, where most others answer blindly
-AT_ONCE = 128  # lakes side by side; our choice: what comes later is no wait for what is there, and an interrupt loses little
-MAX_SIZE = 10  # of the lakes of the frozen sets
+CAVEAT = "plays, bad moves blocked"  # shown beside its name on a board, where most other policies answer blindly
+AT_ONCE = 128  # lakes side by side; our choice: answers need not wait for later tasks, and an interrupt loses little
+MAX_SIZE = 10  # of the lakes in the frozen sets
 
-# (observations, masks, streams) of so many lakes -> a joint action for each
+# (observations, masks, streams) of several lakes -> a joint action for each
 Act = Callable[[Sequence[Any], Sequence[Any], Sequence[Stream]], Sequence[Any]]
 
 
@@ -31,8 +31,8 @@ class StepPolicy:
 
     Args:
         act: takes one observation, one (k, 5) mask and one stream of random numbers per lake, and returns k actions for each. The
-            stream is the task's own: whoever draws from nothing else gives the same answer to the same task.
-        environment: arguments of the step environment beside size and number of agents, e.g. `observation="flat"`.
+            stream is the task's own: if it is the only source of chance, the same task gets the same answer.
+        environment: arguments of the step environment besides size and number of agents, e.g. `observation="flat"`.
         facts: for `describe`: a name, the architecture, a `caveat`.
         deterministic: whether the same task gets the same answer.
 
@@ -58,7 +58,7 @@ class StepPolicy:
         }  # fmt: skip
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
-        """`sampling` plays no part."""
+        """Answer the tasks by playing them. `sampling` has no effect."""
         for task in tasks:
             if not isinstance(task.instance, Instance):
                 raise T2TError(
@@ -98,7 +98,7 @@ class StepPolicy:
 
 
 def _without_stay(paths: Sequence[Sequence[Any]]) -> list[Any]:
-    """Paths without the stay on their last cell."""
+    """Paths without waiting at their end."""
     trimmed = []
     for path in paths:
         end = len(path)

@@ -1,4 +1,4 @@
-"""`ppo:FOLDER`: a policy that the trainer `ppo` has trained, on the board."""
+"""`ppo:FOLDER`: a policy trained by the trainer `ppo`, for the board."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class PpoPolicy:
 
     Args:
         argument: the folder; "" for an untrained network.
-        settings: `greedy=true` takes the likeliest action instead of drawing one. Drawing gets agents past each other that
-            would stand in each other's way for ever.
+        settings: `greedy=true` takes the likeliest action instead of drawing one. Drawing lets agents
+            pass each other that would otherwise block each other for ever.
     """
 
     talks = False
@@ -71,12 +71,12 @@ class PpoPolicy:
 class ImportedPolicy:
     """A Python object with `predict(observation)`, imported by name: `step:MODULE:ATTRIBUTE,trust_code=true`.
 
-    `predict` returns an action per agent, or a pair that begins with them, as Stable-Baselines3 does. An attribute that is a
-    class or a function without `predict` is called for the object.
+    `predict` returns an action per agent, or a pair that begins with them, as Stable-Baselines3 does. If the attribute is a class
+    or a function without `predict`, it is called to make the object.
 
     Args:
         argument: MODULE:ATTRIBUTE.
-        settings: `trust_code=true`, since importing runs the module's code; `observation`, `view` and `max_size` of the
+        settings: `trust_code=true`, because importing runs the module's code; `observation`, `view` and `max_size` of the
             environment that it plays in.
     """
 
@@ -110,10 +110,10 @@ class ImportedPolicy:
 
 
 def _imported(name: str) -> Any:
-    """The user's module, also from the working directory, where a command of its own (unlike `python -m`) does not look."""
+    """The user's module, also from the working directory, where an installed command (unlike `python -m`) does not look."""
     here = os.getcwd()
     if here not in sys.path:
-        sys.path.append(here)  # behind what is installed
+        sys.path.append(here)  # after what is installed
     try:
         return import_module(name)
     except Exception as error:  # noqa: BLE001 - whatever the user's own code raises

@@ -1,10 +1,10 @@
-"""`ppo`: proximal policy optimisation on the vector environment, in one file to be read from top to bottom.
+"""`ppo`: proximal policy optimisation on the vector environment, in one file to read from top to bottom.
 
-Every agent of every lake is one sample of one shared network (parameter sharing), which sees its own padded observation: so what
-two agents have learnt plays with any number of them, on every size up to 10. The algorithm is that of Schulman et al. 2017
-in the manner of CleanRL (Huang et al. 2022), with action masks (Huang, Ontanon 2022) and the potential-based shaped reward.
+All agents share one network (parameter sharing). Every agent of every lake is one sample and sees its own padded observation, so
+what two agents have learnt works for any number of agents and on every size up to 10. The algorithm is that of Schulman et al.
+2017 in the style of CleanRL (Huang et al. 2022), with action masks (Huang, Ontanon 2022) and the potential-based shaped reward.
 
-In the order of reading: the settings; `features`, what the network sees of an observation; `make_network`; `train`, with the
+The file has, in this order: the settings; `features`, what the network sees of an observation; `make_network`; `train`, with the
 rollout, `advantages` and `learn`, the update; `save` and `load`.
 """
 
@@ -33,23 +33,23 @@ from .playing import MAX_SIZE
 
 WHERE = "trainer ppo"
 WEIGHTS, ARCHITECTURE = "model.safetensors", "ppo.json"
-FAR = 4  # distances further than so from the agent's own look alike
+FAR = 4  # distances that differ by more than this from the agent's own look alike
 CHANNELS = 5
 UNREACHED = 1 << 14
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Every knob. Defaults are CleanRL's where it has them.
+    """Every setting. Defaults are CleanRL's if it has them.
 
     Args:
-        steps: agent steps of a round's training.
-        lakes, horizon: environments side by side, and steps of each between two updates.
-        epochs, minibatches: passes over what was played, and parts of each.
-        learning_rate (falling linearly to a tenth), gamma, gae, clip, entropy, value, max_norm: of PPO.
+        steps: agent steps in a round's training.
+        lakes, horizon: environments side by side, and the steps of each between two updates.
+        epochs, minibatches: passes over what was played, and the parts of each pass.
+        learning_rate (falling linearly to a tenth), gamma, gae, clip, entropy, value, max_norm: PPO's.
         hidden: width of the network's two layers.
-        view: how far an agent's network sees, in cells, where training starts from nothing.
-        threads: of torch.
+        view: how far an agent's network sees, in cells, if training starts without a checkpoint.
+        threads: the number of torch's threads.
     """
 
     steps: int = 300_000
@@ -79,9 +79,10 @@ class Settings:
 
 
 def features(observations: Any, view: int, ways: Ways) -> Any:
-    """(B, k, 6, N, N) padded observations as (B, k, F) float32: around each agent, in a window of (2 view + 1)^2 cells, what
-    is closed, how much nearer to its goal each cell is (the length of the shortest way, other agents ignored), the other
-    agents, their goals, and the cells that they would go to next by a shortest way; then how far the goal is.
+    """Turn (B, k, 6, N, N) padded observations into (B, k, F) float32. Around each agent, in a window of (2 view + 1)^2 cells,
+    they say which cells are closed, how much nearer to its goal each cell is (by the length of the shortest path, ignoring other
+    agents), where the other agents and their goals are, and to which cells those would go next on a shortest path; then how far
+    the goal is.
 
     Distances to the goal are what DHC (Ma, Luo, Ma 2021) gives its agents as heuristic channels.
     """
@@ -102,15 +103,15 @@ def features(observations: Any, view: int, ways: Ways) -> Any:
     span = np.arange(width)
     b, a = np.arange(batch)[:, None, None, None], np.arange(agents)[None, :, None, None]
     windows = padded[b, a, :, (rows[..., None] + span)[..., :, None], (columns[..., None] + span)[..., None, :]]
-    windows = np.moveaxis(windows, -1, 2)  # numpy puts what is indexed first
+    windows = np.moveaxis(windows, -1, 2)  # numpy puts the indexed axis first
     way = np.minimum(here, 4 * size)[..., None] / (4.0 * size)
     return np.concatenate([windows.reshape(batch, agents, -1), way.astype(np.float32)], -1)
 
 
 class Ways:
-    """Distances to goals, kept: an agent's hang on the holes and its goal alone, which stay for a whole episode."""
+    """A cache of distances to goals: an agent's depend only on the holes and its goal, which stay for a whole episode."""
 
-    most = 100_000  # lakes kept before all are forgotten
+    most = 100_000  # lakes kept before the cache is emptied
 
     def __init__(self) -> None:
         self.kept: dict[bytes, Any] = {}
@@ -128,7 +129,7 @@ class Ways:
 
 
 def around(cells: Any) -> Any:
-    """The four neighbours of all cells that are set."""
+    """The four neighbours of every cell that is set."""
     near = np.zeros_like(cells)
     near[..., 1:, :] |= cells[..., :-1, :]
     near[..., :-1, :] |= cells[..., 1:, :]
@@ -138,7 +139,7 @@ def around(cells: Any) -> Any:
 
 
 def distances(free: Any, goal: Any) -> Any:
-    """The length of a shortest way to the goal from every cell; UNREACHED if there is none."""
+    """The length of a shortest path to the goal from every cell; UNREACHED if there is none."""
     lengths = np.where(goal, 0, UNREACHED).astype(np.int32)
     reached, frontier, steps = goal.copy(), goal, 0
     while True:
@@ -169,7 +170,7 @@ def make_network(view: int, hidden: int) -> Any:
 
 
 def logits_and_value(network: Any, seen: Any, masks: Any) -> tuple[Any, Any]:
-    """Of samples in any shape: log-probabilities of the five actions, those that the masks rule out at -1e9, and the value."""
+    """For samples in any shape: the log-probabilities of the five actions, with masked actions at -1e9, and the value."""
     body = network["body"](seen)
     return network["actor"](body).masked_fill(~masks, -1e9).log_softmax(-1), network["critic"](body).squeeze(-1)
 
@@ -178,7 +179,7 @@ def logits_and_value(network: Any, seen: Any, masks: Any) -> tuple[Any, Any]:
 
 
 class Ppo:
-    """The trainer behind the name; a run's settings stand in its configuration under [training]."""
+    """The trainer `ppo`; a run's configuration has its settings under [training]."""
 
     policies = ("ppo",)
 
@@ -189,14 +190,14 @@ class Ppo:
         self.facts = {"algorithm": "PPO, one network shared by all agents, with masks and a potential-based shaped reward"}
 
     def check(self, order: TrainingOrder) -> None:
-        """T2TError for what `train` would refuse, before a run has begun."""
+        """Raise T2TError for whatever `train` would refuse, before a run has begun."""
         check_order(order, ARCHITECTURE, WHERE)
         settings = check_settings(Settings, {**self._settings, **order.settings}, WHERE)
         if settings.lakes * settings.horizon % settings.minibatches:
             raise T2TError("minibatches must divide lakes * horizon", where=WHERE)
 
     def ready(self, order: TrainingOrder) -> None:
-        """Raise T2TError if what it needs is not installed."""
+        """Raise T2TError if something that the trainer needs is not installed."""
         needs_torch(WHERE)
 
     def train(self, job: TrainingJob) -> TrainingResult:
@@ -231,8 +232,8 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
 
 
 class Rollouts:
-    """The lakes that are played side by side, which go on from one update to the next; `samples`: what one update learns from,
-    a sample being one agent of one lake at one step."""
+    """The lakes that are played side by side; they continue from one update to the next. `samples` is the number of samples that
+    one update learns from; a sample is one agent of one lake at one step."""
 
     def __init__(self, job: TrainingJob, settings: Settings, view: int) -> None:
         from gymnasium.vector import AutoresetMode
@@ -248,7 +249,7 @@ class Rollouts:
         self.samples = settings.lakes * settings.horizon * self._observation.shape[1]
 
     def play(self, network: Any) -> tuple[list[Any], float]:
-        """Play `horizon` steps: what `learn` takes, and the share of the lakes that ended solved."""
+        """Play `horizon` steps. Returns what `learn` takes, and the share of the ended lakes that were solved."""
         import torch
 
         solved = ended = 0
@@ -285,8 +286,8 @@ class Rollouts:
 def advantages(
     values: Sequence[Any], rewards: Sequence[Any], dones: Sequence[Any], after: Any, settings: Settings
 ) -> list[Any]:
-    """Generalised advantages (Schulman et al. 2016) of the steps of a rollout, backwards in time; `after` are the values of what
-    was seen last. Rewards and dones need only broadcast to the values."""
+    """Generalised advantages (Schulman et al. 2016) of the steps of a rollout, computed backwards. `after` holds the values of
+    what was seen last. Rewards and dones need only broadcast to the values."""
     gains: list[Any] = []
     gain = after * 0
     for value, reward, done in zip(reversed(values), reversed(rewards), reversed(dones), strict=True):
@@ -298,8 +299,8 @@ def advantages(
 
 
 def learn(network: Any, optimizer: Any, samples: Sequence[Any], settings: Settings) -> tuple[float, float]:
-    """PPO's epochs over (features, masks, actions, log-probabilities, values, advantages), one row per sample; the entropy and
-    the value loss of the last minibatch."""
+    """PPO's epochs over (features, masks, actions, log-probabilities, values, advantages), one row per sample. Returns the
+    entropy and the value loss of the last minibatch."""
     import torch
 
     seen, masks, action, old, value, gains = samples
@@ -332,7 +333,7 @@ def start_of(checkpoint: Path | None, settings: Settings) -> tuple[Any, int]:
 
 @dataclass(frozen=True)
 class Architecture:
-    """What the weights fit into: how far an agent sees, and the layers' width."""
+    """The architecture that the weights belong to: how far an agent sees, and the width of the layers."""
 
     view: Annotated[int, Meta(ge=1, le=MAX_SIZE)]
     hidden: Annotated[int, Meta(ge=1, le=4096)]
@@ -370,7 +371,7 @@ def needs_torch(where: str) -> None:
 
 
 def act_by(network: Any, view: int, greedy: bool) -> Any:
-    """How the network plays: an action for each agent, drawn from the lake's own stream, or the likeliest one."""
+    """The network as an `act`: an action for each agent, drawn from the lake's own stream, or the likeliest one."""
     import torch
 
     ways = Ways()
@@ -393,9 +394,9 @@ def act_by(network: Any, view: int, greedy: bool) -> Any:
 
 
 def draw(shares: Any, streams: Sequence[Stream]) -> Any:
-    """(B, k) actions with (B, k, 5) probabilities, those of a row from its own stream."""
+    """Draw (B, k) actions from (B, k, 5) probabilities, each row from its own stream."""
     at = np.array([[stream.uniform() for _ in range(shares.shape[1])] for stream in streams])
     below = shares.cumsum(-1) / shares.sum(-1, keepdims=True)
     actions = (below <= at[..., None]).sum(-1).clip(max=4)
-    ruled_out = np.take_along_axis(shares, actions[..., None], -1)[..., 0] < 1e-12  # by a sum that is rounded
+    ruled_out = np.take_along_axis(shares, actions[..., None], -1)[..., 0] < 1e-12  # because the sum is rounded
     return np.where(ruled_out, shares.argmax(-1), actions)

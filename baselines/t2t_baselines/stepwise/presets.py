@@ -1,4 +1,4 @@
-"""The configurations of `t2t run` that train step policies."""
+"""The configurations of `t2t run` that train step policies, as files to read."""
 
 from __future__ import annotations
 

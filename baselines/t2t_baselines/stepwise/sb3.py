@@ -1,8 +1,8 @@
 """Stable-Baselines3: any of its algorithms as a trainer, and its policies on the board.
 
-Training shares one policy among all agents of all lakes: every agent is a slot of SB3's `VecEnv`, and sees its own padded
-observation. A checkpoint is the policy's weights (safetensors) beside the names that it is built from, so that nothing in it is
-run. SB3's own zips hold pickles: their weights alone are read, or all of them by whoever trusts them.
+In training, all agents of all lakes share one policy: every agent is a slot of SB3's `VecEnv` and sees its own padded
+observation. A checkpoint holds the policy's weights (safetensors) and the names that it is built from, so that no code in it is
+run. SB3's own zips contain pickles, so only their weights are read unless you say that you trust them.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from .playing import MAX_SIZE, StepPolicy
 TRAINER, POLICY = "trainer sb3", "policy sb3"
 WEIGHTS, ARCHITECTURE = "model.safetensors", "sb3.json"
 MAX_WEIGHTS = 1 << 30  # bytes; our choice
-ALGORITHMS = ("PPO", "A2C", "DQN")  # those of stable-baselines3 that choose among actions
+ALGORITHMS = ("PPO", "A2C", "DQN")  # the algorithms of stable-baselines3 for discrete actions
 PADDED: dict[str, Any] = {"observation": "padded", "max_size": MAX_SIZE}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Every knob.
+    """Every setting.
 
     Args:
-        algorithm: PPO, A2C or DQN; its own settings keep SB3's defaults but for these.
+        algorithm: PPO, A2C or DQN; its other settings keep SB3's defaults.
         layers: widths of the policy's layers, as in "128-128".
-        steps: agent steps of a round's training.
-        lakes: environments side by side; each agent of each is one of SB3's.
-        learning_rate, gamma: of the algorithm.
-        threads: of torch.
+        steps: agent steps in a round's training.
+        lakes: environments side by side; each agent in each of them is an environment to SB3.
+        learning_rate, gamma: the algorithm's.
+        threads: the number of torch's threads.
     """
 
     algorithm: str = "PPO"
@@ -61,7 +61,7 @@ class Settings:
 
 
 class Sb3:
-    """The trainer behind the name; a run's settings stand in its configuration under [training]."""
+    """The trainer `sb3`; a run's configuration has its settings under [training]."""
 
     policies = ("sb3",)
 
@@ -72,12 +72,12 @@ class Sb3:
         self.facts = {"algorithm": "an algorithm of Stable-Baselines3, one policy shared by all agents"}
 
     def check(self, order: TrainingOrder) -> None:
-        """T2TError for what `train` would refuse, before a run has begun."""
+        """Raise T2TError for whatever `train` would refuse, before a run has begun."""
         check_order(order, ARCHITECTURE, TRAINER)
         layers_of(check_settings(Settings, {**self._settings, **order.settings}, TRAINER).layers, TRAINER)
 
     def ready(self, order: TrainingOrder) -> None:
-        """Raise T2TError if what it needs is not installed."""
+        """Raise T2TError if something that the trainer needs is not installed."""
         needs_sb3(TRAINER)
 
     def train(self, job: TrainingJob) -> TrainingResult:
@@ -167,7 +167,7 @@ def every_agent_a_slot(instances: Sequence[Any], lakes: int, gamma: float) -> An
 
 
 def spaces_of_an_agent() -> tuple[Any, Any]:
-    """What one agent sees, whatever the size of its team, and what it may do."""
+    """What one agent sees, whatever the number of agents, and what it may do."""
     from gymnasium import spaces
 
     from t2t_envs.frozen_lake.gym.observation_spaces import observation_space
@@ -180,10 +180,10 @@ class Sb3Policy:
     """A policy of Stable-Baselines3 that all agents share, each with its own padded observation.
 
     Args:
-        argument: a folder of the trainer `sb3`, or a zip that SB3 has saved for such a policy, of which the weights alone are
+        argument: a folder of the trainer `sb3`, or a zip that SB3 has saved for such a policy, from which only the weights are
             read; or, with `trust_code=true`, a zip that is loaded whole. That runs whatever code is in it.
-        settings: `trust_code`; of a zip its `algorithm` (PPO) and the widths of its `layers` as in "64-64", SB3's default,
-            without which nothing but trusted code can say what the weights fit into.
+        settings: `trust_code`; for a zip, its `algorithm` (PPO) and the widths of its `layers` as in "64-64", SB3's default.
+            Without these, only trusted code can say what the weights fit into.
     """
 
     talks = False
@@ -242,8 +242,8 @@ class Sb3Policy:
 
 
 def shared(predict: Any) -> Any:
-    """Acts for all agents by one agent's policy, all observations at once. It draws from torch's generator, which the streams
-    seed, so an answer hangs on what is asked beside it."""
+    """Acts for all agents with one agent's policy, on all observations at once. It draws from torch's generator, which the
+    streams seed, so an answer depends on the other tasks in its batch."""
 
     def act(observations: Sequence[Any], masks: Sequence[Any], streams: Sequence[Stream]) -> list[Any]:
         import torch
@@ -276,7 +276,7 @@ def weights_of(path: Path) -> Any:
 
 
 def weights_in_zip(path: Path) -> Any:
-    """The policy's weights in a zip of SB3, and nothing else of it: torch reads tensors and refuses whatever would run."""
+    """The policy's weights in a zip of SB3, and nothing else: torch reads tensors and refuses whatever would run code."""
     import torch
 
     data = dict(archives.members(io.BytesIO(folders.read_bytes(path)), path, "policy.pth".__eq__, MAX_WEIGHTS)).get("policy.pth")
@@ -284,7 +284,7 @@ def weights_in_zip(path: Path) -> Any:
         raise T2TError("there is no policy.pth in it", where=str(path), cause="it is no zip that Stable-Baselines3 has saved")
     try:
         return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
-    except Exception as error:  # whatever a stranger's file makes of it
+    except Exception as error:  # an untrusted file may raise anything
         raise T2TError("these are no weights", where=str(path), cause=ascii(error)[:200]) from None
 
 

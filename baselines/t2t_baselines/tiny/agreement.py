@@ -2,7 +2,7 @@
 
     python -m t2t_baselines.tiny.agreement [FOLDER ...]
 
-Before and after training on lakes, so that nobody takes the form of a design for a diagnosis.
+Compare the figures before and after training on lakes, so that you do not mistake the form of a design for a diagnosis.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ KNOBS = ("data_ratio", "hole_ratio", "wait_ratio")
 
 
 def agreement(spec: str, briefs: int = BRIEFS, seed: int = 0, teach: teacher.Teacher = teacher.proposal) -> dict[str, float]:
-    """Figures of the policy `spec` on random briefs, greedily, against the teacher `teach`.
+    """Compare the policy `spec`, greedily on random briefs, with the teacher `teach`.
 
-    `readable` is the share of replies that are a JSON object with three numbers for each size. Over those: per knob the mean
-    absolute difference from the teacher without noise, in percentage points, and what `keep` (the briefs' own
-    configuration, proposed again) would differ by; and the share of hole and wait ratios that moved in the teacher's direction.
+    `readable` is the share of replies that are a JSON object with three numbers for each size. Over those replies, the other
+    figures are: per knob, the mean absolute difference from the teacher without noise, in percentage points, and how much `keep`
+    (proposing the briefs' own configuration again) would differ; and the share of hole and wait ratios that moved in the
+    teacher's direction.
     """
     rows = [teacher.random_rows(Stream.of(seed, "agreement", number)) for number in range(briefs)]
     tasks = [Task(f"brief-{i}", 0, teacher.brief(table), None, i) for i, table in enumerate(rows)]

@@ -1,6 +1,6 @@
 """What the warm-up learns from: random instances with exact optima, answered in a way that is easy to imitate.
 
-Chunk `c` of a warm-up depends on (seed, c) alone, so a resumed run sees what an uninterrupted one sees. No canonical form of a
+Chunk `c` of a warm-up depends only on (seed, c), so a resumed run sees what an uninterrupted one sees. No canonical form in a
 frozen evaluation or validation set is ever drawn.
 """
 
@@ -17,10 +17,10 @@ from t2t_core.seeding import Stream, key
 
 Cell = tuple[int, int, int]  # size, holes, agents
 SIZES = range(3, 11)
-# Share of the answers by number of agents; answers of many agents are longer and cost more.
+# Share of the answers by number of agents: answers with many agents are longer and cost more.
 AGENT_SHARES = {2: 0.42, 3: 0.28, 4: 0.18, 5: 0.12}
 KINDS = {"wait": 0.35, "interacting": 0.35, "independent": 0.30}  # more than half need coordination
-# The diet of `tiny:weak`: few agents, small maps thick and large ones thin, so that success falls steeply with size.
+# The diet of `tiny:weak`: few agents, many small maps and few large ones, so that success falls steeply with size.
 WEAK_AGENTS = {2: 0.7, 3: 0.3}
 WEAK_SIZES = {n: 1.0 if n <= 6 else 0.25 for n in SIZES}
 PER_CELL = 24  # instances of one (agents, size, holes) at a time
@@ -44,9 +44,9 @@ def chunk(
     """About `count` examples over all sizes and hole counts, shuffled.
 
     Args:
-        agents: agent counts; more agents than the size of the map are left out.
-        exclude: canonical forms never to draw, by (size, holes, agents), as `by_cell` gives them.
-        designs: share of the examples that are briefs and proposals instead of lakes and answers.
+        agents: agent counts; counts above the size of the map are left out.
+        exclude: canonical forms that are never drawn, by (size, holes, agents), as `by_cell` gives them.
+        designs: the share of examples that are briefs and proposals instead of lakes and answers.
     """
     stream = Stream.of(seed, "warm-up", index)
     whole = sum(AGENT_SHARES[k] for k in agents)
@@ -80,7 +80,7 @@ def skewed_chunk(seed: int, index: int, count: int, exclude: Mapping[Cell, Seque
 def _cell(
     size: int, holes: int, agents: int, seed: int, exclude: Mapping[Cell, Sequence[bytes]]
 ) -> list[Example]:
-    """Up to PER_CELL examples of one cell in the shares of KINDS; fewer where the cell has not enough of a kind."""
+    """Up to PER_CELL examples of one cell in the shares of KINDS; fewer if the cell has too few of a kind."""
     from t2t_envs.frozen_lake.solver import native_core
 
     core = native_core()
@@ -90,7 +90,7 @@ def _cell(
         return []
     left = {kind: round(PER_CELL * share) for kind, share in KINDS.items()}
     forms = list(exclude.get((size, holes, agents), ()))
-    # Many candidates that need no wait: those whose shortest paths already agree are most of them and cheap.
+    # Many candidates that need no wait, because most of them have shortest paths that already agree, and are cheap.
     drawn = core.sample_cell(
         size,
         holes,

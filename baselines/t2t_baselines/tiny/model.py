@@ -1,8 +1,8 @@
 """The toy policy's tokenizer and network (our choice).
 
-A word is what the formats repeat: a cell ` (2,0)`, a move ` -> (2,1)`, `\\nAgent 0:`, a number with its space. Words hold their
-own spaces, so decoding is plain concatenation and the answer comes out literally as documented. Single characters stand at
-the end of the list: any ASCII text can be read, only longer.
+A word is what the formats repeat: a cell ` (2,0)`, a move ` -> (2,1)`, `\\nAgent 0:`, a number with its space. Words have their
+own spaces, so decoding is plain concatenation and the answer is literally as documented. The list ends with single characters,
+so any ASCII text can be read, only with more tokens.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-# What counts as one word, tried from left to right; everything else is single characters.
+# What counts as one word, tried from left to right; everything else becomes single characters.
 PATTERN = "|".join(
     [
         r" -> \(\d,\d\)",

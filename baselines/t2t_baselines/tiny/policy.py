@@ -1,7 +1,8 @@
 """`tiny`: the toy policies, as shipped or from a folder (`tiny:runs/x/round_2/checkpoint`).
 
-That of the lakes answers one form of question, the compact one, whatever form an evaluation asks in: it writes that form from
-the instance. That of tic-tac-toe is asked with the board alone too, and its move is written in the form that was asked for.
+The policy for lakes knows only the compact form of question. Whatever form an evaluation uses, it is asked in the compact form,
+written from the instance. The policy for tic-tac-toe is likewise shown only the board, and its move is written in the form that
+was asked for.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ SHIPPED = {
     "tictactoe": "plays tic-tac-toe: the warm-up on a mediocre player's games",
     "tictactoe-weak": "the same from half the games in three quarters of the updates: many lines left open",
 }
-REMADE = {"weak": "--weak"}  # studies alone need them: they are in the repository and not in the wheel; the warm-up's option
+REMADE = {"weak": "--weak"}  # checkpoint -> the warm-up's option; only studies need these, so the wheel omits them
 MOVES = tuple("012345678")
-THOUGHT = "A move that was learnt, without words."  # the format "think" wants one
+THOUGHT = "A move that was learnt, without words."  # the format "think" requires one
 
 
 def shipped(name: str = "base") -> Path:
@@ -41,8 +42,8 @@ class Tiny:
     """A toy policy that shows the pipeline; its numbers say nothing about language models.
 
     Args:
-        argument: "" or a name in SHIPPED for a shipped checkpoint, else the folder of one that was trained from it.
-        settings: those of `hf`; one thread unless told otherwise, since more cost such a small model time.
+        argument: "" or a name in SHIPPED for a shipped checkpoint, else the folder of a checkpoint that was trained from it.
+        settings: those of `hf`, but one thread by default, because more make such a small model slower.
 
     `checkpoint` is its folder, where a loop may start its training.
     """
@@ -55,7 +56,7 @@ class Tiny:
         self._model = installed().policies.make(Spec("hf", str(self.checkpoint), {"threads": "1", **(settings or {})}))
 
     def describe(self) -> Mapping[str, Any]:
-        """As `hf`; `model` of a shipped one is its name rather than a path of this machine."""
+        """As `hf`, but the `model` of a shipped checkpoint is its name instead of a path on this machine."""
         said = dict(self._model.describe())
         if self.checkpoint.parent == shipped().parent:
             said["model"] = f"tiny:{self.checkpoint.name}"
@@ -88,7 +89,7 @@ def _missing(argument: str, folder: Path) -> T2TError:
 
 
 def _compact(task: Task) -> Task:
-    """The task in the form that was taught. One without a lake or a board (a designer's brief) stays as it is."""
+    """The task in the form that was taught. A task without a lake or a board (a designer's brief) stays as it is."""
     from t2t_envs import tictactoe
     from t2t_envs.frozen_lake.instance import Instance
     from t2t_envs.frozen_lake.prompt import make_prompt

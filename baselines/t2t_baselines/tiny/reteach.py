@@ -1,9 +1,9 @@
-"""Teaches a toy policy of the lakes to design by another rule, and leaves its answers as they are.
+"""Teach a toy policy for lakes to design by another rule, and leave its answers as they are.
 
     python -m t2t_baselines.tiny.reteach --out DIR --policy tiny --teacher failures
 
-Most of the examples are briefs with the teacher's proposals. The others are lakes that the policy itself answered before, sampled
-as in training: they keep it where it is, so that a study of designers has the same student whoever taught it to design.
+Most of the examples are briefs with the teacher's proposals. The others are lakes with the policy's own earlier answers, sampled
+as in training. They keep its answers as they are, so that a study of designers has the same student whoever taught it to design.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from t2t_core.store import folders
 
 STEPS = 10_000
 RATE = 2e-3
-DESIGNS = 0.7  # of the examples
-RATES_ALONE, WITH_HISTORY = 0.15, 0.2  # of the briefs
+DESIGNS = 0.7  # share of the examples
+RATES_ALONE, WITH_HISTORY = 0.15, 0.2  # shares of the briefs
 AGENTS = tuple(data.AGENT_SHARES)
 
 
@@ -46,8 +46,8 @@ def own_answers(spec: str, seed: int, chunk: int, count: int, exclude: dict[data
 
 
 def designs(teach: teacher.Teacher, seed: int, chunk: int, count: int) -> list[data.Example]:
-    """Random briefs and what the teacher would propose, with its noise. Some briefs hide what failed (the context F:rates), some
-    tell of earlier rounds (F,H), which the teacher does not look at."""
+    """Random briefs and what the teacher would propose, with its noise. Some briefs hide what failed (the context F:rates), and
+    some report earlier rounds (F,H), which the teacher ignores."""
     stream = Stream.of(seed, "designs", chunk)
     return [_design(teach, stream) for _ in range(count)]
 
@@ -103,7 +103,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--count", type=int, default=CHUNK, help=argparse.SUPPRESS)
     parser.add_argument("--kept-out", type=Path, action="append", default=[], help="instances never to be asked (repeatable)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--from-scratch", action="store_true", help="forget what the folder holds instead of going on")
+    parser.add_argument("--from-scratch", action="store_true", help="forget what the folder holds instead of resuming")
     parser.add_argument("--quick", action="store_true", help="compile, and multiply in bfloat16 (needs a C++ compiler)")
     parser.add_argument("--toy", action="store_true", help="exclude no frozen set and measure nothing: to try the script itself")
     return parser

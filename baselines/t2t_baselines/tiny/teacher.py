@@ -1,8 +1,8 @@
 """Pairs of brief and proposal that teach the toy policy the form of a design (our choice).
 
-A teacher is a rule with noise on every number. The warm-up's, `proposal`, is the designer `rule` at its defaults, which reads
-rates alone: the policy learns the form and a tendency, not a diagnosis. `by_failures` is `rule:failures`, which reads what
-failed. The texts are those of the compact briefs (a test holds them against the context modules).
+A teacher is a rule with noise on every number. The warm-up's teacher, `proposal`, is the designer `rule` with its defaults, which
+reads only rates: the policy learns the form and a tendency, not a diagnosis. `by_failures` is `rule:failures`, which reads what
+failed. The texts are those of the compact briefs (a test compares them with the context modules).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def random_rows(stream: Stream) -> list[Row]:
 
 
 def brief(rows: list[Row], earlier: Sequence[list[Row]] = (), first: int = 0) -> str:
-    """The compact brief of the context F, or of F,H: after rounds of which `earlier` are shown, numbered from `first`."""
+    """The compact brief of the context F, or of F,H if it shows `earlier` rounds, numbered from `first`."""
     history = [line for at, old in enumerate(earlier, first) for line in (str(at), *_configuration(old), *_failures(old))]
     return "\n".join(["design", *_configuration(rows), *_failures(rows), *["history"] * bool(history), *history, "answer"])
 
@@ -84,12 +84,12 @@ def _by_rate(row: Row, stream: Stream | None) -> int:
 
 
 def _shaken(move: int, step: int, stream: Stream | None) -> int:
-    """The move, or with a probability of NOISE any of the three."""
+    """The move, or with probability NOISE any of the three moves."""
     return (-step, 0, step)[stream.below(3)] if stream is not None and stream.uniform() < NOISE else move
 
 
 def _shares(rows: Sequence[Row], stream: Stream | None) -> list[float]:
-    """Most for sizes of which about half succeeds, some for every size; they add up to 1."""
+    """Shares that add up to 1: most for sizes where about half succeeds, and some for every size."""
     weights = [FLOOR + r.valid / 100 * (1 - r.valid / 100) for r in rows]
     if stream is not None:
         weights = [w * (1 + NOISE * (2 * stream.uniform() - 1)) for w in weights]
@@ -97,7 +97,7 @@ def _shares(rows: Sequence[Row], stream: Stream | None) -> list[float]:
 
 
 def _written(rows: Sequence[Row], shares: Sequence[float], moves: Sequence[tuple[int, int]]) -> str:
-    """The shares, and every row's hole and wait ratio moved by so much, within their bounds."""
+    """The proposal's text: the shares, and every row's hole and wait ratio after its move, within their bounds."""
     entries = []
     for row, share, (hole, wait) in zip(rows, shares, moves, strict=True):
         numbers = _clip(100 * share), _clip(row.hole + hole, 50), _clip(row.wait + wait)

@@ -3,11 +3,11 @@
     python -m t2t_baselines.tiny.warmup --out DIR --steps 5000
     python -m t2t_baselines.tiny.warmup --out DIR --weak --kept-out FILE --kept-out FILE
 
-Two stages: answers with a few designs among them, then half as long with many, which teaches to copy numbers. `--weak` is one
-short stage of answers on a skewed diet (`data.skewed_chunk`): its policy leaves much to learn, and more on large maps.
-The same command again resumes; `--from-scratch` forgets what DIR holds. Everything follows from the seed and the number of
-steps (on one machine with one thread, bit for bit). The learning rate is constant and falls linearly to zero over the last
-part, so a run that has not come to that part may be given another number of steps.
+There are two stages: answers with a few designs among them, then half as many steps with many designs, which teaches the policy
+to copy numbers. `--weak` is one short stage of answers on a skewed diet (`data.skewed_chunk`), which leaves much to learn, and
+more on large maps. The same command again resumes; `--from-scratch` forgets what DIR holds. Everything follows from the seed and
+the number of steps (on one machine with one thread, bit for bit). The learning rate is constant and falls linearly to zero over
+the last part, so a run that has not reached that part may be given another number of steps.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from t2t_core.seeding import Stream
 from t2t_core.store import folders, jsonlines
 
 CHUNK = 4000  # examples drawn at a time
-BATCH_TOKENS = 2600  # of one update, padding included; answers of like length share an update
+BATCH_TOKENS = 2600  # in one update, including padding; answers of similar length share an update
 RISE = 100  # updates of rising learning rate
 STEPS, WEAK_STEPS = 5000, 480
 MAX_ANSWER = 200  # tokens; the longest exact answer of 5 agents on 10x10 has about 150
@@ -40,7 +40,7 @@ PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
 
 
 def encode(tokenizer: Any, examples: Sequence[data.Example]) -> list[tuple[list[int], int]]:
-    """Token ids of every example and where its answer begins."""
+    """The token ids of every example, and where its answer begins."""
     chats = [[{"role": "user", "content": e.prompt}] for e in examples]
     fronts = [tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True) for chat in chats]
     prompts = tokenizer(fronts)["input_ids"]
@@ -69,7 +69,7 @@ def batches(rows: list[tuple[list[int], int]], stream: Stream) -> Iterator[tuple
 
 
 def quickened(model: Any) -> Any:
-    """The decoder of `model` compiled, its matrix products in bfloat16: the same weights, 1.7 times as fast on a CPU that
+    """Compile the decoder of `model` and do its matrix products in bfloat16: the same weights, 1.7 times as fast on a CPU that
     has the instructions for it (AVX512-BF16)."""
     import torch
 
@@ -104,8 +104,8 @@ def quickened(model: Any) -> Any:
 
 @dataclass(frozen=True)
 class Stage:
-    """Updates `first` to `last`: the share of designs among the examples, the highest learning rate, and over which share of
-    the stage, at its end, it falls linearly to zero."""
+    """Updates `first` to `last`: the share of designs among the examples, the highest learning rate, and the last share of the
+    stage, over which the rate falls linearly to zero."""
 
     first: int
     last: int
@@ -125,7 +125,7 @@ def stages(steps: int, weak: bool = False) -> tuple[Stage, ...]:
     return Stage(0, steps, 0.03, 4e-3, 0.3), Stage(steps, steps + steps // 2, 0.4, 2e-3, 1.0)
 
 
-Examples = Callable[[int, Stage], list[data.Example]]  # of a chunk
+Examples = Callable[[int, Stage], list[data.Example]]  # the examples of a chunk, by its number and the stage
 
 
 class Warmup:
@@ -133,7 +133,7 @@ class Warmup:
 
     Args:
         examples: gives the examples of a chunk, by its number and the stage.
-        start: folder of the checkpoint to go on from; None for fresh weights, which follow from the seed.
+        start: folder of the checkpoint to continue from; None for fresh weights, which follow from the seed.
         quick: see `quickened`.
     """
 
@@ -161,7 +161,7 @@ class Warmup:
         return self.out / "state.pt"
 
     def resume(self, from_scratch: bool = False) -> None:
-        """Go on where the folder's state stands, if it has one; `from_scratch` forgets it."""
+        """Continue from the folder's state, if it has one; `from_scratch` forgets it."""
         if from_scratch:
             folders.remove(self.state_file)
             folders.remove(self.out / "metrics.jsonl")
@@ -193,7 +193,7 @@ class Warmup:
             torch.save(state, file)
 
     def run(self, stage: Stage, chunks: int | None = None) -> None:
-        """Train to the end of the stage, whole chunks at a time (the last one is cut); at most so many `chunks`."""
+        """Train to the end of the stage, whole chunks at a time (the last one is cut), for at most `chunks` chunks."""
         last = self.chunk + chunks if chunks else None
         while self.step < stage.last and self.chunk != last:
             begun = time.monotonic()
@@ -234,7 +234,7 @@ class Warmup:
         print(json.dumps(line), flush=True)
 
     def export(self, what: str, command: str, facts: dict[str, Any]) -> None:
-        """The checkpoint as transformers reads it, with the recipe that made it: what it is, the command, and `facts`."""
+        """Write the checkpoint as transformers reads it, with its recipe: what it is, the command, and `facts`."""
         self.model.config.t2t_prompt_format, self.model.config.t2t_brief = PROMPT_FORMAT, "compact"
         self.model.save_pretrained(self.out)
         self.tokenizer.save_pretrained(self.out)
@@ -255,7 +255,7 @@ class Warmup:
 
 @dataclass(frozen=True)
 class KeptOut:
-    """What nothing is learnt from: the frozen sets by name, and files of instances by path."""
+    """What the warm-up must not learn from: the frozen sets by name, and files of instances by path."""
 
     frozen: Mapping[str, InstanceSet]
     own: Mapping[str, InstanceSet]
@@ -277,7 +277,7 @@ class KeptOut:
         return data.by_cell(instance for instance_set in sets for instance in instance_set.instances)
 
     def facts(self) -> dict[str, Any]:
-        """The hash of each, for the recipe."""
+        """The hash of each set and file, for the recipe."""
         return {
             "excluded_sets": {name: instances.sha256 for name, instances in self.frozen.items()},
             "kept_out": {name: instances.sha256 for name, instances in self.own.items()},
@@ -289,7 +289,7 @@ class KeptOut:
 
 
 def measure(folder: Path) -> dict[str, dict[str, float]]:
-    """Valid and optimal rate in percent, greedily, on every frozen set; and the share of answers that ended by themselves."""
+    """Valid and optimal rates in percent, greedily, on every frozen set, and the share of answers that ended by themselves."""
     from t2t_core.evaluation.questions import Evaluation
     from t2t_core.plugins import installed
     from t2t_core.records import Sampling
@@ -355,7 +355,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--kept-out", type=Path, action="append", default=[], help="instances never to learn from (repeatable)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--agents", type=_agents, default=(2, 3, 4, 5), help="agent counts to learn from, e.g. 2 or 2,3,4,5")
-    parser.add_argument("--from-scratch", action="store_true", help="forget what the folder holds instead of going on")
+    parser.add_argument("--from-scratch", action="store_true", help="forget what the folder holds instead of resuming")
     parser.add_argument("--quick", action="store_true", help="compile, and multiply in bfloat16 (needs a C++ compiler)")
     parser.add_argument("--toy", action="store_true", help="exclude no frozen set and measure nothing: to try the script itself")
     return parser

@@ -1,4 +1,4 @@
-"""The toy policy of tic-tac-toe: 70,000 parameters that see the board as three words and answer with one.
+"""The toy policy for tic-tac-toe: 70,000 parameters that see the board as three words and answer with one word.
 
 `python -m t2t_baselines.tiny.tictactoe.warmup --out DIR` remakes it in seconds.
 """

@@ -1,4 +1,4 @@
-"""The toy policy's tokenizer and network for tic-tac-toe (our choice): one word a row, one word a move."""
+"""The toy policy's tokenizer and network for tic-tac-toe (our choice): one word per row, one word per move."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 PAD, END, START, UNKNOWN = "<|pad|>", "<|im_end|>", "<|im_start|>", "<|unknown|>"
 LINES = tuple("".join(marks) for marks in product(".XO", repeat=3))  # a row of the board is one word
 WORDS = (PAD, END, START, UNKNOWN, *LINES, *"012345678")
-# Boards and moves tell who speaks, so nothing else is said: a turn takes six words.
+# Boards and moves show who speaks, so there are no marks for roles: a turn takes six words.
 TEMPLATE = (
     "{% for message in messages %}{{ message['content'] }}"
     "{{ '<|im_end|>' if message['role'] == 'assistant' else '<|im_start|>' }}{% endfor %}"
 )
-CONTEXT = 256  # tokens; a conversation whole takes at most 8 turns of 6
+CONTEXT = 256  # tokens; a whole conversation takes at most 8 turns of 6
 
 
 def make_tokenizer() -> Any:
-    """A `PreTrainedTokenizerFast` over `WORDS`; what they do not cover becomes the unknown word, character by character."""
+    """A `PreTrainedTokenizerFast` over `WORDS`; every character that they do not cover becomes the unknown word."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 

@@ -2,9 +2,9 @@
 
     python -m t2t_baselines.tiny.tictactoe.warmup --out DIR
 
-The player moves at random half of the time and else optimally, against random moves; its lost games are dropped, as in the talk.
-Every move is learnt in the board's eight symmetric views. So the policy learns most of what is legal and a little more, and is
-left with much to learn. Everything follows from the seed (on one machine with one thread, bit for bit).
+The player moves at random half of the time and optimally otherwise, against random moves. Its lost games are dropped, as in the
+talk. Every move is learnt in the board's eight symmetric views. So the policy learns most of what is legal and a little more, and
+still has much to learn. Everything follows from the seed (on one machine with one thread, bit for bit).
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ from t2t_envs.tictactoe.parser import Move
 from t2t_envs.tictactoe.rules import SYMMETRIES
 
 GAMES, STEPS, BATCH = 200, 150, 128
-RATE, RISE, FALL = 4e-3, 20, 0.3  # the learning rate rises over so many updates, and falls to zero over the last share of them
+# The learning rate, the number of updates over which it rises, and the last share of them, over which it falls to zero.
+RATE, RISE, FALL = 4e-3, 20, 0.3
 TEACHER_P = 0.5  # how often the teacher moves at random
 PROMPT_FORMAT = "compact"
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
 
 
 def demonstrations(seed: int, games: int) -> list[tuple[str, int]]:
-    """The teacher's moves, (board, cell), in the games that it did not lose; none of a frozen set."""
+    """The teacher's moves, (board, cell), in the games that it did not lose, without games of a frozen set."""
     teacher = Minimax(settings={"p": str(TEACHER_P)})
     moves = []
     request = Request(games, sets.identities())
@@ -70,7 +71,7 @@ def views(moves: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 def learn(seed: int, moves: Sequence[tuple[str, int]], steps: int) -> tuple[Any, Any, float]:
-    """A model that has seen `steps` batches of these moves, its tokenizer, and the last loss."""
+    """Train a model on `steps` batches of these moves. Returns it, its tokenizer, and the last loss."""
     import torch
 
     torch.set_num_threads(1)
@@ -79,7 +80,7 @@ def learn(seed: int, moves: Sequence[tuple[str, int]], steps: int) -> tuple[Any,
     fronts = [tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True) for chat in chats]
     answers = [f"{cell}{tokenizer.eos_token}" for _, cell in moves]
     ids = torch.tensor(tokenizer([front + answer for front, answer in zip(fronts, answers, strict=True)])["input_ids"])
-    front = ids.shape[1] - 2  # all boards have three words, all answers one and an end
+    front = ids.shape[1] - 2  # every board has three words, every answer one word and an end
     generator = torch.Generator().manual_seed(seed)
     matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
@@ -103,7 +104,7 @@ def learn(seed: int, moves: Sequence[tuple[str, int]], steps: int) -> tuple[Any,
 
 
 def measure(folder: Path, games: Path) -> dict[str, dict[str, float]]:
-    """Percent of games won, drawn, lost and with an invalid move, greedily, on every evaluation set; `games` keeps them."""
+    """Percent of games won, drawn, lost and with an invalid move, greedily, on every evaluation set. `games` stores the games."""
     testbed = installed().testbeds.make("tictactoe")
     policy = installed().policies.make(f"hf:{folder},threads=1")
     rates = {}
