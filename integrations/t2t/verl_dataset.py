@@ -36,7 +36,7 @@ class DesignedDataset(RLHFDataset):
         self.batches = 0
         if files == [DESIGNED]:
             if config.get("dataloader_num_workers", 0):
-                what = "the loader's workers would go on with copies of the first rows"
+                what = "the loader's workers would continue with copies of the first rows"
                 raise T2TError(what, where="data.dataloader_num_workers", next="set it to 0")
             given = config.get("t2t") or {}
             settings: Any = OmegaConf.to_container(given, resolve=True) if isinstance(given, DictConfig) else dict(given)

@@ -119,9 +119,9 @@ class BoardTable(Struct, frozen=True, kw_only=True):
 
 
 class Board(Struct, frozen=True, kw_only=True):
-    """A leaderboard: `settings` name the question, and `settings_written` are the same as they stand in run.json. `columns`: what
-    the columns are together, in the testbed's word. `with_reported`: reported rows were asked for; `answer_pages`: its page
-    leads to pages of the answers."""
+    """A leaderboard: `settings` identify the question, and `settings_written` are the same as written in run.json. `columns`: the
+    word for a column. `with_reported`: whether reported rows were asked for. `answer_pages`: whether its page links to pages of
+    the answers."""
 
     testbed: str
     title: str

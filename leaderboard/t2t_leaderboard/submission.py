@@ -85,7 +85,7 @@ def make(bench_folder: Path, name: str, into: Path, row_name: str | None = None,
         raise T2TError(
             f"{len(checked.moved)} verdicts are others under reader {checked.reader} of answers, the present one",
             where=str(bench_folder),
-            next="give the same t2t bench again: it scores the answers anew",
+            next="run the same t2t bench again: it scores the answers again",
         )
     row = pick(bench.rows(), row_name, bench_folder)
     tables = board.measured(bench, row).tables

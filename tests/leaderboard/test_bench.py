@@ -190,7 +190,7 @@ def test_failing_policy_does_not_stop_the_others(tmp_path):
     assert "RuntimeError: boom" in result.stderr
     assert result.return_value == 1
     last = " ".join(result.stdout[result.stdout.index("leaderboard.html") :].split())
-    assert "broken failed before it was through (" in last and "boom" in last, "the reason stands under the tables too"
+    assert "broken failed before it finished (" in last and "boom" in last, "the reason stands under the tables too"
     assert [r["policy"] for r in load(tmp_path / "out")["tables"][0]["rows"]] == ["adder"]
 
 

@@ -24,7 +24,7 @@ def check_order(order: TrainingOrder, file: str, where: str) -> None:
         )
     if order.checkpoint is not None and not (order.checkpoint / file).is_file():
         raise T2TError(
-            "this trainer cannot go on from the checkpoint",
+            "this trainer cannot continue from the checkpoint",
             where=f"{where}, checkpoint {order.checkpoint}",
             cause=f"there is no {file} in it: another trainer left it",
             next='set checkpoint = "" to begin from nothing',

@@ -95,12 +95,12 @@ def bench(**given: Any) -> int:
     terminal.show(board_document(result.board, result.verification.record()), console)
     console.print(f"\n{result.folder}/leaderboard.html", soft_wrap=True, highlight=False, markup=False)
     for policy in result.ended.stopped:
-        console.print(f"the budget ended {policy} early; the same command with a larger --max-usd goes on", markup=False)
+        console.print(f"the budget ended {policy} early; the same command with a larger --max-usd continues", markup=False)
     for policy in result.ended.unanswered:
         console.print(f"no question to {policy} was answered; the same command asks again", markup=False)
     for policy in result.ended.failed:
         reason = f" ({listener.reasons[policy]})" if policy in listener.reasons else ""
-        console.print(f"{policy} failed before it was through{reason}; the same command goes on", markup=False)
+        console.print(f"{policy} failed before it finished{reason}; the same command continues", markup=False)
     return 1 if result.ended.failed or result.ended.unanswered or not result.verification.verified else 0
 
 

@@ -17,12 +17,12 @@ def verify(folder: Path, write: bool) -> int:
     """Recompute every verdict, total and interval of a bench folder or a submission from its raw answers.
 
     Also checks the sets' hashes, duplicates, missing answers, answers to foreign instances, and whether a leaderboard's pages
-    show what its answers give. Prints `verified` or exactly what is wrong; the exit status is 1 on any difference, and where a
-    process that was killed left something unwritten. A page that shows something else is left as it is: t2t bench writes it anew,
-    or t2t verify once it is deleted.
+    follow from its answers. Prints `verified` or exactly what is wrong. The exit status is 1 on any difference, or if a killed
+    process left something unwritten. A page that shows something else is left as it is: t2t bench writes it again, and so does
+    t2t verify once you have deleted it.
 
-    A folder that another version of the testbed's reader of answers scored is not called damaged: the verdicts that are others
-    under the present one are listed.
+    If another version of the testbed's reader of answers scored the folder, that is not damage: the command lists the verdicts
+    that differ under the present version.
     """
     from t2t_core.text import visible
     from t2t_leaderboard import rescoring, submission
@@ -36,7 +36,7 @@ def verify(folder: Path, write: bool) -> int:
         )
         for move in rescoring.few(iter(check.moved)):
             click.echo(f"  {visible(move, 1000)}")
-        click.echo("whether that reader gave them, nobody can check; the same t2t bench scores the answers anew")
+        click.echo("nobody can check whether that reader gave them; the same t2t bench scores the answers again")
     elif check.verified:
         click.echo(f"verified: {check.answers:,} answers of {check.rows} row(s), rescored from their raw text")
     elif check.problems:
@@ -44,7 +44,7 @@ def verify(folder: Path, write: bool) -> int:
         for problem in check.problems:
             click.echo(f"  {visible(problem, 1000)}")
     else:
-        click.echo("incomplete, but nothing is damaged: the same t2t bench goes on and finishes it")
+        click.echo("incomplete, but nothing is damaged: the same t2t bench continues and finishes it")
     for text in (*check.unfinished, *check.partial):
         click.echo(f"  incomplete: {visible(text, 1000)}")
     for name in check.outdated:
