@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from t2t_baselines.tiny import data, policy, teacher
-from t2t_baselines.tiny.policy import shipped
+from t2t_baselines.tiny.agreement import agreement
+from t2t_baselines.tiny.policy import REMADE, shipped
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import Brief, RoundState
 from t2t_core.plugins import installed
@@ -150,9 +151,10 @@ def test_the_skewed_diet_is_thick_where_maps_are_small():
     assert data.skewed_chunk(0, 0, 2000, {}) == examples != data.skewed_chunk(1, 0, 2000, {})
 
 
-def test_the_weak_policy_kept_out_of_every_set_that_it_is_measured_on():
+@pytest.mark.parametrize("name", REMADE)
+def test_what_studies_start_from_was_kept_out_of_every_set_that_it_is_measured_on(name):
     """The hashes in its recipe are those of the frozen sets and of the studies' files."""
-    recipe = json.loads((shipped("weak") / "recipe.json").read_text())
+    recipe = json.loads((shipped(name) / "recipe.json").read_text())
     assert recipe["excluded_sets"] == {name: load_set(name).sha256 for name in NAMES}
     root = Path(__file__).parents[2]
     assert len(recipe["kept_out"]) == 3
@@ -231,11 +233,19 @@ def test_one_that_is_taught_anew_goes_on_from_what_it_was_and_resumes(tmp_path):
     assert recipe["updates"] == 6
 
 
-def test_a_checkpoint_that_a_wheel_lacks_names_the_command_that_makes_it(monkeypatch, tmp_path):
+@pytest.mark.train
+def test_the_policy_that_was_taught_by_failures_designs_by_them():
+    figures = agreement("tiny:failures", briefs=24, seed=1, teach=teacher.by_failures)
+    assert figures["readable"] == 1 and figures["same_direction"] > 0.98
+    assert figures["wait_ratio"] < 1 < figures["keep_wait_ratio"] and figures["hole_ratio"] < 1 < figures["keep_hole_ratio"]
+
+
+@pytest.mark.parametrize(("name", "command"), REMADE.items())
+def test_a_checkpoint_that_a_wheel_lacks_names_the_command_that_makes_it(name, command, monkeypatch, tmp_path):
     monkeypatch.setattr(policy, "shipped", lambda name="base": tmp_path / name)
     with pytest.raises(T2TError, match="not part of the wheel") as error:
-        policy.Tiny("weak")
-    assert "warmup --out DIR --weak" in error.value.next
+        policy.Tiny(name)
+    assert f"python -m t2t_baselines.tiny.{command}" in error.value.next
     with pytest.raises(T2TError, match="no checkpoint") as error:
         policy.Tiny("designed")
     assert "weak" not in error.value.cause

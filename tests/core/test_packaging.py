@@ -47,7 +47,8 @@ def test_every_data_file_is_shipped():
     data = {package: patterns.replace(",", " ").split() for package, patterns in CONFIG["options.package_data"].items()}
     assert set(data) <= set(PACKAGES)
     packages = {folder_of(p): p for p in PACKAGES}
-    left_out = {file for p, pattern in CONFIG["options.exclude_package_data"].items() for file in folder_of(p).glob(pattern)}
+    excluded = CONFIG["options.exclude_package_data"].items()
+    left_out = {file for p, patterns in excluded for pattern in patterns.split(", ") for file in folder_of(p).glob(pattern)}
     assert {file.parent.name for file in left_out} == set(REMADE), "a wheel says how to remake what it lacks"
     files = {f for folder in packages for f in folder.rglob("*") if f.is_file() and f.suffix not in NOT_SHIPPED}
     for file in files - left_out:

@@ -22,13 +22,15 @@ from t2t_envs.tictactoe.prompt import read_board
 SHIPPED = {
     "base": "the warm-up, 2 to 5 agents",
     "weak": "a short, skewed warm-up: three in five valid on 3x3, one in eight on 10x10",
+    "failures": "the warm-up, taught again to design: it reads what failed",
     "2agents": "a warm-up that saw 2 agents only",
     "designed": "the warm-up after three rounds of `t2t run`, which designed its own training data",
     "control": "the same with round 0's configuration for good",
     "tictactoe": "plays tic-tac-toe: the warm-up on a mediocre player's games",
     "tictactoe-weak": "the same from half the games in three quarters of the updates: many lines left open",
 }
-REMADE = {"weak": "--weak"}  # checkpoint -> the warm-up's option; only studies need these, so the wheel omits them
+# Checkpoint -> the command that makes it. Only studies need these, so the wheel omits them.
+REMADE = {"weak": "warmup --out DIR --weak", "failures": "reteach --out DIR --teacher failures"}
 MOVES = tuple("012345678")
 THOUGHT = "A move that was learnt, without words."  # the format "think" requires one
 
@@ -72,19 +74,19 @@ class Tiny:
 
 
 def _missing(argument: str, folder: Path) -> T2TError:
-    make = "python -m t2t_baselines.tiny.warmup --out DIR"
+    make = "python -m t2t_baselines.tiny."
     if argument in REMADE:
         return T2TError(
             f"the checkpoint {argument} is not part of the wheel",
             where=f"tiny:{argument}",
             cause="only studies need it, and it would make the download a sixth larger",
-            next=f"clone the repository, or make it in some minutes: {make} {REMADE[argument]}, then tiny:DIR",
+            next=f"clone the repository, or make it in some minutes: {make}{REMADE[argument]}, then tiny:DIR",
         )
     return T2TError(
         f"there is no checkpoint of the toy policy in {folder}",
         where=f"tiny:{argument}",
         cause="shipped ones are " + ", ".join(name for name in SHIPPED if shipped(name).is_dir()),
-        next=f"{make} makes one; for tic-tac-toe tiny.tictactoe.warmup",
+        next=f"{make}warmup --out DIR makes one; for tic-tac-toe tiny.tictactoe.warmup",
     )
 
 
