@@ -109,7 +109,7 @@ def test_a_dry_run_of_every_preset_names_every_value(preset: str) -> None:
         (["--trainer", "trl-sft", "--set", "training.answers_file=setup.cfg", "--set", "training.temperature=1"], "do nothing"),
         (["--trainer", "trl-sft", "--set", "training.answer_format=haiku"], "no prompt format 'haiku'"),
         (["--trainer", "ppo"], "tiny cannot play what the trainer ppo trains"),
-        (["--trainer", "sb3", "--policy", "sb3:{checkpoint}"], "cannot go on from the checkpoint"),
+        (["--trainer", "sb3", "--policy", "sb3:{checkpoint}"], "cannot continue from the checkpoint"),
         (["--preset", "ppo", "--policy", "tiny:{checkpoint}"], "tiny cannot play what the trainer ppo trains"),
         (["--preset", "ppo", "--testbed", "tictactoe"], "no such environment of tictactoe"),
         (["--designer", "llm:cbs"], "the policy cbs cannot design"),
