@@ -1,12 +1,12 @@
-"""Agents side by side: every agent on every family, over the same hidden evaluations, what they may try before counted alike.
+"""Compares agents: every agent on every family, over the same hidden evaluations, with the same allowance of tries before them.
 
     OUT/run.json                             agents, families, seeds, how many episodes
     OUT/queue/, OUT/costs.jsonl              see `room`
-    OUT/seed_0/0-AGENT/FAMILY/try_3/         an episode in which the agent may still try, one after another, each knowing the
-    ones before OUT/seed_0/0-AGENT/FAMILY/final_3/       one that counts: the agent does what it holds to be best OUT/bench.json
-    the figures
+    OUT/seed_0/0-AGENT/FAMILY/try_3/         a try; tries run one after another, and each sees the ones before it
+    OUT/seed_0/0-AGENT/FAMILY/final_3/       an episode that counts: the agent submits the best job it knows
+    OUT/bench.json                           the figures
 
-The final episodes of all agents on a family and seed have the same hidden evaluations, drawn again for each.
+Each final episode of a family and seed has its own hidden evaluation, which is the same for all agents.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ RESULT = "bench.json"
 
 @dataclass(frozen=True)
 class BenchPlan:
-    """What is compared: `tries` episodes of learning for each agent, family and seed, as long as their jobs have taken less than
-    `cpu_seconds` together (None: however much), then `episodes` that count."""
+    """What is compared. For each agent, family and seed there are up to `tries` episodes to learn from, until their jobs have
+    taken `cpu_seconds` together (None: no limit), and then `episodes` that count."""
 
     agents: Sequence[str]
     families: Sequence[str]
@@ -50,7 +50,7 @@ class BenchPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One agent on one family with one seed: its final episodes, and what all of its episodes took."""
+    """One agent on one family with one seed: figures of its final episodes, and what all of its episodes cost."""
 
     agent: str
     family: str
@@ -78,7 +78,7 @@ class BenchResult:
 def run_bench(
     plan: BenchPlan, folder: SafePath, make_room: Callable[[SafePath], Room], say: Callable[[str], None] = lambda line: None
 ) -> BenchResult:
-    """Do, or go on with, everything that the plan names."""
+    """Run everything that the plan names, or continue it."""
     with locks.locked(folder):
         folders.open_manifest(folder, KIND, plan.to_dict(), "bench")
         agents = {spec: installed().agents.make(spec) for spec in plan.agents}
@@ -117,7 +117,7 @@ def _run(lanes: Sequence[Lane], room: Room, say: Callable[[str], None]) -> None:
 
 
 class Lane:
-    """One agent on one family with one seed: its tries one after another, then its final episodes side by side."""
+    """One agent on one family with one seed: its tries one after another, then its final episodes at the same time."""
 
     def __init__(self, plan: BenchPlan, number: int, spec: str, agent: Any, family: Family, seed: int, room: Room) -> None:
         self._plan, self._spec, self._agent, self._family, self._seed, self._room = plan, spec, agent, family, seed, room
@@ -133,7 +133,7 @@ class Lane:
         return len(self.final) == self._plan.episodes
 
     def advance(self) -> Iterator[str]:
-        """Open what may be opened, and take what is through; a line for each episode that ended."""
+        """Open the episodes that may begin, and collect those that have ended. Yields a line for each one that ended."""
         if not self.open and not self.done:
             self.open = list(self._next())
             play([episode for episode in self.open if episode.over is None], self._agent, self._room.usd_left)
@@ -167,7 +167,7 @@ class Lane:
             self.final[int(number)] = result
 
     def entry(self) -> Entry:
-        """The figures, once all is through."""
+        """The figures, once every episode has ended."""
         counted = [self.final[number] for number in sorted(self.final)]
         every = [*self.tries, *counted]
         return Entry(
@@ -187,7 +187,7 @@ class Lane:
 
 
 def gain_of(result: EpisodeResult) -> float | None:
-    """The trained model's score minus the best untrained base's; None if the job did not come to one."""
+    """The trained model's score minus that of the best untrained base; None if the job trained no model."""
     return None if result.post is None or result.best_pre is None else result.post - result.best_pre
 
 

@@ -1,4 +1,4 @@
-"""How a bench of agents reads: the reward of every agent on every family, those held out apart, and what it took."""
+"""The report of a bench of agents: the reward of every agent on every family, with held-out families apart, and the costs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOTE = (
 
 
 def bench_document(result: BenchResult) -> Document:
-    """The whole bench."""
+    """The report's document."""
     families = sorted(result.families, key=lambda name: _held_out(result, name))
     sections = [
         _figures("Reward", result, families, lambda entry: list(entry.rewards), 3),
@@ -67,7 +67,7 @@ def _figures(
 
 
 def _figure(seeds: Sequence[list[float]], digits: int, signed: bool = False) -> Figure:
-    """Of the values of each seed."""
+    """The mean with its t interval, over the seeds' means if there are several seeds, else over the episodes of the only one."""
     filled = [values for values in seeds if values]
     if not filled:
         return Figure(None)

@@ -1,4 +1,4 @@
-"""A process of its own for what may take too much: a fork, with bounds of the kernel, that ends with its parent."""
+"""A separate process for work that may use too much: a fork that the kernel limits, and that ends when its parent does."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MAX_FILE = 1 << 30  # bytes of one file (our choice)
 
 
 def start(function: Callable[[], Any], outcome: SafePath, cpu_seconds: float) -> int:
-    """Fork; the child writes what `function` returns, a record, as JSON to `outcome` and ends. Its process id, which is that of a
-    process group of its own.
+    """Fork. The child writes the record that `function` returns to `outcome`, as JSON, and ends. Returns the child's process id,
+    which is also the id of its process group.
 
-    A child that raises ends with status 1. One that takes more than `cpu_seconds` is killed by the kernel.
+    If `function` raises, the child ends with status 1. If it takes more than `cpu_seconds`, the kernel kills it.
     """
     parent = os.getpid()
     child = os.fork()
@@ -40,7 +40,7 @@ def start(function: Callable[[], Any], outcome: SafePath, cpu_seconds: float) ->
 
 
 def limit(cpu_seconds: float) -> None:
-    """Bound this process and those it starts, each for itself."""
+    """Limit this process, and each process that it starts, separately."""
     seconds = int(cpu_seconds) + 1
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     most = seconds + 1 if hard == resource.RLIM_INFINITY else min(seconds + 1, hard)
@@ -50,7 +50,7 @@ def limit(cpu_seconds: float) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """What goes on after its parent is gone would run beside whoever takes its place."""
+    """Kill this process group once the parent is gone, since another worker will take over the same job."""
     while os.getppid() == parent:
         time.sleep(0.2)
     os.killpg(0, signal.SIGKILL)

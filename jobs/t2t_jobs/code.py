@@ -1,11 +1,11 @@
-"""Code that a job brings, where the user allowed it by name: `reward.py` and `environment.py`.
+"""Code that a job brings, if the user allowed the file by name: `reward.py` and `environment.py`.
 
     reward.py        def reward(terms, verdict, instance) -> float      another term of the training's reward, "code", weight 1
     environment.py   def generate(count, seed) -> [instance, ...]       the instances of a round, as the world's JSON
 
-Neither has a say in any evaluation: both stand between the world and the training alone. The code runs in a process of its own
-(`t2t_jobs.sandbox`): another user where that may be, namespaces without network, an empty root folder, bounds on memory,
-processes and time. Where the system offers no such namespaces it is refused.
+Both change only what training sees; neither can influence an evaluation. The code runs in a separate process
+(`t2t_jobs.sandbox`), as another user if possible, in namespaces without network, with an empty root folder and limits on memory,
+processes and time. If the system offers no such namespaces, the code is refused.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ from t2t_core.store import jsonlines
 from t2t_core.store.paths import SafePath
 
 REWARD, ENVIRONMENT = "reward.py", "environment.py"
-TERM = "code"  # of the reward
+TERM = "code"  # the reward term's name
 MEMORY = 512 << 20  # bytes
-SECONDS = 20  # of CPU, in all
+SECONDS = 20  # CPU seconds for the whole process
 PATIENCE = 10.0  # seconds for one answer
-START = 60.0  # seconds to begin in, on a busy machine
-GRACE = 5.0  # seconds to end in
-LONGEST = 8 << 20  # bytes of one
-BOUND = 10.0  # of what a reward may be, either way
-MAX_SEED = 1 << 51  # what the code gets and counts on from: JSON's numbers hold it exactly
+START = 60.0  # seconds to start, since the machine may be busy
+GRACE = 5.0  # seconds to end by itself
+LONGEST = 8 << 20  # bytes of one answer
+BOUND = 10.0  # largest absolute value of a reward
+MAX_SEED = 1 << 51  # the code may count on from its seed, and JSON's numbers stay exact below 2^53
 NAME = "with-code"
 
 
 class CodeFault(T2TError):
-    """The code of a job failed, or took more than it may."""
+    """A job's code failed, or exceeded a limit."""
 
 
 class Refused(T2TError):
-    """This system offers nothing to run a stranger's code in."""
+    """This system has no sandbox for a stranger's code."""
 
 
 class Confined:
-    """One file of code in its process.
+    """One code file in its own process.
 
     Raises:
         Refused: there are no namespaces to run it in.
@@ -74,7 +74,7 @@ class Confined:
             )
 
     def call(self, function: str, *arguments: Any) -> Any:
-        """What a function of the code returns."""
+        """Call a function of the code, and return what it returns. Raises CodeFault if it fails or exceeds a limit."""
         process = self._process
         try:
             if process.stdin is None:
@@ -116,7 +116,7 @@ class Confined:
         return CodeFault(f"the process of {self.name} died in {function}", where=self.name, cause=cause)
 
     def end(self) -> None:
-        """Let the process end by itself, so that its CPU time counts as the job's; one that does not is closed."""
+        """Let the process end by itself, so that its CPU time counts as the job's; kill it if it does not."""
         if self._process.stdin is not None:
             with suppress(OSError):
                 self._process.stdin.close()
@@ -125,7 +125,7 @@ class Confined:
         self.close()
 
     def close(self) -> None:
-        """End the process and all it holds."""
+        """Kill the process and close its pipes."""
         with suppress(OSError):
             self._process.kill()
         self._process.wait()
@@ -136,7 +136,7 @@ class Confined:
 
 
 class WithCode:
-    """A world as a job's training sees it: its own, but for the reward's further term and the instances of a round."""
+    """The world that a job's training sees: the family's world with the code's reward term and instances."""
 
     def __init__(self, inside: AnyTestbed, codes: Mapping[str, Confined], kept: Sequence[Any] = ()) -> None:
         self._inside, self._codes, self._kept = inside, codes, kept
@@ -146,7 +146,7 @@ class WithCode:
         return getattr(self._inside, name)
 
     def reward_terms(self, instance: Any, verdict: Any) -> Mapping[str, float]:
-        """The world's own terms, and what the job's code makes of them and of the verdict."""
+        """The world's own terms, and the term `code` that the job's code computes from them and the verdict."""
         terms = dict(self._inside.reward_terms(instance, verdict))
         code = self._codes.get(REWARD)
         if code is None:
@@ -162,7 +162,7 @@ class WithCode:
         return {**terms, TERM: float(value)}
 
     def generate(self, configuration: Any, request: Any, seed: int) -> Sequence[Any]:
-        """The world's instances, or those that the job's code makes; none that is asked in an evaluation."""
+        """The world's instances, or those that the job's code makes. Raises CodeFault if an evaluation asks one of the latter."""
         code = self._codes.get(ENVIRONMENT)
         if code is None:
             return self._inside.generate(configuration, request, seed)
@@ -182,7 +182,7 @@ class WithCode:
 
 @contextmanager
 def registered(world: str, folder: SafePath, names: Sequence[str], kept: Sequence[Any]) -> Iterator[str]:
-    """While the block runs, in this process: the name of that world with the code in that folder."""
+    """Register the world with the folder's code as a testbed of this process, for as long as the block runs. Yields its name."""
     inside = installed().testbeds.make(world)
     codes = {name: Confined((folder / name).checked_path()) for name in names}
     installed().testbeds.entries.pop(NAME, None)

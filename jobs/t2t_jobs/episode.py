@@ -1,14 +1,15 @@
-"""One episode: an agent is given a family, writes a job in a workspace, submits it, and is rewarded by what the job taught a
+"""One episode: an agent is given a family, writes a job in a workspace, submits it, and is rewarded for what the job taught a
 model.
 
     EPISODE/run.json            family, agent, seed, and what each session ran with
     EPISODE/calls.jsonl         every turn and every call, as it happened
     EPISODE/workspace/          the files as the agent left them
     EPISODE/submissions/1/      what it submitted
-    EPISODE/episode.json        how it ended, and its reward; holds nothing that depends on when
+    EPISODE/episode.json        how it ended, and its reward; no times, so the same episode gives the same file
 
-It has two halves. In the first the agent takes turns until a submission is valid or a budget is spent; in the second its job runs
-somewhere, and nobody waits here: `result` is None until it is through. Both go on where they were killed.
+An episode has two halves. In the first, the agent takes turns until a submission is valid or a budget is spent. In the second, a
+worker runs the job, and nothing here waits for it: `result` is None until the job has ended. If the process is killed, both
+halves continue from where they were.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ CALLS = "calls.jsonl"
 
 @dataclass(frozen=True)
 class Probed:
-    """What a look at a workspace came to: the job's values where one could be read, and everything that is wrong with it."""
+    """What the probe says of a workspace: the job's values, if one could be read, and everything that is wrong with it."""
 
     values: Mapping[str, Any] | None
     faults: Sequence[T2TError] = ()
@@ -45,8 +46,8 @@ class Probed:
 
 @dataclass(frozen=True)
 class Done:
-    """A job that is through: `post` is the hidden score after training, None if it died (`failure` says of what), `pre` that
-    of every untrained base."""
+    """A job that has ended. `pre` holds the hidden score of every untrained base, and `post` the score after training, or None if
+    the job died (`failure` says why)."""
 
     pre: Mapping[str, float]
     post: float | None
@@ -55,7 +56,7 @@ class Done:
 
 
 class Desk(Protocol):
-    """What an episode asks of the room of jobs (`t2t_jobs.office.Office`)."""
+    """What an episode needs from the side that runs jobs (`t2t_jobs.office.Office`)."""
 
     def baselines(self) -> Mapping[str, float]:
         """The hidden scores of the untrained bases."""
@@ -64,20 +65,20 @@ class Desk(Protocol):
     def probe(self, folder: SafePath) -> Probed: ...
 
     def submit(self, folder: SafePath, job: str) -> None:
-        """Queue the job in a folder under that name; the same name again changes nothing."""
+        """Queue the folder's job under this name. Does nothing if the name was submitted before."""
         ...
 
     def done(self, job: str) -> Done | None:
-        """What the job came to, None while it is not through."""
+        """The job's result; None until it has ended."""
         ...
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What an episode is: its name (of its job, of its costs), who acts, for which family, by which chance.
+    """What defines an episode: its name (its job and its costs carry it too), the family, the agent and the seed.
 
-    `past` are earlier episodes the agent may learn from, `final` that it tries nothing any more; `allow_code` names the files of
-    code that its job may bring."""
+    `past` lists earlier episodes that the agent may learn from. If `final` is True, the agent submits the best job it knows
+    instead of trying something new. `allow_code` names the files of code that its job may bring."""
 
     name: str
     family: Family
@@ -89,7 +90,7 @@ class Setup:
     allow_code: Sequence[str] = ()
 
     def settings(self) -> dict[str, Any]:
-        """For the manifest."""
+        """The settings that the manifest records."""
         plain = {"name": self.name, "family": self.family.name, "agent": self.agent, "seed": self.seed, "final": self.final}
         plain |= {"allow_code": list(self.allow_code)} if self.allow_code else {}
         return {**plain, "past": len(self.past), "reward": asdict(self.reward), "budget": asdict(self.family.budget)}
@@ -100,13 +101,13 @@ class EpisodeResult:
     """`episode.json`.
 
     Args:
-        ended: why there were no more turns: "submitted", or what was used up ("submissions", "turns", "tokens", "usd",
+        ended: why the turns ended: "submitted", or the budget that was used up ("submissions", "turns", "tokens", "usd",
             "seconds").
-        submissions: every one, with what was wrong with it.
-        valid_at: which of them was valid, None if none was.
-        base, values: of the valid job, as far as its values differ from the one it started from.
-        pre, best_pre, post: hidden scores of the untrained bases, the best of them, and of the trained model.
-        failure: of a job that died.
+        submissions: every submission, with what was wrong with it.
+        valid_at: the number of the valid submission, from 1; None if none was valid.
+        base, values: the valid job's base, and those of its values that differ from the start job's.
+        pre, best_pre, post: hidden scores of the untrained bases, of the best of them, and of the trained model.
+        failure: why the job died, if it did.
         reward: its parts before their weights, and the total.
     """
 
@@ -136,7 +137,7 @@ class EpisodeResult:
         return self.reward["total"]
 
     def tried(self) -> Tried:
-        """What a later episode may learn of it."""
+        """What a later episode may learn from this one."""
         return Tried(self.values, self.total, self.post)
 
 
@@ -144,17 +145,17 @@ Charge = Callable[[str, int, int, float], None]
 
 
 def _free(call: str, prompt: int, completion: int, usd: float) -> None:
-    """Charges nobody."""
+    """Records no costs."""
 
 
 class Episode:
     """An episode under way in its folder.
 
     Args:
-        folder: of this episode; the caller holds a lock on it or on one above it.
-        setup: what it is.
-        desk: the jobs' side.
-        charge: told of every answer that was asked for: its name, tokens in and out, USD; the same name twice counts once.
+        folder: this episode's folder; the caller holds a lock on it or on a folder above it.
+        setup: what defines the episode.
+        desk: the side that probes and runs jobs.
+        charge: called for every answer with its name, tokens in and out, and USD. It must count a repeated name once.
     """
 
     def __init__(self, folder: SafePath, setup: Setup, desk: Desk, charge: Charge = _free) -> None:
@@ -169,7 +170,7 @@ class Episode:
         self._replay()
 
     def _replay(self) -> None:
-        """The workspace as the log left it; what was said last and not done yet is done."""
+        """Restore the workspace from the log, and make the calls of the last turn that had not been made yet."""
         box = Toolbox(self._workspace, dict, lambda: Submitted("", False, False))
         for said, did in zip(self._log.said, self._log.did, strict=True):
             for call, _ in zip(said.calls, did, strict=False):
@@ -184,7 +185,7 @@ class Episode:
 
     @property
     def over(self) -> str | None:
-        """Why the agent has no more turns; None while it has."""
+        """Why the agent has no more turns; None while it has some."""
         budget, submissions = self.setup.family.budget, self._log.submissions
         if submissions and submissions[-1].valid:
             return "submitted"
@@ -199,7 +200,7 @@ class Episode:
 
     @property
     def tokens(self) -> int:
-        """Asked and answered so far."""
+        """Prompt and completion tokens so far."""
         return sum(map(_tokens, self._log.said))
 
     @property
@@ -212,11 +213,11 @@ class Episode:
 
     @property
     def turns(self) -> Sequence[Said]:
-        """What the agent said so far."""
+        """The agent's turns so far."""
         return self._log.said
 
     def state(self, turn: int | None = None) -> EpisodeState:
-        """What the agent sees, or saw before one of its turns."""
+        """What the agent sees now, or what it saw before the given turn."""
         at = len(self._log.said) if turn is None else turn
         budget, submissions = self.setup.family.budget, self._log.submissions_before(at)
         return EpisodeState(
@@ -233,21 +234,22 @@ class Episode:
         )
 
     def take(self, turn: AgentTurn) -> None:
-        """Do what the agent says.
+        """Record a turn of the agent, and make its calls.
 
         Raises:
-            BudgetSpent: a budget beyond the episode's own is spent; what was said is recorded, and the episode goes on with more.
+            BudgetSpent: a budget beyond the episode's own is spent. The turn is recorded, and the episode continues once there is
+                more money.
             T2TError: the agent could not be asked. Nothing is recorded, so the same episode asks it again.
         """
         if turn.response is not None and turn.response.error:
             raise T2TError("the agent could not be asked", where=f"agent {self.setup.agent}", cause=turn.response.error,
-                           next="the same command goes on from here")  # fmt: skip
+                           next="the same command continues from here")  # fmt: skip
         said = self._log.say(turn, self._at())
         self._charge_for(said.turn)
         self._do(said.calls)
 
     def stop(self, why: str) -> None:
-        """No more turns, since so much of the budget is left that no further one fits."""
+        """End the turns, since what is left of the budget `why` does not cover another one."""
         self._stopped = why
 
     def _at(self) -> float:
@@ -262,7 +264,7 @@ class Episode:
     def _do(self, calls: Sequence[ToolCall]) -> None:
         for call in calls:
             if self._log.submissions and self.over in ("submitted", "submissions"):
-                return  # whatever the agent said after that
+                return  # the episode is over: drop any further calls of this turn
             made: list[Submission] = []
             box = Toolbox(self._workspace, self._desk.baselines, lambda made=made: self._submit(made))  # type: ignore[misc]
             result = box.run(call)
@@ -271,7 +273,7 @@ class Episode:
     def _submit(self, made: list[Submission]) -> Submitted:
         number = len(self._log.submissions) + 1
         folder = self.folder / f"submissions/{number}"
-        folders.remove_folder(folder)  # of a process that was killed before it could say so
+        folders.remove_folder(folder)  # left by a process that was killed before it could record the submission
         for path, text in self._workspace.files.items():
             folders.write_atomic(folder / path, text)
         probed = self._desk.probe(folder)
@@ -287,7 +289,7 @@ class Episode:
     # --- the second half: the job
 
     def result(self) -> EpisodeResult | None:
-        """How it ended, written to `episode.json`; None while the job is not through."""
+        """How the episode ended, also written to `episode.json`; None until its job has ended."""
         if (self.folder / RESULT).exists():
             return folders.read_record(self.folder / RESULT, EpisodeResult)
         ended, submissions = self.over, list(self._log.submissions)
@@ -329,7 +331,7 @@ def _tokens(said: Said) -> int:
 
 
 def _verdict(faults: Sequence[Fault], left: int) -> str:
-    """What the agent is told of its submission."""
+    """What the agent is told about its submission."""
     if not faults:
         return "The job is valid and is queued. The episode ends here."
     told = "\n".join(f"{number}. {fault}" for number, fault in enumerate(faults, 1))

@@ -1,4 +1,4 @@
-"""How an episode reads: its timeline, call by call, its reward taken apart, and the job that it came to."""
+"""The report of an episode: the parts of its reward, its timeline call by call, and its job."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from t2t_jobs.episode import CALLS, RESULT, EpisodeResult
 from t2t_jobs.reward import DEFAULT
 from t2t_jobs.transcript import Did, Said, Transcript
 
-_SHOWN = 160  # characters of what was said or told in the timeline
+_SHOWN = 160  # characters of a text in the timeline
 
 
 def episode_document(folder: SafePath) -> Document:
-    """The page of a finished episode's folder."""
+    """The report's document, from the folder of a finished episode."""
     result = folders.read_record(folder / RESULT, EpisodeResult)
     log = Transcript(folder / CALLS)
     log.close()

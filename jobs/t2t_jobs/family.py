@@ -1,8 +1,8 @@
-"""What a task family is: what a job agent is to teach a small model, from which bases, within which bounds, and its measure.
+"""A task family: what a job agent should teach a small model, from which bases and within which bounds, and how it is scored.
 
-A family is a plugin (kind `families`): a world with some of its options, two or more untrained bases of different strength, a
-job to start from, what of it may be edited and between which bounds, a budget, and a hidden evaluation that is drawn again, as a
-twin of frozen sets, for every episode.
+A family is a plugin (kind `families`). It names a world and some of its options, two or more untrained bases of different
+strength, a start job, the keys of that job that may be edited and their bounds, a budget, and a hidden evaluation. For every
+episode the evaluation is drawn anew, as a twin of frozen sets.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Value = str | int | float
 
 @dataclass(frozen=True)
 class Base:
-    """An untrained model a job may start from: a checkpoint as a run's configuration names it ("tiny:NAME", a folder, a model's
-    id), and what the agent is told of it."""
+    """An untrained model that a job may start from: a checkpoint as a run's configuration names it ("tiny:NAME", a folder, a
+    model's id), and what the agent is told about it."""
 
     checkpoint: str
     description: str
@@ -39,9 +39,9 @@ class Bound:
     """What one value of a job may be.
 
     Args:
-        kind: "choice" of `choices`; "range" `low`..`high`, both included; "log-range": the same, searched by its logarithm.
+        kind: "choice": one of `choices`; "range": `low`..`high`, both included; "log-range": the same, searched on a log scale.
         description: what the value means, for the agent.
-        whole: whole numbers alone.
+        whole: whether only whole numbers are allowed.
     """
 
     kind: Literal["choice", "range", "log-range"]
@@ -57,7 +57,7 @@ class Bound:
             same = any(value == choice and type(value) is type(choice) for choice in self.choices)
             return None if same else f"must be one of {', '.join(map(str, self.choices))}, not {ascii(value)[:60]}"
         number = isinstance(value, int if self.whole else int | float) and not isinstance(value, bool)
-        if not number or not self.low <= value <= self.high:  # which no NaN is, nor any infinity
+        if not number or not self.low <= value <= self.high:  # refuses NaN and infinities too
             return f"must be {self.words()}, not {ascii(value)[:60]}"
         return None
 
@@ -68,7 +68,7 @@ class Bound:
         return f"a {'whole ' if self.whole else ''}number in {self.low:g}..{self.high:g}"
 
     def draw(self, stream: Stream) -> Value:
-        """A value that is within the bound: evenly, or evenly in its logarithm."""
+        """Draw a value within the bound, uniformly; for a "log-range", uniformly in its logarithm."""
         if self.kind == "choice":
             return stream.choice(self.choices)
         if self.kind == "log-range":
@@ -86,10 +86,10 @@ class Budget:
     """The hard limits of an episode, and of its job.
 
     Args:
-        cpu_seconds: of the job, its hidden evaluation included; the job that takes more dies.
-        conversations: that the job may play while it trains: rounds x samples x passes x group.
-        submissions: of one episode, the first included (our choice: two retries).
-        turns, tokens, usd, seconds: of the agent, in one episode.
+        cpu_seconds: for the job, including its hidden evaluation; a job that takes more is killed.
+        conversations: how many the job may play while it trains: rounds x samples x epochs x group.
+        submissions: in one episode, including the first (our choice: two retries).
+        turns, tokens, usd, seconds: for the agent, in one episode.
     """
 
     cpu_seconds: float = 20.0
@@ -107,9 +107,9 @@ class Part:
 
     Args:
         set: the frozen set's name.
-        metric: one of the testbed's rates; its share, 0..1.
-        columns: of the testbed's tables, e.g. the hard half of a set; none: all of them.
-        limit: at most so many instances of each column.
+        metric: one of the testbed's rates, as a share in 0..1.
+        columns: columns of the testbed's tables, e.g. the hard half of a set; empty means all.
+        limit: the most instances of each column.
     """
 
     set: str
@@ -135,21 +135,21 @@ class Example:
 
 @dataclass(frozen=True)
 class Family:
-    """See the module's text.
+    """A task family; see the module's docstring.
 
     Args:
-        name, title, description: for people and for agents; the description says what is to be taught and how it is scored.
+        name, title, description: for people and for agents; the description says what to teach and how it is scored.
         testbed: the world, as `t2t plugins` lists it.
         bases: name in a job -> base.
-        start: the job that an episode starts from, complete; a job's file is laid over it.
-        bounds: dotted key of a job's value ("training.learning_rate", 'configuration."0-0.25".share') -> its bound. What has
-            no bound may not be edited.
-        fixed: what every job's run has besides, as tables of a run's configuration (policy, validation, limits).
-        evaluation: what the hidden score is.
+        start: the complete job that an episode starts from; a job's file overrides its values.
+        bounds: dotted key of a job's value ("training.learning_rate", 'configuration."0-0.25".share') -> its bound. A key
+            without a bound may not be edited.
+        fixed: the rest of every job's run, as tables of a run's configuration (policy, validation, limits).
+        evaluation: how the hidden score is measured.
         teacher: the policy whose answers the development examples show.
         budget: see `Budget`.
-        best: what the best job that is known changes of the one to start from, for the table of families; no agent sees it.
-        held_out: whether it only probes generalisation, and trains no agent.
+        best: the changes that the best known job makes to the start job, for the table of families; no agent sees them.
+        held_out: whether the family only tests generalisation, so that no agent is trained on it.
     """
 
     name: str
@@ -174,13 +174,13 @@ class Family:
             raise T2TError(f"the job to start from is out of bounds at {outside[0]}", where=f"family {self.name}")
 
     def world(self) -> AnyTestbed:
-        """The testbed, made."""
+        """Make the family's testbed."""
         testbed: AnyTestbed = installed().testbeds.make(self.testbed)
         return testbed
 
     def examples(self, count: int = 3) -> list[Example]:
-        """Development examples: the first question of instances drawn as a job draws them, and the teacher's answer to it. None
-        of a frozen set; the same for everybody."""
+        """Development examples: the first question about instances drawn the way the start job draws them, and the teacher's
+        answer. None is from a frozen set, and every agent gets the same ones."""
         testbed = self.world()
         options = {name: value for name, value in self.start["generation"].items() if name != "samples"}
         request = testbed.request(count, **options, exclude=protected(testbed))
@@ -195,7 +195,7 @@ class Family:
 
 
 def path_of(dotted: str) -> tuple[str, ...]:
-    """The names of a dotted key as TOML reads it: 'configuration."0-0.25".share' has three."""
+    """The names in a dotted key, as TOML reads it: 'configuration."0-0.25".share' has three."""
     names: list[str] = []
     try:
         table: Any = tomllib.loads(f"{dotted} = 0")
@@ -208,12 +208,12 @@ def path_of(dotted: str) -> tuple[str, ...]:
 
 
 def dotted(path: Sequence[str]) -> str:
-    """The inverse of `path_of`: names that TOML wants in quotes stand in quotes."""
+    """The inverse of `path_of`. Names that TOML requires quotes for are quoted."""
     return ".".join(name if _bare(name) else quoted(name) for name in path)
 
 
 def quoted(text: str) -> str:
-    """A text as TOML writes it. (JSON's escapes are TOML's too, but for halves of surrogates, which stand as they are here.)"""
+    """A text as a TOML string. JSON's escapes are TOML's too, except those of lone surrogates; these are left unescaped here."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

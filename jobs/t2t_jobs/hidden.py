@@ -1,7 +1,7 @@
 """The hidden evaluation of an episode: twins of the family's frozen sets, drawn from a secret that no workspace holds.
 
-Scores of the untrained bases are the agent's only view of it. What they were is kept, so that every base is measured once for
-every twin; a twin is the same for the same seed.
+The agent sees nothing of it but the scores of the untrained bases. These are cached, so each base is measured once per twin; the
+same seed gives the same twin.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Baselines:
 
 
 def drawn(family: Family, seed: int) -> list[tuple[Part, list[Any]]]:
-    """The instances of each part, for this seed."""
+    """Draw the instances of each part from this seed."""
     testbed = family.world()
     made: dict[str, Any] = {}
     for part in family.evaluation.parts:
@@ -50,13 +50,13 @@ def _selected(testbed: AnyTestbed, instances: Sequence[Any], part: Part) -> list
 
 
 def identities(family: Family, seed: int) -> frozenset[bytes]:
-    """Of every instance of the twin."""
+    """The identity of every instance of the twin."""
     testbed = family.world()
     return frozenset(testbed.identity(instance) for _, instances in drawn(family, seed) for instance in instances)
 
 
 def write_instances(family: Family, seed: int, path: SafePath) -> None:
-    """The twin as a file, each instance once: what a run must never draw for training."""
+    """Write each instance of the twin once to a file, so that a run can keep them out of its training."""
     testbed = family.world()
     kept: dict[bytes, Any] = {}
     for _, instances in drawn(family, seed):
@@ -65,7 +65,7 @@ def write_instances(family: Family, seed: int, path: SafePath) -> None:
 
 
 def score(family: Family, seed: int, experiment: Experiment, checkpoint: Path | None, folder: SafePath) -> float:
-    """The hidden score of a checkpoint, 0..1: the mean of the parts' rates. The answers are kept in the folder."""
+    """The hidden score of a checkpoint, 0..1: the mean of the parts' rates. The answers are stored in the folder."""
     testbed = family.world()
     policy = experiment.make_policy(checkpoint)
     form = str(experiment.validation.get("prompt_format") or policy.describe().get("prompt_format", ""))
@@ -88,8 +88,8 @@ def _rate(evaluation: Evaluation, part: Part, answers: SafePath) -> float:
 
 
 def baseline_scores(family: Family, seed: int, cache: Path | SafePath) -> dict[str, float]:
-    """The hidden score of every untrained base on the twin of this seed. The folder `cache`, out of any agent's reach, keeps it:
-    the second time nothing is asked."""
+    """The hidden score of every untrained base on the twin of this seed. The scores are cached in the folder `cache`, which no
+    agent may reach, so a second call asks no policy."""
     place = SafePath.of(cache) / f"{family.name}-{seed}"
     record = place / "scores.json"
     if record.exists():

@@ -1,14 +1,14 @@
-"""A job: a folder with `job.toml`, a run's configuration as far as a family lets it be edited. It is laid over the family's own
-job to start from, held against the bounds, and becomes a run of the closed loop:
+"""A job: a folder with `job.toml`, which holds the part of a run's configuration that a family lets agents edit. Its values
+override those of the family's start job, are checked against the bounds, and become a run of the closed loop:
 
 base = "strong"                   # one of the family's bases
 trainer = "grpo"
 rounds = 2
-[generation]                      # samples: instances a round; the rest goes to the world's generator
-[configuration.GROUP]             # of the generator, in round 0 and for good where no [[round]] says otherwise
+[generation]                      # samples: instances per round; the other keys go to the world's generator
+[configuration.GROUP]             # the generator's knobs in round 0, and in later rounds unless a [[round]] changes them
 [[round]]                         # one for each round, in order; the last one stays in force
 [round.configuration.GROUP]       # what differs from [configuration] in that round
-[training]                        # to the trainer, as it stands
+[training]                        # passed to the trainer unchanged
 [reward]                          # weights of the world's reward terms, by name
 """
 
@@ -45,7 +45,7 @@ class Round:
 
 @dataclass(frozen=True, kw_only=True)
 class JobFile:
-    """What may stand in `job.toml`; the module's text says what each means."""
+    """The keys that `job.toml` may have; the module's docstring says what each means."""
 
     base: str = ""
     trainer: str = ""
@@ -58,17 +58,17 @@ class JobFile:
 
 
 class Failure(T2TError):
-    """What is wrong with a job, in words that whoever wrote it can act on."""
+    """What is wrong with a job, in words that its author can act on."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job as its run takes it: complete, the family's values where its file names none.
+    """A complete job, ready to run: where its file names no value, it has the family's.
 
     Args:
-        family: what it is to teach.
+        family: the task family that it is for.
         values: nested tables in the form of `job.toml`.
-        code: names of the files with code that lie beside it.
+        code: names of the code files beside `job.toml`.
     """
 
     family: Family
@@ -81,13 +81,13 @@ class Job:
 
     @property
     def conversations(self) -> int:
-        """That it plays while it trains: rounds x samples x passes x group."""
+        """How many conversations it plays while it trains: rounds x samples x epochs x group."""
         training, per_round = self.values["training"], self.values["generation"]["samples"]
         each = [training.get(name, 1) for name in ("epochs", "group")]
         return int(self.values.get("rounds", 1) * per_round * each[0] * each[1])
 
     def configurations(self) -> list[dict[str, Any]]:
-        """Of the generator: one for each round that differs, the last for good."""
+        """The generator's configurations, one for each `[[round]]`; the last one stays in force."""
         first = self.values["configuration"]
         return [_over(first, entry.get("configuration", {})) for entry in self.values.get("round", ())] or [dict(first)]
 
@@ -95,9 +95,11 @@ class Job:
 def read_job(
     folder: Path | SafePath, family: Family, allow_code: Sequence[str] = ()
 ) -> tuple[Job | None, list[Failure]]:
-    """The job in a folder, None if no job can be read there, and everything that is wrong with it at first sight: its text,
-    its schema, what may not be edited, bounds. Values out of bounds are left out of the job, so that the rest of it can be looked
-    at too; so is code that is not in `allow_code`. What lies in the folder may come from anybody: no link is followed."""
+    """Read the job in a folder. Returns the job, or None if none can be read there, and everything that is wrong with it as far
+    as its text shows: syntax, schema, keys that may not be edited, bounds.
+
+    Values out of bounds are left out of the job, so that the rest of it can be checked too; so is code that is not in
+    `allow_code`. Anybody may have written the folder, so no link in it is followed."""
     place = SafePath.of(folder) / FILE
     where = FILE
     if not place.exists():
@@ -119,7 +121,7 @@ def read_job(
         return None, [Failure(error.what, where=where, cause=error.cause, next=error.next)]
     failures = _unknown(data)
     allowed = {name: value for name, value in data.items() if name in JobFile.__annotations__}
-    failures += _unbounded(allowed, family)  # and what is out of bounds is out of `allowed` now, so that the rest can be tried
+    failures += _unbounded(allowed, family)  # this also drops those values from `allowed`, so that the rest can be tried
     values = _over(family.start, allowed)
     code = tuple(name for name in CODE if (SafePath.of(folder) / name).exists())
     failures += [_not_allowed(name) for name in code if name not in allow_code]
@@ -133,7 +135,7 @@ def _not_allowed(name: str) -> Failure:
 
 
 def make_job(family: Family, changes: Mapping[str, Any]) -> Job:
-    """The family's job with other values at some dotted keys."""
+    """The family's start job with other values at these dotted keys."""
     return Job(family, _over(family.start, nested(changes)))
 
 
@@ -168,8 +170,8 @@ def _toml(value: Any) -> str:
 
 
 def to_experiment(job: Job, seed: int, folder: SafePath | None = None, hidden: Path | None = None) -> Experiment:
-    """The job as a run's configuration. Where its rounds differ, a file in `folder` says how, without one the first
-    one's configuration stays; nothing that lies in the file `hidden` is ever drawn for training."""
+    """The job as a run's configuration. If its rounds differ, their schedule is written to `folder`; without a folder, the first
+    round's configuration stays in force. No instance in the file `hidden` is ever drawn for training."""
     values, steps = job.values, job.configurations()
     fixed = {name: dict(table) if isinstance(table, Mapping) else table for name, table in job.family.fixed.items()}
     designer = "fixed"
@@ -196,7 +198,7 @@ def to_experiment(job: Job, seed: int, folder: SafePath | None = None, hidden: P
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested tables over nested tables."""
+    """Merge nested tables; values of `above` override those of `below`."""
     made = {name: _over(value, {}) if isinstance(value, Mapping) else value for name, value in below.items()}
     for name, value in above.items():
         under = made.get(name)
@@ -223,7 +225,7 @@ def _unknown(data: Mapping[str, Any]) -> list[Failure]:
 
 
 def _unbounded(data: dict[str, Any], family: Family) -> list[Failure]:
-    """Values that may not be edited, and values out of their bounds; they are taken out of `data`."""
+    """Failures for values that may not be edited or are out of bounds. These values are removed from `data`."""
     entries = data.get("round", [])
     tables = {name: value for name, value in data.items() if name != "round"}
     kept, failures = _within(tables, family, "")
@@ -244,12 +246,12 @@ def _unbounded(data: dict[str, Any], family: Family) -> list[Failure]:
 
 
 def _within(tables: Mapping[str, Any], family: Family, place: str) -> tuple[dict[str, Any], list[Failure]]:
-    """The values that may stand, and what is wrong with the others."""
+    """The values that are allowed, and what is wrong with the others."""
     kept, failures = {}, []
     for name, value in values_of(tables).items():
         bound, where = family.bounds.get(name), f"{FILE}, {place}{name}"
         if bound is None and value == value_at(family.start, name):
-            continue  # it repeats what is in force anyway
+            continue  # it repeats the start job's value, which changes nothing
         if bound is None:
             same = [known for known in family.bounds if known.partition(".")[0] == name.partition(".")[0]]
             cause = f"of this table may be edited: {', '.join(same)}" if same else f"editable: {', '.join(family.bounds)}"
@@ -262,7 +264,7 @@ def _within(tables: Mapping[str, Any], family: Family, place: str) -> tuple[dict
 
 
 def copy_job(source: Path | SafePath, target: SafePath) -> None:
-    """The job's files, and nothing else of the folder, as a folder of their own: what is submitted is what runs."""
+    """Copy the job's files, and nothing else, to a new folder, so that what runs is exactly what was submitted."""
     with folders.building(target) as made:
         for name in (FILE, *CODE):
             if (SafePath.of(source) / name).exists():

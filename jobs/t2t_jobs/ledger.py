@@ -1,9 +1,9 @@
-"""What everything cost: `costs.jsonl`, one line a call of an agent, a job, an episode; append-only; hard budgets.
+"""Costs and hard budgets: `costs.jsonl`, append-only, with a line for each call of an agent, each job and each episode.
 
-Money that is spent cannot be refused, so a budget is held before: `reserve` sets aside the most that something may take, and
-refuses where that does not fit any more; `charge` puts what it took in its place. Both are known by their id and done once,
-however often they are repeated after a kill. A reservation whose charge never came goes on counting, whole: nobody knows what it
-took.
+Once money is spent it is too late to refuse, so budgets are enforced beforehand: `reserve` sets aside the most that something may
+cost, and refuses if that exceeds a budget; `charge` then replaces the reservation with the actual cost. Each id is reserved and
+charged once, however often the calls are repeated after a kill. A reservation without a charge keeps counting in full, since
+nobody knows what it really cost.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Kind = Literal["call", "job", "episode"]
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What something took, or at most may take."""
+    """What something cost, or may cost at most."""
 
     tokens_in: Count = 0
     tokens_out: Count = 0
@@ -41,7 +41,7 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """A budget; None: none. `tokens` are those of both directions."""
+    """A budget; None means no limit. `tokens` counts both directions."""
 
     tokens: Count | None = None
     usd: Amount | None = None
@@ -49,7 +49,7 @@ class Limits:
     gpu_seconds: Amount | None = None
 
     def passed(self, cost: Cost) -> str | None:
-        """Which limit that cost lies beyond, in words."""
+        """The first limit that this cost exceeds, in words; None if it exceeds none."""
         taken = {"tokens": cost.tokens_in + cost.tokens_out, "usd": cost.usd}
         taken |= {"cpu_seconds": cost.cpu_seconds, "gpu_seconds": cost.gpu_seconds}
         for name, amount in taken.items():
@@ -61,7 +61,7 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A line: what `id` took (`settled`), or at most may take."""
+    """A line: what `id` cost if `settled`, else what it may cost at most."""
 
     id: str
     kind: Kind
@@ -72,10 +72,10 @@ class Entry:
 
 
 class Ledger:
-    """The costs in one file; one process writes at a time, and waits for nobody: each line is written under the file's lock.
+    """The costs in one file. Several processes may use it: each line is written under the file's lock.
 
     Args:
-        path: of the file, or of the folder that holds `costs.jsonl`.
+        path: the file, or the folder that holds `costs.jsonl`.
         per_episode, overall: the budgets.
     """
 
@@ -85,7 +85,7 @@ class Ledger:
         self._per_episode, self._overall = per_episode or Limits(), overall or Limits()
 
     def reserve(self, id: str, kind: Kind, episode: str, at_most: Cost, job: str | None = None) -> None:
-        """Set aside what something may take at most. Raises BudgetSpent if that does not fit; nothing is written then."""
+        """Set aside what something may cost at most. If that exceeds a budget, raises BudgetSpent and writes nothing."""
         with _Writing(self.path) as writing:
             if id in writing.entries:
                 return
@@ -95,33 +95,31 @@ class Ledger:
             ):
                 passed = limits.passed(total + at_most)
                 if passed:
-                    raise BudgetSpent(f"the budget of {what} does not reach for {id}: it would come to {passed}")
+                    raise BudgetSpent(f"the budget of {what} does not cover {id}: it would come to {passed}")
             writing.append(Entry(id=id, kind=kind, episode=episode, job=job, settled=False, cost=at_most))
 
     def charge(self, id: str, kind: Kind, episode: str, cost: Cost, job: str | None = None) -> bool:
-        """Write down what something took, in the place of its reservation. Returns False if it is there already. Raises
-        T2TError if it is there with another cost."""
+        """Record what something cost, in place of its reservation. Returns False if it was charged before, and raises T2TError if
+        that was for another cost."""
         with _Writing(self.path) as writing:
             earlier = writing.entries.get(id)
             if earlier is not None and earlier.settled:
                 if earlier.cost != cost:
-                    raise T2TError(
-                        f"{id} was charged before, and otherwise", where=str(self.path), cause="two things have one id"
-                    )
+                    raise T2TError(f"{id} was charged another cost before", where=str(self.path), cause="two things share one id")
                 return False
             writing.append(Entry(id=id, kind=kind, episode=episode, job=job, settled=True, cost=cost))
             return True
 
     def entries(self) -> dict[str, Entry]:
-        """By id; a charge stands in its reservation's place."""
+        """The entries by id; a charge replaces its reservation."""
         return _read(self.path)[0]
 
     def total(self, episode: str | None = None, kind: Kind | None = None) -> Cost:
-        """Of everything, or of one episode or kind; open reservations count whole."""
+        """The total cost of everything, or of one episode or kind; open reservations count in full."""
         return self._total((e for e in self.entries().values() if kind in (None, e.kind)), episode)
 
     def left(self, episode: str) -> str | None:
-        """Why nothing more may begin in this episode; None while something may."""
+        """The limit that is exceeded, so that nothing more may begin in this episode; None if there is none."""
         entries = list(self.entries().values())
         return self._per_episode.passed(self._total(entries, episode)) or self._overall.passed(self._total(entries))
 
@@ -130,17 +128,17 @@ class Ledger:
         return sum((e.cost for e in entries if episode in (None, e.episode)), Cost())
 
     def reconcile(self, logs: Mapping[str, Cost]) -> list[str]:
-        """What is not as the logs say, in words; nothing if every id of the logs was charged what it took, and no other
-        was."""
+        """Where the ledger differs from the logs, in words. Empty if every id in the logs was charged exactly what it cost, and
+        no other id has an entry."""
         entries, faults = self.entries(), []
         for id, cost in logs.items():
             entry = entries.get(id)
             if entry is None or not entry.settled:
-                faults.append(f"{id} took {_words(cost)}, and was {'reserved' if entry else 'never charged'}")
+                faults.append(f"{id} took {_words(cost)}, but was {'only reserved' if entry else 'never charged'}")
             elif entry.cost != cost:
-                faults.append(f"{id} took {_words(cost)}, and was charged {_words(entry.cost)}")
+                faults.append(f"{id} took {_words(cost)}, but was charged {_words(entry.cost)}")
         unknown = [entry for id, entry in entries.items() if id not in logs]
-        faults += [f"{entry.id} was {'charged' if entry.settled else 'reserved'}, and no log has it" for entry in unknown]
+        faults += [f"{entry.id} was {'charged' if entry.settled else 'reserved'}, but no log has it" for entry in unknown]
         return faults
 
 
@@ -160,7 +158,7 @@ def _read(path: SafePath) -> tuple[dict[str, Entry], list[jsonlines.Torn]]:
 
 
 class _Writing:
-    """The file while this process alone appends to it."""
+    """The file, opened under its lock to append lines."""
 
     def __init__(self, path: SafePath) -> None:
         self._path = path

@@ -17,13 +17,13 @@ from t2t_jobs.queue import Queue
 
 @dataclass(frozen=True)
 class Office:
-    """What the episodes of one family ask for. (It fulfils `t2t_jobs.episode.Desk`.)
+    """Serves the episodes of one family; implements `t2t_jobs.episode.Desk`.
 
     Args:
         queue: where jobs go.
-        family: what they are to teach.
+        family: the task family of the jobs.
         twin: names the hidden evaluation; episodes with the same name are scored on the same instances.
-        seed: of the jobs' own chance.
+        seed: what the jobs draw from.
         allow_code: files of code that a job may bring.
     """
 
@@ -51,6 +51,6 @@ class Office:
 
 
 def changes_of(job: Job) -> dict[str, Any]:
-    """A job's values by dotted key, as far as they differ from the one it started from; its base always."""
+    """The values of a job that differ from the job it started from, by dotted key; always with its base."""
     start = job.family.start
     return {key: value for key, value in values_of(job.values).items() if key == "base" or value != value_at(start, key)}

@@ -11,16 +11,16 @@ from t2t_jobs.episode import Episode
 
 
 def play(episodes: Sequence[Episode], agent: Any, usd_left: Callable[[], float] = lambda: inf) -> None:
-    """All turns of these episodes; their jobs are submitted then, and perhaps not through.
+    """Play all turns of these episodes. Their jobs are submitted then, but may still be running.
 
-    Episodes are asked about all at once where answers cost no money. Where they do, one by one: no answer is paid for and lost
-    when the next one is beyond a budget.
+    If answers cost no money, the agent is asked about all episodes at once. If they do, it is asked about one at a time, so that
+    no paid answer is lost when the next one exceeds a budget.
 
     Args:
         usd_left: what all of them together may still cost.
 
     Raises:
-        BudgetSpent: `usd_left` has no room for another turn. Nothing is graded for it: with more money it goes on.
+        BudgetSpent: `usd_left` does not cover another turn. The episode is not graded, and continues once there is more money.
         T2TError: the agent could not be asked; what it said before is kept.
     """
     many = getattr(agent, "act_all", None)

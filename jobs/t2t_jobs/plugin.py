@@ -1,4 +1,4 @@
-"""What this room registers: names, and the code behind each."""
+"""The plugins of this package: their names, and the code behind each."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""The validation probe: what `submit_job` starts. It finds everything wrong with a job at once, before any worker takes it.
+"""The validation probe that `submit_job` runs. It finds everything that is wrong with a job at once, before a worker takes it.
 
-What can be seen from its values is looked at here: whether it reads, bounds, what the generator would make of the configurations,
-the trainer's own checks, the weights of the reward, the budget. The rest is tried: one round of the closed loop on a handful of
-instances, in a process that has torch ready and forks for each trial (`t2t_jobs.trying`), tells whether its instances keep apart
-from every set that measures, whether an update goes through, and whether the answers to one question earn different rewards.
+Some checks need only the job's values: whether the file can be read, bounds, whether the generator accepts the configurations,
+the trainer's own checks, the weights of the reward, the budget. For the rest, the probe tries one round of the closed loop on a
+handful of instances, in a process that has torch loaded and forks for each trial (`t2t_jobs.trying`). The trial shows whether the
+training instances stay apart from every evaluation set, whether an update works, and whether answers to one question earn
+different rewards.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from t2t_jobs.family import Family
 from t2t_jobs.job import FILE, Failure, Job, read_job, to_experiment
 from t2t_jobs.queue import Queue
 
-TRIAL_CPU = 30.0  # seconds that a trial may take (our choice)
+TRIAL_CPU = 30.0  # CPU seconds that a trial may take (our choice)
 
 
 def probe(
@@ -38,13 +39,13 @@ def probe(
     seed: int = 0,
     allow_code: Sequence[str] = (),
 ) -> tuple[Job | None, list[Failure]]:
-    """The job in a folder, and all that is wrong with it; it may be queued where nothing is.
+    """Read the job in a folder and find all that is wrong with it. A job without failures may be queued.
 
     Args:
-        folder: the job's, e.g. an agent's workspace.
-        family: what it is to teach.
-        queue: where it is going to be queued; without it, nothing is tried.
-        twin, seed: as for `Queue.submit`: what the hidden evaluation is drawn from, and the job's own chance.
+        folder: the job's folder, e.g. an agent's workspace.
+        family: the task family that it is for.
+        queue: the queue that it is meant for; without one, there is no trial.
+        twin, seed: what the hidden evaluation and the job draw from, as for `Queue.submit`.
         allow_code: files of code that the job may bring.
     """
     job, failures = read_job(folder, family, allow_code)
@@ -59,7 +60,7 @@ def probe(
 
 
 def _configurations(job: Job) -> Iterator[Failure]:
-    """Of the generator: those that cannot be read, or would not be drawn as they stand."""
+    """Failures of the generator's configurations: those that cannot be read, or that the generator would have to change."""
     testbed, values = job.family.world(), job.values
     options = {name: value for name, value in values["generation"].items() if name != "samples"}
     steps = job.configurations()
@@ -79,7 +80,7 @@ def _configurations(job: Job) -> Iterator[Failure]:
 
 
 def _training(job: Job) -> Iterator[Failure]:
-    """What the trainer says of its settings, and what the world says of the weights of its reward."""
+    """The trainer's complaints about its settings, and the world's about the weights of its reward."""
     testbed = job.family.world()
     try:
         run = to_experiment(job, 0)
@@ -112,7 +113,7 @@ def _budget(job: Job) -> Iterator[Failure]:
 
 @dataclass
 class _Helper:
-    """The process that tries jobs; it ends with its pipe, and so with this process."""
+    """The process that tries jobs. It ends when its input pipe closes, so at the latest when this process ends."""
 
     owner: int
     process: subprocess.Popen[bytes]
@@ -122,8 +123,7 @@ _helper: list[_Helper] = []
 
 
 def tried(job: Job, place: SafePath, seed: int, kept: Path, folder: SafePath) -> list[Failure]:
-    """What goes wrong when the job that lies in `place` is begun, on a handful of instances; `folder` is for what it writes
-    meanwhile."""
+    """Try the job in `place` on a handful of instances. Returns what went wrong; the trial writes its files below `folder`."""
     request = {"family": job.family.name, "values": job.values, "seed": seed, "hidden": str(kept), "seconds": TRIAL_CPU}
     request |= {"job": str(place.path), "code": list(job.code)}
     folders.make_folder(folder)
@@ -133,7 +133,7 @@ def tried(job: Job, place: SafePath, seed: int, kept: Path, folder: SafePath) ->
 
 
 def _ask(request: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:
-    for _ in range(2):  # one that was killed is begun anew, once
+    for _ in range(2):  # if the process was killed, start it again, once
         process = _running().process
         if process.stdin is None or process.stdout is None:
             continue
@@ -145,7 +145,7 @@ def _ask(request: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:
                 return list(jsonlines.loads(line)["failures"])
         except OSError:
             pass
-        except BaseException:  # Ctrl-C: the trial that nobody waits for any more ends too
+        except BaseException:  # Ctrl-C: nobody waits for this trial any more, so end it too
             process.terminate()
             raise
         process.kill()

@@ -1,6 +1,6 @@
-"""How a language model calls the tools: by the tool calls of chat models, or in plain text where it is offered none.
+"""How a language model calls the tools: by the tool calls of chat models, or in plain text if its server offers none.
 
-In plain text a call is a tag that is named like its tool::
+In plain text, a call is a tag with the name of its tool::
 
     <read_file path="job.toml"/>
     <write_file path="job.toml">
@@ -9,9 +9,9 @@ In plain text a call is a tag that is named like its tool::
     <edit_file path="job.toml"><old>rounds = 1</old><new>rounds = 2</new></edit_file>
     <submit_job/>
 
-Several calls in one reply are done in their order. What can mean one thing only is read: attributes in any quotes or none, a tag
-that is not closed at the reply's end, a fence of Markdown around a file's text, a `submit_job` without its slash, and the form
-that open models were taught, `<tool_call>{"name": ...}</tool_call>`. Thoughts are set aside first.
+Several calls in one reply are made in their order. Deviations are accepted if they can mean only one thing: attributes in any
+quotes or none, a tag that is still open at the reply's end, a Markdown fence around a file's text, a `submit_job` without its
+slash, and the form that open models were taught, `<tool_call>{"name": ...}</tool_call>`. Thoughts are removed first.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class ToolCalls:
         return tuple(response.tool_calls[:MOST_CALLS])
 
     def spoken(self, text: str, calls: Sequence[ToolCall], results: Sequence[str]) -> list[Message]:
-        """The messages of one turn: what the model said, and what its calls came to."""
+        """The messages of one turn: what the model said, and the results of its calls."""
         if not calls:
             return [Message("assistant", text), Message("user", _NO_CALL)]
         told = [Message("tool", result, tool_call_id=call.id) for call, result in zip(calls, results, strict=True)]
@@ -82,7 +82,7 @@ class ToolCalls:
 
 @dataclass(frozen=True)
 class PlainText:
-    """Tags in the text."""
+    """Calls as tags in the reply's text."""
 
     tools: Sequence[Tool] = ()
 
@@ -93,7 +93,7 @@ class PlainText:
         return read_calls(response.text)
 
     def spoken(self, text: str, calls: Sequence[ToolCall], results: Sequence[str]) -> list[Message]:
-        """As of `ToolCalls`."""
+        """The messages of one turn, as in `ToolCalls`, with the results as one text."""
         told = [f"{number}. {call.name}:\n{result}" for number, (call, result) in enumerate(zip(calls, results, strict=True), 1)]
         return [Message("assistant", text), Message("user", "\n\n".join(told) or f"{_NO_CALL}\n\n{MANUAL}")]
 
@@ -104,7 +104,7 @@ def _said(state: EpisodeState, spoken: Callable[..., list[Message]]) -> list[Mes
 
 
 def read_calls(text: str) -> tuple[ToolCall, ...]:
-    """The calls in a reply of plain text, in their order. Time is linear in the reply's length but for its calls."""
+    """The calls in a plain-text reply, in their order. The time is linear in the reply's length, times the number of calls."""
     said = set_aside_thoughts(text).text
     rest, taught = take_tool_calls(said)
     if taught:
@@ -124,7 +124,7 @@ def read_calls(text: str) -> tuple[ToolCall, ...]:
 
 
 def _content(inside: str) -> str:
-    """A file's text: without the line break after its tag, without one fence around all of it, and ended by a line break."""
+    """A file's text, without the line break after its tag or one fence around all of it; it ends with a line break."""
     fenced = _FENCED.fullmatch(inside)
     text = fenced[1] if fenced else inside.removeprefix("\n")
     return text if not text or text.endswith("\n") else f"{text}\n"

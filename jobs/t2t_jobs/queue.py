@@ -1,14 +1,14 @@
-"""Jobs in a folder: `queued/` -> `running/` -> `done/`, by atomic renames, so that any number of workers on any machines that see
-the folder take them, and every job has exactly one result whatever is killed:
+"""A queue of jobs in a folder. A job moves `queued/` -> `running/` -> `done/` by atomic renames, so any number of workers, on any
+machines that see the folder, can share the queue, and every job gets exactly one result, whatever is killed:
 
 queue/
-  secret.json              what the hidden evaluations are drawn from; for workers' eyes only
+  secret.json              what the hidden evaluations are drawn from; only workers may read it
   jobs/ID/                 the job's files, as submitted
-  queued/ID.json           what is to be done; whoever renames it has it
-  running/ID+CLAIM.json    it is being done under that claim; the file's time is the worker's last sign of life
-  attempts/ID+CLAIM.json   who does it, and the CPU seconds that it has taken so far
-  work/ID/                 the run; that of a worker that died goes on
-  done/ID.json             the result; it is made by a hard link, which succeeds once
+  queued/ID.json           an order; the worker that renames it has claimed it
+  running/ID+CLAIM.json    the order while a worker runs it; the file's time is the worker's last heartbeat
+  attempts/ID+CLAIM.json   which worker runs it, and the CPU seconds taken so far
+  work/ID/                 the run; if its worker dies, the next one continues it
+  done/ID.json             the result, made by a hard link, which succeeds only once
   baselines/, hidden/      scores of untrained bases; instances that no run may train on
 """
 
@@ -33,16 +33,17 @@ from t2t_jobs import hidden
 from t2t_jobs.family import Family
 from t2t_jobs.job import copy_job
 
-ATTEMPTS = 3  # after so many workers died of a job, it has failed (our choice)
-PATIENCE = 60.0  # seconds without a sign of life after which a worker elsewhere counts as dead
+ATTEMPTS = 3  # a job whose process has died so many times has failed (our choice)
+PATIENCE = 60.0  # seconds without a heartbeat after which a worker on another machine counts as dead
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What is to be done: `queued/ID.json`, `running/ID+CLAIM.json`.
+    """A job to run: `queued/ID.json`, `running/ID+CLAIM.json`.
 
-    `hidden_seed` draws the hidden evaluation, `seed` the job's own chance; `allow_code` are the files of code that may run.
+    The hidden evaluation is drawn from `hidden_seed`, everything that the job draws comes from `seed`, and `allow_code` lists the
+    files of code that may run.
     """
 
     id: str
@@ -56,11 +57,11 @@ class Order:
 
 @dataclass(frozen=True, kw_only=True)
 class JobResult:
-    """What a job came to: `done/ID.json`.
+    """A job's result: `done/ID.json`.
 
-    `pre` are the untrained bases' hidden scores, `post` the trained model's, None if the job died; `failure` says why, and
-    `failure_code` in a word. `cpu_seconds` are those of all attempts, and so are `gpu_seconds`, for which a worker's GPUs
-    were held; `tokens`, `samples` and `updates` are those of its training.
+    `pre` holds the hidden scores of the untrained bases and `post` that of the trained model, or None if the job died; `failure`
+    then says why, and `failure_code` says it in one word. `cpu_seconds` covers all attempts, and so does `gpu_seconds`, the time
+    for which GPUs were held. `tokens`, `samples` and `updates` count the training.
     """
 
     job_id: str
@@ -84,8 +85,8 @@ class JobResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """`attempts/ID+CLAIM.json`: who works at a job, and what it has taken so far. `lost`: the job's process died
-    while its worker lived on."""
+    """`attempts/ID+CLAIM.json`: which worker runs a job, and what it has taken so far. `lost`: the job's process died, but its
+    worker did not."""
 
     worker: str
     host: str
@@ -98,7 +99,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Claim:
-    """A job that a worker has."""
+    """A job that a worker has claimed."""
 
     order: Order
     token: str
@@ -116,11 +117,12 @@ class Secret:
 
 
 class Queue:
-    """The folder of a queue; made if there is none.
+    """A queue in its folder, which is created if it does not exist.
 
     Args:
-        folder: of the queue. No agent's workspace may lie in it, nor it in one.
-        secret: what hidden evaluations are drawn from, for a queue that is made now; None: chance. Same secret, same episodes.
+        folder: the queue's folder. It must not contain an agent's workspace, nor lie in one.
+        secret: what a new queue draws its hidden evaluations from; the same secret gives the same evaluations. None draws one at
+            random.
     """
 
     def __init__(self, folder: Path | SafePath, secret: int | None = None) -> None:
@@ -143,7 +145,7 @@ class Queue:
         return key(self._secret, "hidden", episode) & hidden.MAX_SEED
 
     def hidden_instances(self, family: Family, episode: str) -> Path:
-        """A file of everything that the hidden evaluation of an episode asks: no job of it may draw any of that."""
+        """A file with every instance of an episode's hidden evaluation. The episode's jobs may draw none of them."""
         path = self.folder / "hidden" / f"{family.name}-{self.hidden_seed(episode)}.jsonl"
         if not path.exists():
             hidden.write_instances(family, self.hidden_seed(episode), path)
@@ -153,13 +155,13 @@ class Queue:
         """The job's files as submitted."""
         return self.folder / "jobs" / job_id
 
-    # --- whoever submits
+    # --- submitting
 
     def submit(
         self, job_id: str, job: Path | SafePath, family: str, episode: str, seed: int = 0, allow_code: tuple[str, ...] = ()
     ) -> str:
-        """Queue the job in a folder, whose files are copied; its id. A second time nothing happens: ids are the submitter's,
-        so that one who died half-way asks again."""
+        """Copy the job's files from its folder and queue it; returns its id. If the id is known, this does nothing: the submitter
+        chooses the ids, so that one that died half-way can simply submit again."""
         if not _ID.fullmatch(job_id):
             raise T2TError(f"{ascii(job_id)[:80]} is no id of a job", where=str(self.folder))
         if self._known(job_id):
@@ -174,7 +176,7 @@ class Queue:
         return job_id
 
     def result(self, job_id: str) -> JobResult | None:
-        """The job's result; None while there is none."""
+        """The job's result; None until there is one."""
         path = self.folder / "done" / f"{job_id}.json"
         return folders.read_record(path, JobResult) if path.exists() else None
 
@@ -192,10 +194,10 @@ class Queue:
     # --- workers
 
     def claim(self, worker: str) -> Claim | None:
-        """The oldest job that waits, now this worker's; None if none does."""
+        """Claim the oldest waiting job for this worker; None if no job is waiting."""
         for path in sorted((self.folder / "queued").entries(), key=_age):
             token, job_id = secrets.token_hex(8), path.name.removesuffix(".json")
-            if not _ID.fullmatch(job_id) or path.name == job_id:  # a file that is being written
+            if not _ID.fullmatch(job_id) or path.name == job_id:  # a file that is still being written
                 continue
             target = self.folder / "running" / f"{job_id}+{token}.json"
             me = Attempt(worker=worker, host=socket.gethostname(), pid=os.getpid(), began=folders.now())
@@ -205,12 +207,12 @@ class Queue:
             except T2TError:  # another worker was faster
                 folders.remove(self.folder / "attempts" / target.name)
                 continue
-            if self.result(job_id) is not None:  # it came back, and its worker was alive after all
+            if self.result(job_id) is not None:  # it was requeued, but its first worker was alive after all and finished it
                 folders.remove(target)
                 continue
             try:
                 claim = Claim(folders.read_record(target, Order), token)
-            except T2TError as error:  # edited by hand: it would come back for ever
+            except T2TError as error:  # edited by hand; if it went back into the queue, it would fail for ever
                 self.finish(_unreadable(job_id, token), _fault(job_id, str(error)))
                 continue
             self.heartbeat(claim)
@@ -218,7 +220,8 @@ class Queue:
         return None
 
     def heartbeat(self, claim: Claim, cpu_seconds: float = 0.0, gpu_seconds: float = 0.0) -> bool:
-        """A sign of life, with what the job has taken so far. False if the job is no longer this worker's."""
+        """Show that the worker is alive, and record what the job has taken so far. Returns False if the job is no longer this
+        worker's."""
         marker = self.folder / "running" / claim.name
         with contextlib.suppress(OSError):
             os.utime(marker.path)
@@ -233,29 +236,29 @@ class Queue:
         folders.write_json(path, {**vars(told), **{name: round(max(n, getattr(told, name)), 3) for name, n in taken.items()}})
 
     def finish(self, claim: Claim, result: JobResult) -> bool:
-        """Keep the result. False if there is one already: the first one counts, and this changes nothing."""
+        """Store the result. Returns False and changes nothing if there is one already: the first one counts."""
         first = folders.write_once(self.folder / "done" / f"{claim.order.id}.json", _document(result))
         folders.remove(self.folder / "running" / claim.name)
         return first
 
     def give_back(self, claim: Claim) -> None:
-        """Let another worker do it."""
+        """Put the job back into the queue, for another worker."""
         self._requeue(claim.order.id, claim.token)
 
     def lost(self, claim: Claim) -> None:
-        """Its process died, nobody knows of what: let another worker try."""
+        """The job's process died, and nobody knows why: let another worker try."""
         path = self.folder / "attempts" / claim.name
         folders.write_json(path, {**vars(folders.read_record(path, Attempt)), "lost": True})
         self.give_back(claim)
 
     def attempts(self, job_id: str) -> list[Attempt]:
-        """Everybody who had this job so far."""
+        """Every attempt at this job so far."""
         place = self.folder / "attempts"
         return [folders.read_record(path, Attempt) for path in place.entries() if path.name.startswith(f"{job_id}+")]
 
     def requeue_dead(self, older_than: float = PATIENCE) -> list[str]:
-        """Put jobs of dead workers back: at once where its process ran here and is gone, else after so many seconds without a
-        sign of life, by the file system's own clock. The ids that went back."""
+        """Put jobs of dead workers back into the queue; returns their ids. A worker on this machine counts as dead as soon as its
+        process is gone, and any worker once it has sent no heartbeat for `older_than` seconds, by the file system's clock."""
         back: list[str] = []
         running = list(self._running())
         now = self._clock() if running else 0.0

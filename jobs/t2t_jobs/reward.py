@@ -1,7 +1,7 @@
 """What an episode is worth: 0.35 · validation + 0.60 · quality + 0.05 · speed.
 
 The three weights, the quarter of quality that is the absolute score, and -0.1 for an episode without anything parsable are
-those of the neighbouring system (docs/agents.md); what it leaves open is a parameter here, its default our choice.
+those of the neighbouring system (docs/agents.md). What that system leaves open is a parameter here, and its default our choice.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ class RewardSettings:
 
     Args:
         validation, quality, speed: weights of the three parts.
-        unparsable: the whole reward where nothing that was submitted could be read as a job.
-        decay: what each further submission takes off a valid job's validation, which is 1 for the first (our choice: 1.0, 0.8,
+        unparsable: the whole reward if no submission could be read as a job.
+        decay: how much each further submission lowers `validation`, which is 1 if the first one is valid (our choice: 1.0, 0.8,
             0.6, ...).
         post: the share of quality that is the trained model's score; the rest is the uplift term.
-        unchanged: the uplift term of a model that is as good as the best untrained base (our choice for the shape: it rises
-            linearly to 1 at a perfect score, and falls linearly to 0 at a score of 0).
+        unchanged: the uplift term of a model that is as good as the best untrained base. The shape is our choice: from there, the
+            term rises linearly to 1 at a perfect score and falls linearly to 0 at a score of 0.
     """
 
     validation: float = 0.35
@@ -53,13 +53,13 @@ DEFAULT = RewardSettings()
 
 @dataclass(frozen=True)
 class Trained:
-    """What a job that succeeded came to.
+    """The figures of a job that succeeded.
 
     Args:
         post: score of the trained model in the hidden evaluation, 0..1.
         best_pre: score of the best untrained base in the same evaluation, 0..1.
-        elapsed, limit: how long the job took and might have taken, in the same unit (our choice: CPU-seconds, which a busy
-            machine does not stretch).
+        elapsed, limit: how long the job took and was allowed to take, in the same unit (our choice: CPU-seconds, since a busy
+            machine does not stretch them).
     """
 
     post: float
@@ -75,7 +75,7 @@ def episode_reward(
 
     Args:
         submission: which submission was valid, from 1; None if none was.
-        trained: what the job came to; None if it died, or none was run.
+        trained: the figures of the trained model; None if the job died or none was run.
         parsable: whether any submission could be read as a job.
 
     Raises:
@@ -94,8 +94,9 @@ def episode_reward(
 
 
 def uplift_term(post: float, best_pre: float, settings: RewardSettings = DEFAULT) -> float:
-    """How much better than the best untrained base, in 0..1: `settings.unchanged` for the same score, 1 for a perfect one, 0
-    for a score of 0. A gain counts by its share of what was left to gain, a loss by its share of what there was to lose."""
+    """How much better the model is than the best untrained base, in 0..1: `settings.unchanged` for the same score, 1 for a
+    perfect one, 0 for a score of 0. A gain counts as a share of what was left to gain, a loss as a share of what there was to
+    lose."""
     uplift = post - best_pre
     if uplift > 0:
         return settings.unchanged + (1 - settings.unchanged) * uplift / (1 - best_pre)

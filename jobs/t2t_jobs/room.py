@@ -1,7 +1,7 @@
-"""Where episodes take place: a folder with a queue, the ledger of everything they cost, and a pool of workers.
+"""The place where episodes run: a folder with a queue of jobs and a ledger of all costs, and a pool of workers.
 
 OUT/queue/                  the jobs (`t2t_jobs.queue`)
-OUT/costs.jsonl             what every answer and every job took (`t2t_jobs.ledger`)
+OUT/costs.jsonl             what every answer and every job cost (`t2t_jobs.ledger`)
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from t2t_jobs.ledger import Cost, Ledger, Limits
 from t2t_jobs.office import Office
 from t2t_jobs.queue import Queue
 
-POLL = 0.1  # seconds between two looks at jobs under way
+POLL = 0.1  # seconds between two checks of running jobs
 
 
 class Room:
-    """Opens episodes in a folder, and sees to it that their jobs are done and charged.
+    """Opens episodes in a folder, and makes sure that their jobs are run and charged.
 
     Args:
-        folder: that the caller holds the lock of.
-        pool: who does the jobs, as `t2t plugins` lists pools; "none": workers that somebody else starts on OUT/queue.
-        budget: of everything together; hard.
-        secret: what hidden evaluations are drawn from; the same one, the same evaluations.
+        folder: the folder OUT; the caller holds its lock.
+        pool: the pool of workers, as `t2t plugins` lists them. With "none", somebody else starts workers on OUT/queue.
+        budget: a hard limit for everything together.
+        secret: what hidden evaluations are drawn from; the same secret gives the same evaluations.
         allow_code: files of code that a job may bring.
     """
 
@@ -57,13 +57,13 @@ class Room:
             self._pool.stop()
 
     def begin(self, place: SafePath, setup: Setup, twin: str) -> Episode:
-        """An episode in that folder, new or gone on with; its hidden evaluation goes by the name `twin`."""
+        """Begin an episode in the folder `place`, or continue it. Episodes with the same `twin` share a hidden evaluation."""
         office = Office(self.queue, setup.family, twin, setup.seed, self._allow_code)
         setup = replace(setup, allow_code=self._allow_code)
         return Episode(place, setup, _Charged(office, self, setup.name), self._charge(setup.name))
 
     def usd_left(self) -> float:
-        """Of the budget for everything."""
+        """What is left of the budget for everything."""
         return inf if self.budget.usd is None else max(0.0, self.budget.usd - self.ledger.total().usd)
 
     def _charge(self, episode: str) -> Charge:
@@ -75,23 +75,23 @@ class Room:
         return charge
 
     def reserve(self, job: str, episode: str, cpu_seconds: float) -> None:
-        """Set aside what a job may take. Raises BudgetSpent if that does not fit any more."""
+        """Set aside what a job may take. Raises BudgetSpent if that exceeds the budget."""
         self.ledger.reserve(job, "job", episode, Cost(cpu_seconds=cpu_seconds), job)
 
     def charge_job(self, job: str, episode: str) -> None:
-        """What a job that is through took, in its reservation's place."""
+        """Charge what a finished job took, in place of its reservation."""
         result = self.queue.result(job)
         if result is not None:
             cost = Cost(cpu_seconds=result.cpu_seconds, gpu_seconds=result.gpu_seconds)
             self.ledger.charge(job, "job", episode, cost, job)
 
     def keep_going(self) -> None:
-        """See that the pool has its workers, while jobs wait."""
+        """Make sure that the pool has workers while jobs wait."""
         if self._pool is not None:
             self._pool.start(self.queue.folder.path)
 
     def results(self, episodes: Sequence[Episode]) -> Iterator[tuple[Episode, EpisodeResult]]:
-        """Every episode with how it ended, as their jobs come through; it waits for them."""
+        """Wait for the episodes' jobs, and yield each episode with its result as soon as its job has ended."""
         waiting = list(episodes)
         while waiting:
             for episode in list(waiting):
@@ -105,7 +105,7 @@ class Room:
 
 
 class _Charged:
-    """An office whose jobs are charged: what they may take before they are queued, what they took when they are through."""
+    """An office that charges its jobs: it reserves their limit before they are queued, and charges their cost once they end."""
 
     def __init__(self, office: Office, room: Room, episode: str) -> None:
         self._office, self._room, self._episode = office, room, episode
@@ -126,7 +126,7 @@ class _Charged:
 
 
 def close_all(episodes: Sequence[Any]) -> None:
-    """Let go of their logs."""
+    """Close the episodes' logs."""
     for episode in episodes:
         with suppress(OSError):
             episode.close()

@@ -1,5 +1,5 @@
-"""One job, from its files to its result: the hidden score of the untrained bases, the run by the closed loop, the hidden score of
-what it trained."""
+"""Runs one job, from its files to its result: the hidden scores of the untrained bases, the run of the closed loop, and the
+hidden score of the trained model."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from t2t_jobs import hidden
 from t2t_jobs.job import Job, read_job, to_experiment
 from t2t_jobs.queue import Order, Queue
 
-BEGUN = "begun.json"  # the outcome as far as it is known before the training
+BEGUN = "begun.json"  # what is known of the outcome before the training
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a job came to, as far as the process that ran it knows; `work/ID/outcome.json`."""
+    """The part of a job's result that the process that ran it knows: `work/ID/outcome.json`."""
 
     base: str
     pre: dict[str, float]
@@ -39,8 +39,8 @@ class Outcome:
 
 
 def run_job(queue: Queue, order: Order, work: SafePath) -> Outcome:
-    """Do a job in the folder `work`, or continue it. A job that cannot be done is an outcome with its failure. Raises T2TError
-    if the fault is the machine's (a full disk)."""
+    """Run a job in the folder `work`, or continue it. If the job is at fault, the outcome says so in `failure`. If the machine is
+    (a full disk, say), raises T2TError."""
     family = hidden.make_family(order.family)
     pre = hidden.baseline_scores(family, order.hidden_seed, queue.baselines)
     folder = queue.job_folder(order.id)
@@ -62,7 +62,7 @@ def run_job(queue: Queue, order: Order, work: SafePath) -> Outcome:
 
 @contextmanager
 def with_code(experiment: Experiment, job: Job, folder: SafePath) -> Iterator[Experiment]:
-    """While the block runs, the run in the job's own world where the job brings code."""
+    """Yield the run; if the job brings code, with the code's world, which is registered for as long as the block runs."""
     if not job.code:
         yield experiment
         return
@@ -74,7 +74,7 @@ def with_code(experiment: Experiment, job: Job, folder: SafePath) -> Iterator[Ex
 
 
 def trained(experiment: Experiment, folder: SafePath) -> list[Any]:
-    """The run, by the closed loop; what each of its rounds trained."""
+    """Run the closed loop. Returns the training record of each round."""
     with Engines(experiment) as engines:
         loop = Loop(experiment, folder, Reporter(), engines=engines)
         with locks.locked(folder):
@@ -83,7 +83,8 @@ def trained(experiment: Experiment, folder: SafePath) -> list[Any]:
 
 
 def free_folder(queue: Queue, order: Order, token: str) -> SafePath:
-    """Where the job's run is: that of a worker that died goes on. One whose process lives after all is left alone."""
+    """The folder for a job's run. This is where the last worker left it, so that its run continues; but if that worker's process
+    turns out to be alive, it is a new folder."""
     place = queue.folder / "work" / order.id
     with suppress(T2TError), locks.locked(place):
         return place

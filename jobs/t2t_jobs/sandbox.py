@@ -1,12 +1,12 @@
-"""The process that runs the code of a job: `python -I -S sandbox.py CODE MEMORY SECONDS`. It uses the standard library alone.
+"""The process that runs a job's code: `python -I -S sandbox.py CODE MEMORY SECONDS`. It uses only the standard library.
 
-Before it looks at the code it gives up whatever it could do harm with. It becomes a user of its own where it may (root), then
-enters new namespaces: no network, no process but its own, and a root folder that holds the code and nothing else, in memory and
-of a few MiB. What it may take of processes, memory and time is bounded by the kernel. Modules that the code may import are loaded
-before: afterwards there is no file to load one from.
+Before it loads the code, it gives up whatever it could do harm with. If it is root, it becomes a user that owns nothing. It then
+enters new namespaces: no network, no process but its own, and an in-memory root folder of a few MiB that holds nothing but the
+code. The kernel limits its processes, memory and time. The modules that the code may import are loaded beforehand, since
+afterwards there is no file to load them from.
 
-Requests come as lines of JSON on standard input, `{"call": name, "arguments": [...]}`; each is answered on standard output by
-`{"value": ...}` or `{"error": text}`. What the code prints is lost.
+Requests come as lines of JSON on standard input, `{"call": name, "arguments": [...]}`. Each is answered on standard output by
+`{"value": ...}` or `{"error": text}`. What the code prints is discarded.
 """
 
 import base64  # noqa: F401
@@ -32,13 +32,13 @@ from typing import Any, TextIO
 NEWNS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 PRIVATE = 0x4000 | 0x40000  # MS_REC | MS_PRIVATE
 NO_NEW_PRIVILEGES, DEATH_SIGNAL = 38, 1
-USER = 60_001  # of nobody else (our choice)
+USER = 60_001  # a user id that nothing else uses (our choice)
 DISK = b"size=4m,mode=0700"
-PROCESSES = 1  # itself: it may start none
+PROCESSES = 1  # only itself: it may not start another
 
 
 def confine(code: str, memory: int, seconds: int, closed: int) -> str:
-    """Give everything up; the path of the code in what is left."""
+    """Give up all privileges. Returns the code's path in the new root folder."""
     libc = ctypes.CDLL(None, use_errno=True)
     with open(code, "rb") as source:
         text = source.read()
@@ -48,7 +48,7 @@ def confine(code: str, memory: int, seconds: int, closed: int) -> str:
         os.setresgid(USER, USER, USER)
         os.setresuid(USER, USER, USER)
     user, group = os.geteuid(), os.getegid()
-    _must(libc.prctl(4, 1, 0, 0, 0), "prctl")  # it may write its own maps
+    _must(libc.prctl(4, 1, 0, 0, 0), "prctl")  # PR_SET_DUMPABLE, needed to write its own uid_map
     _must(libc.unshare(NEWUSER | NEWNS | NEWPID | NEWNET | NEWIPC), "unshare")
     for name, map_ in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
         with open(f"/proc/self/{name}", "w") as kernel:
@@ -59,7 +59,7 @@ def confine(code: str, memory: int, seconds: int, closed: int) -> str:
     os.chdir("/")
     with open("/code.py", "wb") as copy:
         copy.write(text)
-    child = os.fork()  # the first process of the new namespace: with it everything in there ends
+    child = os.fork()  # the first process of the new PID namespace: when it ends, so does everything in there
     if child:
         _, status = os.waitpid(child, 0)
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
@@ -78,7 +78,7 @@ def confine(code: str, memory: int, seconds: int, closed: int) -> str:
 
 
 def _drop(libc: Any) -> None:
-    """All capabilities in the new namespace, for good: what may mount and unshare there may begin anew."""
+    """Drop all capabilities in the new namespace for good: a process that may mount and unshare could set up another one."""
     for capability in range(64):
         libc.prctl(24, capability, 0, 0, 0)
     header, data = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
@@ -91,7 +91,7 @@ def _must(result: int, what: str) -> None:
 
 
 def serve(path: str, requests: TextIO, replies: TextIO) -> None:
-    """Answer until the requests end."""
+    """Load the code, and answer requests until they end."""
     spec = importlib.util.spec_from_file_location("job_code", path)
     try:
         if spec is None or spec.loader is None:

@@ -1,4 +1,4 @@
-"""The check that the author of a task family calls in their own tests, as `t2t_core.testing` has for the other kinds:
+"""The check for task families, which their authors call in their own tests; `t2t_core.testing` has those for other plugins:
 
     from t2t_core.plugins import load
     from t2t_jobs.testing import check_family
@@ -24,15 +24,19 @@ DRAWS = 20  # jobs drawn within the bounds
 
 
 def check_family(family: Family, folder: Path) -> None:
-    """The contract of a task family: agents are told something, every base loads and names a checkpoint, the jobs to start from
-    and the best one known pass the probe, whatever is drawn within the bounds reads back as it was written, and a hidden
-    evaluation is drawn again, disjoint from the development examples and the same for the same seed.
+    """Check the contract of a task family:
+
+    - the family, its bases and its bounds have descriptions for agents;
+    - the start job, on every base, and the best known job pass the probe;
+    - whatever is drawn within the bounds is within them, and every bound names a key that jobs have;
+    - the hidden evaluation can be drawn, the same for the same seed and another one for another seed;
+    - there are development examples, the same every time.
 
     Nothing is trained, and no base is measured.
 
     Args:
         family: what your factory makes.
-        folder: an empty one, for the jobs that are probed.
+        folder: an empty folder, for the jobs that are probed.
     """
     require(isinstance(family, Family), f"{short(family)} is no t2t_jobs.family.Family")
     for name in ("name", "title", "description"):

@@ -1,7 +1,7 @@
-"""The six tools of an agent: what chat models are offered, and what happens when one is called.
+"""An agent's six tools: what chat models are offered, and what happens when one is called.
 
-No tool reaches anything but the workspace, the scores of untrained bases, and the submission of a job. What an agent does wrong
-comes back to it as a text that says what, why and what next; nothing it writes raises.
+The tools reach the workspace, the scores of the untrained bases and the submission of a job, and nothing else. If an agent makes
+a mistake, it gets a text that says what is wrong, why, and what to do next; nothing that it writes raises an exception.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _BY_NAME = {tool.name: tool for tool in TOOLS}
 
 @dataclass(frozen=True)
 class Submitted:
-    """What came of a submission: the answer's text, and whether the job is valid and whether it could be read at all."""
+    """The outcome of a submission: the text for the agent, whether the job is valid, and whether it could be read at all."""
 
     text: str
     valid: bool
@@ -57,7 +57,7 @@ class Submitted:
 
 @dataclass(frozen=True)
 class Result:
-    """What a call came to: the text that the agent reads, whether it failed, and the submission where it was one."""
+    """The outcome of a call: the text for the agent, whether the call failed, and the submission if it was one."""
 
     text: str
     failed: bool = False
@@ -66,16 +66,16 @@ class Result:
 
 @dataclass(frozen=True)
 class Toolbox:
-    """What the tools work on: the workspace, `baselines`, which tells the untrained bases' scores, and `submit`, which takes the
-    workspace as it is."""
+    """What the tools work on: the workspace, `baselines`, which returns the untrained bases' scores, and `submit`, which submits
+    the workspace as it is."""
 
     workspace: Workspace
     baselines: Callable[[], Mapping[str, float]]
     submit: Callable[[], Submitted]
 
     def run(self, call: ToolCall) -> Result:
-        """Do what a call asks for. A call that cannot be done is a failed result, never an exception, but for `BudgetSpent`:
-        that is no fault of the agent's."""
+        """Make a call. If it cannot be done, the result is a failed one. The only exception is `BudgetSpent`, which is raised,
+        since it is not the agent's mistake."""
         try:
             return self._run(call.name, arguments_of(call))
         except BudgetSpent:
@@ -104,7 +104,7 @@ class Toolbox:
 
 
 def arguments_of(call: ToolCall) -> dict[str, str]:
-    """A call's arguments as texts by name. Raises T2TError if there is no such tool, or they are not those it takes."""
+    """A call's arguments as texts by name. Raises T2TError if there is no such tool, or if it takes other arguments."""
     tool = _BY_NAME.get(call.name)
     if tool is None:
         raise T2TError(f"there is no tool {ascii(call.name)[1:-1][:60]}", next=f"call one of {', '.join(_BY_NAME)}")

@@ -1,7 +1,7 @@
-"""An episode's log, `calls.jsonl`: what the agent said and what each of its calls came to, in the order in which it happened.
+"""An episode's log, `calls.jsonl`: what the agent said and the result of each of its calls, in order.
 
-A line is written before anything follows from it, so an episode that is killed continues from its last line. The agent is not
-asked twice for what it has answered, and a job is not submitted twice.
+Each line is written before anything follows from it, so an episode that was killed continues from its last line. The agent is not
+asked again for a turn that it has answered, and no job is submitted twice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from t2t_core.store.paths import SafePath
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What was wrong with a submission, as it was told."""
+    """Something wrong with a submission, as the agent was told."""
 
     what: str
     where: str = ""
@@ -36,7 +36,8 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:
-    """A submission: its number from 1, the job's values where one could be read, what was wrong, and the job it became."""
+    """A submission: its number from 1, the job's values if one could be read, what was wrong, and the id of its job if it was
+    valid."""
 
     number: int
     values: dict[str, Any] | None = None
@@ -50,7 +51,7 @@ class Submission:
 
 @dataclass(frozen=True, kw_only=True)
 class Said:
-    """A turn. `at`: seconds of the episode so far; tokens and USD are those of the answer, None if none was asked for."""
+    """A turn. `at`: seconds since the episode began. Tokens and USD are those of the answer; None if no model was asked."""
 
     turn: int
     at: float
@@ -64,7 +65,7 @@ class Said:
 
 @dataclass(frozen=True, kw_only=True)
 class Did:
-    """What a call of the turn before came to."""
+    """The result of a call of the last turn."""
 
     turn: int
     at: float
@@ -75,7 +76,7 @@ class Did:
 
 
 class Transcript:
-    """The log, open to be gone on with; what stands in it already is in `said` and `did`."""
+    """The log, opened for appending. `said` has the turns so far, and `did` the results of each turn's calls."""
 
     def __init__(self, path: SafePath) -> None:
         self.said: list[Said] = []
@@ -99,7 +100,7 @@ class Transcript:
             self.did.append([])
 
     def say(self, turn: AgentTurn, at: float) -> Said:
-        """Record a turn, before anything of it is done."""
+        """Record a turn, before any of its calls is made."""
         answer = turn.response or Response("")
         said = Said(
             turn=len(self.said),
@@ -117,7 +118,7 @@ class Transcript:
         return said
 
     def do(self, tool: str, text: str, failed: bool, submission: Submission | None, at: float) -> Did:
-        """Record what the next call of the last turn came to."""
+        """Record the result of the next call of the last turn."""
         did = Did(turn=len(self.said) - 1, at=at, tool=tool, text=text, failed=failed, submission=submission)
         self._appender.append(asdict(did))
         self.did[-1].append(did)

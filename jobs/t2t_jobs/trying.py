@@ -1,6 +1,6 @@
-"""The process that tries jobs for the probe: `python -m t2t_jobs.trying` reads a request a line and answers each with a line.
+"""The process that tries jobs for the probe: `python -m t2t_jobs.trying` reads one request per line and answers with one line.
 
-It has imported what training needs, and forks for each trial, as a worker does for each job. It ends with its standard input.
+Like a worker, it imports what training needs once, and forks for each trial. It ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from t2t_jobs.running import trained, with_code
 from t2t_jobs.worker import POLL, WALL, warm
 
 HANDFUL = 8  # instances of a trial (our choice)
-_LIKE_PROMPTS = ("prompts", "batch")  # what trainers call the instances of an update
+_LIKE_PROMPTS = ("prompts", "batch")  # trainers' names for the number of instances in an update
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tried:
-    """`tried.json`: what went wrong, as texts by the fields of a `Failure`."""
+    """`tried.json`: the failures, each as the fields of a `Failure`."""
 
     failures: list[dict[str, str]]
 
@@ -51,7 +51,7 @@ def small(experiment: Experiment) -> Experiment:
 
 
 def trial(job: Job, folder: SafePath, seed: int, hidden: Path, work: SafePath) -> list[Failure]:
-    """One round on a handful of instances, by the loop that runs the job; what is wrong with it."""
+    """Run one round on a handful of instances, with the loop that runs jobs. Returns what is wrong with the job."""
     experiment = small(to_experiment(job, seed, work, hidden))
     try:
         with with_code(experiment, job, folder) as run:
@@ -63,7 +63,7 @@ def trial(job: Job, folder: SafePath, seed: int, hidden: Path, work: SafePath) -
 
 
 def _overlap(experiment: Experiment, family: Family, work: SafePath) -> Iterator[Failure]:
-    """Instances that would be trained on and are asked in an evaluation."""
+    """A failure if an evaluation asks one of the training instances."""
     testbed = family.world()
     own = own_set(experiment, testbed)
     kept = protected(testbed, own.instances if own else ())
@@ -75,7 +75,7 @@ def _overlap(experiment: Experiment, family: Family, work: SafePath) -> Iterator
 
 
 def _figures(work: SafePath) -> Iterator[Failure]:
-    """An update that came to no number, or from which nothing can be learnt."""
+    """Failures of the update: figures that are not finite, or rewards from which nothing can be learnt."""
     for line in jsonlines.read(RoundFiles(work / "run", 0).metrics):
         figures = line.value
         odd = [name for name, value in figures.items() if isinstance(value, float) and not math.isfinite(value)]
@@ -91,7 +91,7 @@ def _figures(work: SafePath) -> Iterator[Failure]:
 
 
 def answer(request: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The failures of one trial, which a child runs."""
+    """Run one trial in a child process. Returns its failures."""
     work = SafePath(Path(str(request["work"])))
 
     def run() -> Tried:
@@ -112,7 +112,7 @@ def answer(request: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _waited(child: int, seconds: float) -> int:
-    """The status of a child that has ended, or was killed since it took too long."""
+    """Wait for a child, and kill it if it takes too long. Returns its status."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -129,17 +129,17 @@ def told(failure: Failure) -> dict[str, str]:
 
 
 def main() -> None:
-    """Answer until standard input ends. What a trial prints goes to standard error."""
+    """Answer requests until standard input ends. What a trial prints goes to standard error."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # whoever asked was interrupted: the trial ends too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # the asking process was interrupted: end the trial too
     warm()
     for line in sys.stdin.buffer:
         reply = jsonlines.dumps({"failures": answer(jsonlines.loads(line))}).encode() + b"\n"
         try:
             replies.write(reply)
             replies.flush()
-        except BrokenPipeError:  # whoever asked is gone
+        except BrokenPipeError:  # the asking process is gone
             os._exit(0)
 
 

@@ -1,8 +1,8 @@
-"""A worker: a warm process that takes jobs from a queue, one after another, as long as there are any.
+"""A worker: a warm process that takes jobs from a queue, one after another, for as long as there are any.
 
-It has imported what training needs, and forks a child for each job: the child's memory, files and processes are its own, its CPU
-time is bounded by the kernel and counted by it whatever the child does, and a job that dies takes no worker with it. The worker
-itself only looks on: it gives signs of life, ends what goes on too long or fills the disk, and keeps the result.
+Importing what training needs is slow, so a worker does it once and forks a child for each job. The child has its own memory,
+files and processes; the kernel limits and counts its CPU time, whatever the child does; and if the job dies, the worker survives.
+The worker itself only supervises: it sends heartbeats, kills a child that runs too long or fills the disk, and stores the result.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ WARM = (
     ("trl", "SFTTrainer"),
 )
 OUTCOME = "outcome.json"
-POLL = 0.05  # seconds between two looks at a child
-BEAT = 2.0  # seconds between two signs of life
-WALL = 15.0  # seconds that a job may take for each CPU second of its budget: other jobs run beside it (our choice)
+POLL = 0.05  # seconds between two checks of a child
+BEAT = 2.0  # seconds between two heartbeats
+WALL = 15.0  # wall-clock seconds allowed per CPU second of the budget, since other jobs run beside this one (our choice)
 MAX_DISK = 1 << 30  # bytes in a job's folder (our choice)
-MOST_WORKERS = 25  # that may be killed over one job before it counts as their murderer (our choice)
+MOST_WORKERS = 25  # once so many workers have died while they ran a job, the job itself gets the blame (our choice)
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a child ended: its outcome, or why it has none. `lost`: nothing is known against the job."""
+    """How a child ended: its outcome, or why it has none. `lost`: the process died, and the job may not be to blame."""
 
     outcome: Outcome | None
     cpu_seconds: float
@@ -57,8 +57,8 @@ class Ending:
 
 
 def warm() -> None:
-    """Import what most jobs need, once: the network of the toy policies and what trains it. (transformers and TRL import their
-    parts when somebody asks for one; in each child anew that would be most of a small job's time.)"""
+    """Import what most jobs need, once: the network of the toy policies and what trains it. transformers and TRL import their
+    parts lazily; if each child did so again, that would take most of a small job's time."""
     for module, name in WARM:
         with suppress(ImportError):
             getattr(import_module(module), name)
@@ -67,7 +67,7 @@ def warm() -> None:
 
         torch.set_num_threads(1)  # a pool of threads does not survive a fork
     gc.collect()
-    gc.freeze()  # no child looks through all of this again
+    gc.freeze()  # so that no child's garbage collector scans these objects again
 
 
 def work(
@@ -77,9 +77,10 @@ def work(
     name: str = "",
     keep: bool = False,
 ) -> int:
-    """Do jobs until none has come for so many seconds; how many results were kept. `keep`: their runs stay in `work/`.
+    """Run jobs until none has come for `idle_seconds`. Returns how many results this worker stored. With `keep`, the jobs' runs
+    stay in `work/`.
 
-    On SIGTERM or Ctrl-C the job available goes back into the queue.
+    On SIGTERM or Ctrl-C, the job in hand goes back into the queue.
     """
     name = name or f"{socket.gethostname()}-{os.getpid()}"
     warm()
@@ -103,7 +104,7 @@ def work(
 
 
 def gpus_held() -> int:
-    """How many GPUs a job of this worker has to itself, used or not."""
+    """How many GPUs this worker holds for its job, whether the job uses them or not."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is not None:
         return sum(bool(piece.strip()) and piece.strip() != "-1" for piece in named.split(","))
@@ -114,7 +115,7 @@ def gpus_held() -> int:
 def attend(
     queue: Queue, claim: Claim, check: Callable[[], None] = lambda: None, gpus: int = 0, keep: bool = False
 ) -> JobResult | None:
-    """Do one job. None if it is no longer ours, or goes back into the queue."""
+    """Run one job. Returns None if the job is no longer ours, or goes back into the queue."""
     began, work_folder = time.monotonic(), free_folder(queue, claim.order, claim.token)
     try:
         allowed = _allowed(claim)
@@ -122,7 +123,7 @@ def attend(
         result = _result(queue, claim, Ending(None, 0.0, str(error), "worker"), work_folder, 0.0)
         return result if queue.finish(claim, result) else None
     folders.make_folder(work_folder)
-    folders.remove(work_folder / OUTCOME)  # of an attempt whose worker died before it kept the result
+    folders.remove(work_folder / OUTCOME)  # left by an attempt whose worker died before it stored the result
     child = children.start(lambda: _outcome(queue, claim, work_folder), work_folder / OUTCOME, allowed)
     try:
         ending = _watched(queue, claim, work_folder, child, allowed, check, gpus)
@@ -175,7 +176,7 @@ def _result(queue: Queue, claim: Claim, ending: Ending, work_folder: SafePath, s
 
 
 def _begun(work_folder: SafePath) -> Outcome:
-    """What a job that died had found out before it trained."""
+    """What was known of a job that died: its base and the untrained bases' scores, written before training began."""
     path = work_folder / BEGUN
     return folders.read_record(path, Outcome) if path.exists() else Outcome(base="", pre={})
 
@@ -185,22 +186,22 @@ def _begun(work_folder: SafePath) -> Outcome:
 
 def _outcome(queue: Queue, claim: Claim, work_folder: SafePath) -> Outcome:
     try:
-        with locks.locked(work_folder):  # whoever takes the job next sees whether this process lives
+        with locks.locked(work_folder):  # tells whoever takes the job next whether this process is still alive
             return run_job(queue, claim.order, work_folder)
     except T2TError as error:
         return Outcome(base="", pre={}, failure=str(error)[:2000], failure_code="worker")
-    except Exception as error:  # noqa: BLE001 - whatever it is, the job has a result that says so
+    except Exception as error:  # noqa: BLE001 - whatever went wrong, the job gets a result that says so
         trace = "".join(traceback.format_exception(error))[-2000:]
         return Outcome(base="", pre={}, failure=trace, failure_code="fault")
 
 
-# --- the one that looks on
+# --- the supervisor
 
 
 def _watched(
     queue: Queue, claim: Claim, work_folder: SafePath, child: int, allowed: float, check: Callable[[], None], gpus: int
 ) -> Ending | None:
-    """How the child ended; None if the job was taken from us meanwhile."""
+    """How the child ended; None if the job was taken from us in the meantime."""
     began = beat = time.monotonic()
     stopped: tuple[str, str] | None = None
     while True:
@@ -219,7 +220,7 @@ def _watched(
                 stopped = (f"it wrote more than {MAX_DISK >> 20} MiB", "disk")
             if stopped:
                 with suppress(ProcessLookupError):
-                    os.killpg(child, signal.SIGKILL)  # how it ended is read above
+                    os.killpg(child, signal.SIGKILL)  # wait4 above collects its status
         check()
         time.sleep(POLL)
 
@@ -238,7 +239,7 @@ def _ending(status: int, usage: Any, work_folder: SafePath, stopped: tuple[str, 
 
 
 def _cpu_seconds(child: int) -> float:
-    """What a process has taken so far, where the system tells (Linux); 0 elsewhere, until it ends."""
+    """CPU seconds that a process has taken so far, on systems with /proc (Linux). Elsewhere 0: they are known once it ends."""
     try:
         text = folders.read_text(Path(f"/proc/{child}/stat"))
     except T2TError:
@@ -248,7 +249,7 @@ def _cpu_seconds(child: int) -> float:
 
 
 def _size(folder: SafePath) -> int:
-    """Bytes below a folder, those of names that vanish meanwhile left out."""
+    """Bytes below a folder. Files that vanish while we count are left out."""
     with suppress(OSError, T2TError):
         return sum(status.st_size for _, status in paths.walk(folder))
     return 0

@@ -1,7 +1,7 @@
 """The folder in which an agent writes its job.
 
-What counts is held in memory, by name, and mirrored to the disk for people and for the probe. Nothing that an agent names is ever
-looked up in a file system, so no link, no `..` and no device leads anywhere; what it may hold is bounded.
+The files that count are held in memory, by name, and mirrored to disk for people and for the probe. No name that an agent gives
+is ever looked up in a file system, so links, `..` and devices lead nowhere. The number and size of the files are limited.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_SHOWN = 80  # characters of a name in a message
+_SHOWN = 80  # characters of a name that a message shows
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a workspace may hold (our choice): files, bytes of one and of all, characters of a path, folders in one another."""
+    """What a workspace may hold (our choice): the most files, bytes of one file and of all, characters and parts of a path."""
 
     files: int = 32
     file_bytes: int = 64 << 10
@@ -33,8 +33,8 @@ class Workspace:
     """Text files by name.
 
     Args:
-        folder: where they are mirrored; None: nowhere.
-        files: what is there at the start.
+        folder: where the files are mirrored; None: nowhere.
+        files: the files at the start.
         limits: what it may hold.
     """
 
@@ -56,14 +56,14 @@ class Workspace:
         return [f"{path} ({len(text.encode())} bytes)" for path, text in self.files.items()]
 
     def read(self, path: str) -> str:
-        """A file's text. Raises T2TError if there is none."""
+        """A file's text. Raises T2TError if there is no such file."""
         path = self._checked(path)
         if path not in self._files:
             raise T2TError(f"there is no file {path}", next=f"the workspace holds {', '.join(self.files) or 'nothing'}")
         return self._files[path]
 
     def write(self, path: str, text: str) -> None:
-        """Make a file, or replace its text. Raises T2TError if the path leads out of the workspace or a limit is passed."""
+        """Create a file, or replace its text. Raises T2TError if the path leads out of the workspace or a limit is exceeded."""
         path, limits = self._checked(path), self._limits
         size = _size(text, path)
         if size > limits.file_bytes:
@@ -80,7 +80,7 @@ class Workspace:
             folders.write_atomic(self._folder / path, text)
 
     def edit(self, path: str, old: str, new: str) -> None:
-        """Put `new` in the place of `old`, which must stand in the file exactly once. Raises T2TError if it does not."""
+        """Replace `old` by `new`. Raises T2TError unless `old` is in the file exactly once."""
         text = self.read(path)
         count = text.count(old) if old else 0
         if count != 1:

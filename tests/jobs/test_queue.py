@@ -107,7 +107,7 @@ def test_costs_are_charged_once_and_budgets_are_hard(tmp_path):
         ledger.reserve("c2", "call", "e1", Cost(usd=0.3))
     assert ledger.charge("c1", "call", "e1", Cost(usd=0.1, tokens_in=5))
     assert not ledger.charge("c1", "call", "e1", Cost(usd=0.1, tokens_in=5))
-    with pytest.raises(T2TError, match="charged before"):
+    with pytest.raises(T2TError, match="charged another cost before"):
         ledger.charge("c1", "call", "e1", Cost(usd=0.2))
     ledger.reserve("c2", "call", "e1", Cost(usd=0.3))
     ledger.reserve("d1", "call", "e2", Cost(usd=1.0))
@@ -121,7 +121,7 @@ def test_a_ledger_reconciles_with_its_logs(tmp_path):
     ledger = Ledger(tmp_path)
     ledger.charge("a", "job", "e", Cost(cpu_seconds=3.0))
     ledger.reserve("b", "job", "e", Cost(cpu_seconds=20.0))
-    assert ledger.reconcile({"a": Cost(cpu_seconds=3.0)}) == ["b was reserved, and no log has it"]
+    assert ledger.reconcile({"a": Cost(cpu_seconds=3.0)}) == ["b was reserved, but no log has it"]
     ledger.charge("b", "job", "e", Cost(cpu_seconds=4.0))
     assert ledger.reconcile({"a": Cost(cpu_seconds=3.0), "b": Cost(cpu_seconds=4.0)}) == []
     assert len(ledger.reconcile({"a": Cost(cpu_seconds=1.0), "c": Cost()})) == 3

@@ -1,5 +1,6 @@
-"""The form for a toy policy that writes the job's text and nothing else: asked in a few words, answered by a whole `job.toml`,
-which is written and submitted in one turn. What was wrong with the last submission is told by the keys concerned."""
+"""The compact form, for a toy policy that writes a job's text and nothing else. The question has a few words; the answer is a
+whole `job.toml`, which is written and submitted in one turn. If the last submission was refused, the question names the keys that
+were wrong with it."""
 
 from __future__ import annotations
 
@@ -14,12 +15,12 @@ from t2t_jobs.family import Family
 from t2t_jobs.job import FILE
 from t2t_jobs.tools import SUBMIT
 
-MOST_KEYS = 8  # that are told of a submission
+MOST_KEYS = 8  # wrong keys that a question names
 
 
 @dataclass(frozen=True)
 class Compact:
-    """Asked by `question`, answered by the text of a job."""
+    """Asks with `question`, and reads the answer as the text of a job."""
 
     tools: Sequence[Tool] = ()
 
@@ -34,11 +35,11 @@ class Compact:
 
 
 def question(world: str, family: str, wrong: Sequence[str] = (), again: bool = False) -> str:
-    """`job TESTBED FAMILY`; of a further submission with `again` and the keys that were complained of."""
+    """`job TESTBED FAMILY`, and after a refused submission also `again` and a line for each wrong key."""
     lines = [f"job {world} {family}", *(["again"] if again else []), *(f"wrong {key}" for key in wrong)]
     return "\n".join(lines)
 
 
 def wrong_keys(family: Family, complained: str) -> list[str]:
-    """The keys of a job that stand in the complaints, in the family's order."""
+    """The keys of a job that the complaints mention, in the family's order."""
     return [key for key in family.bounds if re.search(rf"(?<![\w.]){re.escape(key)}(?![\w.])", complained)][:MOST_KEYS]

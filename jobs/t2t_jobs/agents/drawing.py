@@ -12,18 +12,18 @@ from t2t_jobs.family import Family, Value, nested, path_of
 from t2t_jobs.job import FILE, document, make_job
 from t2t_jobs.tools import SUBMIT
 
-_TRIES = 1000  # of drawing a job within the budget
+_TRIES = 1000  # attempts to draw a job within the budget
 
 
 def submit(changes: Mapping[str, Any], why: str) -> AgentTurn:
-    """Write the job with these values, by dotted key, and submit it."""
+    """The turn that writes a job with these values, by dotted key, and submits it."""
     written = json.dumps({"path": FILE, "content": document(nested(changes))})
     return AgentTurn(why, (ToolCall("write", "write_file", written), ToolCall("submit", SUBMIT, "{}")))
 
 
 def draw(family: Family, stream: Stream) -> dict[str, Value]:
-    """A value for everything that may be edited, drawn as its bound says; shares are scaled to sum to 1. Jobs beyond the budget
-    of conversations are drawn again; where none is within it, the last one stands."""
+    """Draw a value for everything that may be edited, the way its bound says; shares are scaled to sum to 1. A job that exceeds
+    the budget of conversations is drawn again; if none fits, the last one is returned."""
     changes: dict[str, Value] = {}
     for _ in range(_TRIES):
         changes = with_shares({key: bound.draw(stream) for key, bound in family.bounds.items()}, family)
@@ -33,12 +33,12 @@ def draw(family: Family, stream: Stream) -> dict[str, Value]:
 
 
 def conversations(family: Family, changes: Mapping[str, Any]) -> int:
-    """That the job with these values trains on."""
+    """How many conversations the job with these values trains on."""
     return make_job(family, changes).conversations
 
 
 def with_shares(changes: Mapping[str, Value], family: Family) -> dict[str, Value]:
-    """The same with the shares of its groups scaled to sum to 1, to four digits."""
+    """The same values with the groups' shares scaled to sum to 1, rounded to four digits."""
     keys = share_keys(family)
     drawn = [max(float(changes[key]), 1e-3) for key in keys if key in changes]
     if len(drawn) < len(keys) or not keys:
@@ -50,7 +50,7 @@ def with_shares(changes: Mapping[str, Value], family: Family) -> dict[str, Value
 
 
 def share_keys(family: Family) -> list[str]:
-    """The keys of the shares among what may be edited, where all of them may."""
+    """The keys of the groups' shares that may be edited."""
     world = family.world()
     options = {name: value for name, value in family.start["generation"].items() if name != "samples"}
     request = world.request(int(family.start["generation"]["samples"]), **options)

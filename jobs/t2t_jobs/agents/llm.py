@@ -1,5 +1,5 @@
-"""`llm:POLICY`: any policy that talks, as a job agent: by the tool calls of chat models, in plain text, or, for a toy policy
-that was taught to, by writing the job's text alone."""
+"""`llm:POLICY`: any policy that talks, as a job agent. It acts by the tool calls of chat models, in plain text, or, if it is a
+toy policy that was taught to, by writing nothing but the job's text."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class LanguageModelAgent:
     """Asks a policy for its turns.
 
     Args:
-        policy: who is asked.
-        sampling: how it answers; where an episode is final, greedily.
-        protocol: "tools", "text", "compact", or "auto": what the policy was taught (`brief` in its `describe()`), else tools, and
-            text once a server has said that its model takes no tools.
+        policy: the policy to ask.
+        sampling: how it answers; in a final episode it answers greedily.
+        protocol: "tools", "text", "compact", or "auto". "auto" uses the form that the policy was taught (`brief` in its
+            `describe()`), else tools, and changes to text once a server reports that its model does not support tools.
     """
 
     def __init__(self, policy: Any, sampling: Sampling = _SAMPLING, protocol: str = "auto") -> None:
@@ -48,7 +48,7 @@ class LanguageModelAgent:
         return self.act_all([state])[0]
 
     def act_all(self, states: Sequence[EpisodeState]) -> list[AgentTurn]:
-        """A turn for each, asked at once, as far as they are to be answered alike."""
+        """A turn for each state. States with the same sampling are asked about in one call."""
         turns: list[AgentTurn] = [AgentTurn()] * len(states)
         kinds: dict[Sampling, list[int]] = {}
         for place, state in enumerate(states):
@@ -63,7 +63,7 @@ class LanguageModelAgent:
         return turns
 
     def sampling_of(self, state: EpisodeState) -> Sampling:
-        """How the policy is to answer next: within the tokens that are left, greedily where the episode is final."""
+        """How the policy should answer next: within the tokens that are left, and greedily if the episode is final."""
         limit = min(self._sampling.max_tokens, max(1, state.tokens))
         made = replace(self._sampling, max_tokens=limit)
         return replace(made, temperature=0.0) if state.final else made
@@ -74,7 +74,7 @@ class LanguageModelAgent:
                     tuple(self.manner.tools), turn + state.turns)  # fmt: skip
 
     def messages(self, state: EpisodeState) -> list[Message]:
-        """The conversation that is put to the policy."""
+        """The conversation that the policy is asked to continue."""
         return self.manner.messages(state)
 
     def describe(self) -> Mapping[str, Any]:
@@ -85,12 +85,13 @@ class LanguageModelAgent:
 
 
 def _refuses_tools(response: Response | None) -> bool:
-    """Whether a server says that its model takes no tools."""
+    """Whether a server reported that its model does not support tools."""
     return response is not None and response.lasting and bool(_TOOLS.search(response.error or ""))
 
 
 def llm(argument: str, settings: Mapping[str, str]) -> LanguageModelAgent:
-    """`llm:<policy>`: the settings `protocol`, temperature, max_tokens and the like stay here, the others go to the policy."""
+    """`llm:<policy>`. The agent keeps `protocol` and the sampling settings (`temperature`, `max_tokens`, ...); the policy gets
+    the others."""
     spec = Spec.parse(argument)
     if not spec.name:
         raise T2TError("the agent llm needs a policy", next="write llm:<policy>, for example llm:openai:gpt-5.4")

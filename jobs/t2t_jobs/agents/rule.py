@@ -1,5 +1,5 @@
-"""`rule`: what somebody would do who read the task once. It asks for the baseline scores, takes the best base, trains on as
-much as the budget lets it at a moderate learning rate, and puts whatever the probe complains of back to where it was."""
+"""`rule`: does what somebody would do who had read the task once. It asks for the baseline scores, takes the best base, trains it
+at a moderate learning rate on half of what the budget allows, and resets every value that the probe complains about."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from t2t_jobs.family import Bound, Family, Value
 from t2t_jobs.tools import BASELINES
 
 RATE = "training.learning_rate"
-_SPARE = 0.5  # of the conversations that the budget has room for: time is limited too
+_SPARE = 0.5  # share of the budget's conversations to use, since CPU time is limited too
 
 
 class Rule:
@@ -35,7 +35,7 @@ class Rule:
         changes = self._job(state.family, state.exchanges[0].results[0])
         complained = " ".join(f"{fault.what} {fault.where}" for fault in state.failures)
         kept = {key: value for key, value in changes.items() if key not in complained}
-        if state.failures and kept == changes:  # nothing that can be put back: the job to start from is valid
+        if state.failures and kept == changes:  # the complaints name none of our values; the start job itself is valid
             kept = {"base": changes["base"]} if state.submissions > 1 else {}
         return submit(kept, "the best base, moderately trained" if not state.failures else "without what was wrong")
 

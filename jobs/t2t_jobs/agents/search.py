@@ -1,5 +1,5 @@
-"""Agents that search without reading: random jobs, and successive halving. Both know the bounds and the rewards of earlier
-episodes, and nothing else; where nothing is to be tried any more they submit the best job so far."""
+"""Agents that search without reading the task: random jobs, and successive halving. They know the bounds and the rewards of
+earlier episodes, and nothing else. In a final episode they submit the best job so far."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from t2t_core.settings import integer, read_settings
 from t2t_jobs.agents.drawing import draw, submit
 from t2t_jobs.family import Family, Value
 
-FIDELITY = "generation.samples"  # what a job is made cheaper by
+FIDELITY = "generation.samples"  # lowering it makes a job cheaper
 
 
 def _nothing(argument: str, name: str) -> None:
@@ -42,11 +42,12 @@ class RandomSearch:
 
 
 class SuccessiveHalving:
-    """Many random jobs on few samples, the best of them on more (Jamieson and Talwalkar, 2016; the sizes are our choice).
+    """Runs many random jobs on few samples, and the best of them on more (Jamieson and Talwalkar, 2016; the sizes are our
+    choice).
 
     Args:
-        settings: `jobs` (27 + 9 + 3 = 39), how many episodes there are; `keep` (3), one of how many stays, on that many times the
-            samples; `rungs` (3).
+        settings: `jobs`, the number of episodes (27 + 9 + 3 = 39); `keep` (3): one in so many jobs moves on to the next rung,
+            with so many times the samples; `rungs` (3).
     """
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
@@ -71,7 +72,7 @@ class SuccessiveHalving:
         return submit(self._cheaper(state.family, drawn, rung), f"rung {rung + 1} of {len(self.widths)}")
 
     def _place(self, count: int) -> tuple[int, int]:
-        """Of the next episode: its rung, and its place there."""
+        """The rung of the next episode, and its place there."""
         for rung, width in enumerate(self.widths):
             if count < width:
                 return rung, count
@@ -82,7 +83,7 @@ class SuccessiveHalving:
         return float(self.keep) ** (rung + 1 - len(self.widths))
 
     def _full(self, values: Mapping[str, Any], rung: int) -> Mapping[str, Any]:
-        """The samples that a job of that rung would have at the top."""
+        """The samples that a job of this rung would have on the highest rung."""
         return {FIDELITY: values[FIDELITY] / self._share(rung)} if FIDELITY in values else {}
 
     def _cheaper(self, family: Family, values: Mapping[str, Any], rung: int) -> dict[str, Value]:
@@ -98,7 +99,7 @@ class SuccessiveHalving:
 
 
 def _widths(jobs: int, keep: int, rungs: int) -> list[int]:
-    """How many jobs each rung has: the largest first rung with which all fit, at least one in each."""
+    """How many jobs each rung has. The first rung is as large as the total allows; every rung has at least one job."""
     whole = sum(keep**-rung for rung in range(rungs))
     first = max(1, int(jobs / whole + 1e-9))
     return [max(1, first // keep**rung) for rung in range(rungs)]

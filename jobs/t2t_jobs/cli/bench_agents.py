@@ -15,14 +15,14 @@ from t2t_jobs.cli.options import folder_of, opener, room_options, words
 
 
 @click.command(no_args_is_help=True)
-@click.option("--agents", required=True, help="Who writes jobs, separated by spaces: 'random-search rule llm:openai:MODEL'.")
-@click.option("--families", default="", help="On what, separated by spaces (default: all, those held out apart).")
+@click.option("--agents", required=True, help="Agents, separated by spaces: 'random-search rule llm:openai:MODEL'.")
+@click.option("--families", default="", help="Families, separated by spaces (default: all; those held out are listed apart).")
 @click.option(
-    "--episodes", default=4, show_default=True, type=click.IntRange(1), help="That count, for each agent, family and seed."
+    "--episodes", default=4, show_default=True, type=click.IntRange(1), help="Final episodes for each agent, family and seed."
 )
-@click.option("--tries", default=0, show_default=True, type=click.IntRange(0), help="Before them, of which the agent may learn.")
-@click.option("--tries-cpu-seconds", type=click.FloatRange(min=0), help="End the tries once their jobs have taken so much.")
-@click.option("--seeds", default="0", show_default=True, help="Separated by spaces.")
+@click.option("--tries", default=0, show_default=True, type=click.IntRange(0), help="Earlier episodes the agent may learn from.")
+@click.option("--tries-cpu-seconds", type=click.FloatRange(min=0), help="End the tries once their jobs have taken this long.")
+@click.option("--seeds", default="0", show_default=True, help="Seeds, separated by spaces.")
 @room_options
 @click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder of the bench.")
 def bench_agents(
@@ -35,14 +35,14 @@ def bench_agents(
     out: Path,
     **room_settings: Any,
 ) -> None:
-    """Agents side by side: reward, hidden score and gain with intervals, what they cost, and families that no agent was trained
-    on.
+    """Compare agents: reward, hidden score and gain with intervals, and what they cost, also on families that no agent was
+    trained on.
 
     \b
     the searches with 40 jobs each     t2t bench-agents --agents "random-search successive-halving:jobs=40" --tries 40 --out DIR
     a trained agent before and after   t2t bench-agents --agents "tiny tiny:OUT/versions/10" --out DIR
 
-    The same command again goes on where the last one stopped.
+    If it was interrupted, the same command continues where the last one stopped.
     """
     from t2t_jobs.bench import BenchPlan, run_bench
     from t2t_jobs.bench_document import bench_document

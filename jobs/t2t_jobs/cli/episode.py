@@ -16,18 +16,18 @@ from t2t_jobs.cli.options import folder_of, opener, room_options
 
 
 @click.command(no_args_is_help=True)
-@click.option("--agent", "spec", required=True, help="Who writes the job: a name of t2t plugins, e.g. llm:openai:MODEL.")
-@click.option("--family", "family_name", required=True, help="What it is to teach (t2t plugins).")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of what the agent and its job draw.")
-@click.option("--final", is_flag=True, help="Let the agent do what it holds to be best, and a model answer greedily.")
+@click.option("--agent", "spec", required=True, help="The agent that writes the job (t2t plugins), e.g. llm:openai:MODEL.")
+@click.option("--family", "family_name", required=True, help="The task family that the job is for (t2t plugins).")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the agent and of its job.")
+@click.option("--final", is_flag=True, help="Have the agent submit the best job it knows; a model answers greedily.")
 @room_options
 @click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder of the episode.")
 def episode(spec: str, family_name: str, seed: int, final: bool, out: Path, **room_settings: Any) -> None:
-    """One agent writes one training job: it reads the task, edits job.toml, submits it, and is rewarded by what the trained model
-    gained on a hidden evaluation.
+    """Let one agent write one training job: it reads the task, edits job.toml, submits it, and is rewarded by how much the
+    trained model gained on a hidden evaluation.
 
-    Every call is kept as it happens, in OUT/episode/calls.jsonl. The same command again goes on where the last one stopped, and
-    writes OUT/report.html.
+    Every call is recorded as it happens, in OUT/episode/calls.jsonl; the report is OUT/report.html. If it was interrupted, the
+    same command continues where the last one stopped.
     """
     from t2t_jobs.episode import Setup
     from t2t_jobs.episode_document import episode_document

@@ -1,4 +1,4 @@
-"""What the commands that let agents act have in common."""
+"""Options shared by the commands that let agents act."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def room_options(command: Command) -> Command:
-    """--pool, --max-usd, --max-cpu-seconds, --allow-code; the command gets them by keyword, for `opened`."""
+    """Add --pool, --max-usd, --max-cpu-seconds and --allow-code. The command gets them by keyword and passes them to `opener`."""
     for add in (
         click.option(
-            "--allow-code", multiple=True, metavar="FILE", help="Let jobs bring this file of code, in a process shut in."
+            "--allow-code", multiple=True, metavar="FILE", help="Let jobs bring this file of code; it runs in a sandbox."
         ),
-        click.option("--max-cpu-seconds", type=click.FloatRange(min=0), help="What all jobs together may take; hard."),
-        click.option("--max-usd", type=click.FloatRange(min=0), help="What all answers together may cost; hard."),
-        click.option("--pool", default="local:2", show_default=True, help="Who does the jobs (t2t plugins); none: t2t worker."),
+        click.option("--max-cpu-seconds", type=click.FloatRange(min=0), help="Hard limit for all jobs together."),
+        click.option("--max-usd", type=click.FloatRange(min=0), help="Hard limit for all answers together."),
+        click.option("--pool", default="local:2", show_default=True, help="The pool of workers (t2t plugins); none: t2t worker."),
     ):
         command = add(command)
     return command
@@ -32,18 +32,18 @@ def room_options(command: Command) -> Command:
 def opener(
     pool: str, max_usd: float | None, max_cpu_seconds: float | None, allow_code: tuple[str, ...]
 ) -> Callable[[SafePath], Room]:
-    """What opens the room in a folder."""
+    """A function that opens the room in a folder."""
 
     def open_room(folder: SafePath) -> Room:
         if pool == "none":
-            click.echo(f"note: jobs wait until somebody runs t2t worker --queue {folder / 'queue'}", err=True)
+            click.echo(f"note: jobs wait until you run t2t worker --queue {folder / 'queue'}", err=True)
         return Room(folder, pool, Limits(usd=max_usd, cpu_seconds=max_cpu_seconds), allow_code=allow_code)
 
     return open_room
 
 
 def folder_of(out: Path) -> SafePath:
-    """Of an --out."""
+    """The folder that --out names."""
     return SafePath.absolute(out)
 
 

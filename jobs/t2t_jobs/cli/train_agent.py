@@ -21,15 +21,15 @@ PRESETS = ("tiny", "llm-lora")
 
 @click.command(no_args_is_help=True)
 @click.option(
-    "--agent", default="tiny", show_default=True, help="Who is trained: tiny, tiny:FOLDER, or llm:hf:MODEL,protocol=text."
+    "--agent", default="tiny", show_default=True, help="The agent to train: tiny, tiny:FOLDER, or llm:hf:MODEL,protocol=text."
 )
-@click.option("--families", default="", help="On what, separated by spaces (default: all that are not held out).")
+@click.option("--families", default="", help="Families, separated by spaces (default: all but those held out).")
 @click.option("--preset", default="tiny", show_default=True, type=click.Choice(PRESETS), help="The settings to begin with.")
-@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Another value of a setting, e.g. steps=20.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of families, hidden evaluations and jobs.")
-@click.option("--dry-run", is_flag=True, help="Print the settings, and stop.")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a setting, e.g. steps=20.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of families, evaluations and jobs.")
+@click.option("--dry-run", is_flag=True, help="Print the settings and exit.")
 @room_options
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder of the training.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="The training's folder.")
 def train_agent(
     agent: str,
     families: str,
@@ -40,16 +40,16 @@ def train_agent(
     out: Path | None,
     **room_settings: Any,
 ) -> None:
-    """Train an agent by RL on what its jobs achieve: GRPO over groups of episodes, each group of one family under one hidden
-    evaluation, with importance sampling for those that are a few updates old.
+    """Train an agent by RL on what its jobs achieve. GRPO compares the episodes of a group, which share a family and a hidden
+    evaluation; importance sampling corrects for episodes that are a few updates old.
 
     \b
     the toy agent, on two cores       t2t train-agent --out DIR
     from where another one ended      t2t train-agent --agent tiny:OTHER/versions/10 --out DIR
     a language model, LoRA, one GPU   t2t train-agent --agent llm:hf:MODEL,protocol=text --preset llm-lora --pool ray --out DIR
 
-    The same command again goes on where the last one stopped. OUT/versions/N is the agent after N updates; OUT/report.html has
-    the figures.
+    If it was interrupted, the same command continues where the last one stopped. OUT/versions/N is the agent after N updates;
+    OUT/report.html has the figures.
     """
     from t2t_jobs.training.outer import OuterPlan, train_agent
     from t2t_jobs.training.settings import PRESETS as settings_of

@@ -1,4 +1,4 @@
-"""`t2t worker`: a warm process that does the jobs of a queue."""
+"""`t2t worker`: a warm process that runs the jobs of a queue."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import click
     default=60.0,
     show_default=True,
     type=click.FloatRange(0, 86_400),
-    help="End after so many seconds without a job.",
+    help="Exit after this many seconds without a job.",
 )
-@click.option("--name", default="", help="What it is called in the records.  [default: host and process]")
-@click.option("--keep-runs", is_flag=True, help="Keep each job's run, its checkpoints too, in the queue's folder work/.")
+@click.option("--name", default="", help="The worker's name in the records.  [default: host and process]")
+@click.option("--keep-runs", is_flag=True, help="Keep each job's run, with its checkpoints, in the queue's folder work/.")
 def worker(queue: Path, idle_exit: float, name: str, keep_runs: bool) -> int:
-    """Take jobs from a queue's folder, train them one after another, and keep their results there.
+    """Take jobs from a queue's folder, train them one after another, and store their results there.
 
-    It runs anywhere that sees the folder, beside any number of others; each job has one result, whoever is killed. A stop (Ctrl-C
-    or SIGTERM) puts the job available back.
+    Start as many workers as you like, on any machine that sees the folder. Each job gets exactly one result, whichever worker is
+    killed. If you stop a worker (Ctrl-C or SIGTERM), the job in hand goes back into the queue.
     """
     from t2t_core.errors import T2TError
     from t2t_core.store.paths import SafePath

@@ -1,7 +1,7 @@
 """Measures the families: `python -m t2t_jobs.families.figures [NAME ...]` writes `figures.json`, which the docs' table shows.
 
-For each, on so many twins: the hidden score of every untrained base, and that of the best job that is known, with the CPU seconds
-that a warm worker took for it, its hidden evaluation included.
+For each family, on `TWINS` twins, it measures the hidden score of every untrained base and of the best known job, and the CPU
+seconds that a warm worker took for that job, including its hidden evaluation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ HIGHEST_BASE, LEAST_GAIN, MOST_SECONDS = 0.3, 0.2, 20.0  # what a family of the 
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """Of one family: means over twins, and every twin's values; `family` is a hash of what was measured."""
+    """One family's figures: means over twins (of `cpu_seconds` the maximum), and the values of each twin. `family` is a hash of
+    what was measured."""
 
     family: str
     bases: Mapping[str, float]
@@ -37,7 +38,7 @@ class Figures:
 
     @property
     def gain(self) -> float:
-        """Of the best known job, over the best untrained base."""
+        """How much better the best known job scores than the best untrained base."""
         return self.best - max(self.bases.values())
 
 
@@ -49,14 +50,14 @@ class AllFigures:
 
 
 def fingerprint(family: Family) -> str:
-    """Changes with anything that may change a figure."""
+    """A hash that changes whenever something changes that may affect a figure."""
     facts = [family.testbed, dict(family.start), asdict(family.evaluation), dict(family.fixed), dict(family.best)]
     names = {name: Path(base.checkpoint).name for name, base in family.bases.items()}
     return hashlib.sha256(jsonlines.canonical([*facts, names])).hexdigest()[:16]
 
 
 def measure(name: str, place: SafePath) -> Figures:
-    """The figures of one family; its jobs are done in the folder."""
+    """Measure one family; its jobs run in the folder `place`."""
     family: Family = installed().families.make(name)
     queue = Queue(place / "queue", secret=2026)
     folders.write_atomic(place / FILE, document(make_job(family, family.best).values))
@@ -78,12 +79,12 @@ def measure(name: str, place: SafePath) -> Figures:
 
 
 def read() -> Mapping[str, Figures]:
-    """What was measured last, by family."""
+    """The last measured figures, by family."""
     return folders.read_record(FIGURES, AllFigures).families
 
 
 def main(names: Sequence[str]) -> None:
-    """Measure these families, or all of ours, and keep the figures of the others."""
+    """Measure these families, or all that ship with this package; figures of other families are kept."""
     ours = [entry.name for entry in installed().families if entry.plugin == "t2t_jobs"]
     kept = dict(read()) if FIGURES.exists() else {}
     for name in names or ours:

@@ -13,7 +13,7 @@ SIZES = ("3", "4", "5", "6", "7", "8", "9", "10")
 
 
 def base_folder(name: str) -> Path:
-    """Of a base that ships; `python -m t2t_jobs.families.make_bases DIR` makes them."""
+    """The folder of a shipped base. `python -m t2t_jobs.families.make_bases DIR` makes the bases anew."""
     return Path(__file__).parent / "bases" / name
 
 
@@ -44,7 +44,7 @@ def start() -> dict[str, Any]:
 
 
 def bounds() -> dict[str, Bound]:
-    """What of a job may be edited."""
+    """The keys of a job that may be edited, with their bounds."""
     made = {
         "base": Bound("choice", "the untrained model that training starts from", choices=tuple(BASES)),
         "generation.samples": Bound("log-range", "maps generated, which are played again and again", low=64, high=2048,

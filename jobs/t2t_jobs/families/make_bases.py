@@ -24,7 +24,7 @@ SEED = 17
 
 
 def make(name: str, folder: Path) -> None:
-    """One base, in that folder."""
+    """Make one base in the folder."""
     recipe, testbed = RECIPES[name], installed().testbeds.make("mapf-frozenlake")
     request = testbed.request(256, agents=2, repeats="allow")
     knobs = {

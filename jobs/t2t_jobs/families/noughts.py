@@ -38,7 +38,7 @@ FIXED: Mapping[str, Any] = {
 
 
 def bounds() -> dict[str, Bound]:
-    """What of a job may be edited, the same in every family of this world."""
+    """The keys of a job that may be edited, with their bounds: the same in every family of this world."""
     share = "share of the games against opponents whose moves are random with a probability in {}; shares sum to 1"
     made = {
         "base": Bound("choice", "the untrained model that training starts from", choices=tuple(BASES)),
@@ -62,7 +62,7 @@ def bounds() -> dict[str, Bound]:
 
 
 def _shares(**shares: float) -> dict[str, float]:
-    """Of the bands from the weakest opponent to the strongest: a, b, c, d."""
+    """Shares by dotted key; a, b, c and d are the bands from the weakest opponent to the strongest."""
     return {f'configuration."{name}".share': shares.get(letter, 0.0) for name, letter in zip(BANDS, "abcd", strict=True)}
 
 

@@ -1,1 +1,1 @@
-"""Pools of workers: where the jobs of a queue are done."""
+"""Pools of workers, which run the jobs of a queue."""

@@ -1,4 +1,4 @@
-"""`local:N`: up to N workers on this machine, begun while jobs wait and gone when none has come for a while."""
+"""`local:N`: up to N workers on this machine. They are started while jobs wait, and exit once none has come for a while."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from t2t_jobs.queue import Queue
 
 WHERE = "pool local"
 IDLE = 60  # seconds (our choice)
-BROKEN = 3  # workers in a row that fail at once, after which no more is begun (our choice)
-ENVIRONMENT = {"OMP_NUM_THREADS": "1"}  # where nothing else is said: workers stand side by side
-GRACE = 20.0  # seconds that a worker has to put its job back
+BROKEN = 3  # after so many workers in a row have failed, the pool gives up (our choice)
+ENVIRONMENT = {"OMP_NUM_THREADS": "1"}  # a default, since several workers share the machine
+GRACE = 20.0  # seconds that a worker has to put its job back into the queue
 COMMAND = (sys.executable, "-m", "t2t_core", "worker")
 
 
@@ -36,7 +36,7 @@ class LocalPool:
     """Workers as processes of this machine.
 
     Args:
-        argument: how many at most; "" is one.
+        argument: the most workers; "" is one.
         settings: `idle`, the seconds after which a worker without a job ends.
     """
 
@@ -48,7 +48,8 @@ class LocalPool:
         self._broken = 0
 
     def start(self, queue: Path) -> None:
-        """Begin as many workers as jobs are there to be done, up to the pool's size. Raises T2TError if they do not live."""
+        """Start workers until there is one for each unfinished job, up to the pool's size. Raises T2TError if workers keep
+        failing."""
         counts = Queue(queue).counts()
         self._look()
         workers = min(self.size, counts["queued"] + counts["running"])
@@ -61,7 +62,7 @@ class LocalPool:
             self._workers.append(_Begun(process, errors, time.monotonic()))
 
     def _look(self) -> None:
-        """Forget workers that ended. Raises T2TError if one after another failed."""
+        """Drop workers that have ended. Raises T2TError if several in a row failed."""
         for begun in [worker for worker in self._workers if worker.process.poll() is not None]:
             self._workers.remove(begun)
             self._broken = self._broken + 1 if begun.process.returncode > 0 else 0
@@ -69,10 +70,10 @@ class LocalPool:
             if self._broken >= BROKEN:
                 cause = f"the last one said: {said}" if said else f"it ended with status {begun.process.returncode}"
                 raise T2TError(f"{BROKEN} workers failed one after another", where=WHERE, cause=cause,
-                               next="t2t worker --queue FOLDER shows all it says")  # fmt: skip
+                               next="t2t worker --queue FOLDER shows its full output")  # fmt: skip
 
     def stop(self) -> None:
-        """End the workers; their jobs go back into the queue."""
+        """Stop the workers; their jobs go back into the queue."""
         for begun in self._workers:
             begun.process.terminate()
         until = time.monotonic() + GRACE

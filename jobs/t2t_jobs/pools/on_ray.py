@@ -1,4 +1,4 @@
-"""`ray:N`: up to N workers as tasks of a Ray cluster, all of whose nodes see the queue's folder."""
+"""`ray:N`: up to N workers as tasks of a Ray cluster. All its nodes must see the queue's folder."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ IDLE = 60
 
 
 class RayPool:
-    """Workers as tasks, one CPU each unless told otherwise.
+    """Workers as tasks of Ray.
 
     Args:
-        argument: how many at most; "" is one.
-        settings: `address` of the cluster ("local" begins one here), `cpus` and `gpus` of each worker, `idle` seconds.
+        argument: the most workers; "" is one.
+        settings: `address` of the cluster ("local", the default, starts one here), `cpus` (1) and `gpus` (0) of each worker, and
+            `idle`, the seconds after which a worker without a job ends.
     """
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
@@ -37,22 +38,22 @@ class RayPool:
         self._began = False
 
     def start(self, queue: Path) -> None:
-        """Begin as many workers as jobs are there to be done, up to the pool's size."""
+        """Start workers until there is one for each unfinished job, up to the pool's size."""
         ray, counts = self._ray(), Queue(queue).counts()
         if self._tasks:
             done, self._tasks = ray.wait(self._tasks, num_returns=len(self._tasks), timeout=0)
-            ray.get(done)  # what it raised
+            ray.get(done)  # raises what a task raised
         workers = min(self.size, counts["queued"] + counts["running"])
         task = ray.remote(max_retries=0, **self._resources)(_work)
         self._tasks += [task.remote(str(queue), self.idle) for _ in range(workers - len(self._tasks))]
 
     def stop(self) -> None:
-        """End the workers; their jobs go back once the queue sees that they are gone."""
+        """Stop the workers; their jobs go back once the queue notices that they are gone."""
         if not self._tasks and not self._began:
             return
         ray = self._ray()
         for task in self._tasks:
-            with suppress(Exception):  # one that is through cannot be cancelled
+            with suppress(Exception):  # a task that has finished cannot be cancelled
                 ray.cancel(task, force=True)
         self._tasks.clear()
         if self._began:
@@ -72,8 +73,8 @@ class RayPool:
 
 
 def _work(queue: str, idle: float) -> int:
-    """In a task of Ray: a worker. What it does it does in a process of its own, since a task's may hold threads, which no fork
-    may happen beside."""
+    """Run a worker inside a task of Ray. A worker forks, and forking is unsafe in a process with threads, which Ray's may have;
+    so the worker gets a process of its own."""
     import subprocess
 
     from t2t_jobs.pools.local import COMMAND

@@ -1,1 +1,1 @@
-"""The outer loop: an agent is trained by what its jobs achieve."""
+"""The outer loop, which trains an agent on what its jobs achieve."""

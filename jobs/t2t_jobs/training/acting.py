@@ -1,4 +1,4 @@
-"""Which agents can be trained, and how a version of one is made into an agent that acts."""
+"""Which agents can be trained, and how a trained version becomes an agent that acts."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _TRAINABLE = "tiny, tiny:FOLDER, or llm:hf:MODEL,protocol=text"
 
 @dataclass(frozen=True)
 class Trainee:
-    """An agent whose weights are here: `start` is the checkpoint that it begins from."""
+    """An agent whose weights are on this machine; `start` is the checkpoint that its training begins from."""
 
     spec: Spec
     start: str
 
     @classmethod
     def parse(cls, text: str) -> Trainee:
-        """From an agent's name as on the command line. Raises T2TError if it has no weights that could be trained."""
+        """Make one from an agent's name as on the command line. Raises T2TError if it has no weights that could be trained."""
         spec = Spec.parse(text)
         if spec.name == "tiny":
             return cls(spec, str(installed().agents.make(spec).checkpoint))
         policy = Spec.parse(spec.argument)
         if spec.name != "llm" or policy.name != "hf" or not policy.argument:
-            raise T2TError(f"the agent {text} cannot be trained", cause="its weights are not here", next=f"name {_TRAINABLE}")
+            raise T2TError(f"the agent {text} cannot be trained", cause="it has no weights here", next=f"name {_TRAINABLE}")
         agent = installed().agents.make(spec)
         if agent.protocol == "tools":
             raise T2TError(
                 f"the agent {text} cannot be trained by tool calls",
-                cause="what a local model said word for word is needed, and its tool calls are read out of it",
+                cause="training needs a local model's exact words, and tool calls are parsed out of them",
                 next="add protocol=text",
             )
         return cls(spec, policy.argument)

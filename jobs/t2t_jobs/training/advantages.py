@@ -1,4 +1,4 @@
-"""What an episode of a group is worth against the others: GRPO's advantage (Shao et al., 2024)."""
+"""How much better an episode is than the others of its group: GRPO's advantage (Shao et al., 2024)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _EPSILON = 1e-6
 
 
 def advantages(rewards: Sequence[float]) -> list[float]:
-    """Each reward less the group's mean, over the group's standard deviation; zeros where all are alike."""
+    """Each reward minus the group's mean, divided by the group's standard deviation; zeros if all rewards are equal."""
     mean = fmean(rewards)
     spread = sqrt(fmean([(reward - mean) ** 2 for reward in rewards]))
     return [(reward - mean) / (spread + _EPSILON) if spread > _EPSILON else 0.0 for reward in rewards]

@@ -1,4 +1,4 @@
-"""How an agent's training reads: the reward and its parts over the outer steps, what was chosen, what it took."""
+"""The report of an agent's training: the reward and its parts over the outer steps, what the jobs chose, and the costs."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from t2t_core.report.figures import Figure
 from t2t_jobs.training.figures import StepRecord
 
 SHARE = Axis(0.0, 1.0)
-# SPEC's figures of the neighbouring system, step -> value; other models, other families, other jobs.
+# The figures reported for the neighbouring system, step -> value; its models, families and jobs differ from ours.
 REPORTED: Mapping[str, Mapping[int, float]] = {"held-out family": {0: 0.399, 10: 0.438, 34: 0.545, 54: 0.492}}
 _REPORTED = (
     "Reported of 54 outer steps with 1,750 jobs, on other models and other families: on the families that trained the agent the "
     "reward went from about 0 to a peak of 0.63, first by valid jobs (0.26 with quality flat), then by better models."
 )
-_SHOWN = 8  # knobs in a chart: those whose use changed most
+_SHOWN = 8  # knobs in a chart; the ones whose use changed most
 
 
 def training_document(agent: str, families: Sequence[str], steps: Sequence[StepRecord]) -> Document:
-    """The page of a training, finished or under way."""
+    """The report's document, for a training that has finished or is under way."""
     lead: list[Block] = [Paragraph(_in_short(steps) if steps else "No step is through yet.", "strong")]
     if not steps:
         return Document(f"{agent}, trained on what its jobs achieve", lead, [])
@@ -92,7 +92,7 @@ def _of(figures: Callable[[StepRecord], Mapping[str, float]], name: str) -> Call
 
 
 def _knobs(steps: Sequence[StepRecord]) -> list[Lines]:
-    """The use of those values whose use changed most."""
+    """Charts of the knobs whose use changed most."""
     first, last = steps[0].knobs, steps[-1].knobs
     changed = sorted(last, key=lambda key: -abs(last[key] - first.get(key, 0.0)))[:_SHOWN]
     used = {key: _of(lambda step: step.knobs, key) for key in changed}

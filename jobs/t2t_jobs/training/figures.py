@@ -1,4 +1,4 @@
-"""What an outer step came to, as figures: the reward and its parts, what kind of jobs there were, and what it took."""
+"""The figures of an outer step: the reward and its parts, what kinds of jobs there were, and the costs."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ class StepRecord:
     """`versions/3/step.json`: the third update.
 
     Args:
-        step: its number, from 1; the version that it made.
-        groups: which groups it learnt from. lags: how many updates each was behind. stale: groups left out since they were too
+        step: the step's number, from 1; also the version that it made.
+        groups: the groups it learnt from. lags: how many updates each was behind. stale: groups left out because they were too
             far behind.
-        reward, validation, quality, speed: means over the episodes; parts before their weights.
-        parsable, valid, first_try, trained: shares of the episodes: of which something could be read, with a valid job, with a
-            valid first submission, whose job came to a trained model.
-        score, gain: of those trained, the hidden score, and that minus the best untrained base's; None if there are none.
-        stronger: of the valid jobs, the share with the best untrained base; None if there are none.
-        families: the mean reward on each.
-        bases: of the valid jobs, how many chose each base.
-        knobs: by key, the share of the valid jobs of families that let it be edited that set it otherwise than the job to start
-            from. places: where their values lie between its bounds, 0 to 1, on average (by the logarithm where it is searched
-            so).
-        learner: what the learner counted. tokens, usd, cpu_seconds: what the episodes took.
+        reward, validation, quality, speed: means over the episodes; the parts are before their weights.
+        parsable, valid, first_try, trained: shares of the episodes in which a submission could be read, a job was valid, the
+            first submission was valid, and the job trained a model.
+        score, gain: means over the trained models of the hidden score, and of that minus the best untrained base's; None if
+            no model was trained.
+        stronger: the share of the jobs that trained a model whose base is the best untrained one; None if there are none.
+        families: the mean reward on each family.
+        bases: how many of the valid jobs chose each base.
+        knobs: for each key, the share of the jobs that changed it, among the valid jobs whose family lets it be edited. places:
+            where these jobs' values lie between the key's bounds on average, 0 to 1 (on a log scale for a "log-range").
+        learner: the learner's figures. tokens, usd, cpu_seconds: costs of the episodes.
     """
 
     step: int
@@ -103,7 +103,7 @@ def step_record(
 
 
 def _knobs(valid: Sequence[EpisodeResult], families: Mapping[str, Family]) -> dict[str, list[float | None]]:
-    """By key: where each job of a family that lets it be edited has set it, None if it left it alone."""
+    """For each key, where the jobs whose family lets it be edited have set it; None for a job that left it alone."""
     places: dict[str, list[float | None]] = {}
     for result in valid:
         for key, bound in families[result.family].bounds.items():
@@ -114,7 +114,7 @@ def _knobs(valid: Sequence[EpisodeResult], families: Mapping[str, Family]) -> di
 
 
 def place_of(bound: Bound, value: Any) -> float:
-    """Where a value lies between its bounds, 0 to 1; of a choice, by its number among the choices."""
+    """Where a value lies between its bounds, 0 to 1; for a choice, its position among the choices."""
     if bound.kind == "choice":
         return bound.choices.index(value) / max(1, len(bound.choices) - 1)
     low, high, at = (log(x) if bound.kind == "log-range" else float(x) for x in (bound.low, bound.high, value))

@@ -1,5 +1,4 @@
-"""A group: episodes of one family under one hidden evaluation, acted by one version of the agent, and compared with each
-other."""
+"""A group: episodes of one family and one hidden evaluation, played by one version of the agent and compared with each other."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ class Group:
         self.results: list[EpisodeResult | None] = [None] * plan.size
 
     def play(self, agent: LanguageModelAgent) -> None:
-        """All turns of all episodes."""
+        """Play all turns of all episodes."""
         play([episode for episode in self.episodes if episode.over is None], agent)
 
     @property
@@ -50,18 +49,18 @@ class Group:
         return all(episode.over is not None for episode in self.episodes)
 
     def through(self) -> bool:
-        """Whether every job is through."""
+        """Whether every job has ended."""
         for place, episode in enumerate(self.episodes):
             if self.results[place] is None:
                 self.results[place] = episode.result()
         return all(result is not None for result in self.results)
 
     def rewards(self) -> list[float]:
-        """Of every episode, once all are through."""
+        """The reward of every episode, once all have ended."""
         return [result.total for result in self.results if result is not None]
 
     def turns(self, agent: LanguageModelAgent) -> list[Spoken]:
-        """Everything that was said in it, each turn with its episode's advantage; nothing if all episodes came to the same."""
+        """Every turn of the group, with its episode's advantage; empty if all episodes earned the same."""
         spoken = []
         for episode, advantage in zip(self.episodes, advantages(self.rewards()), strict=True):
             for said in episode.turns if advantage else ():
@@ -80,14 +79,14 @@ def _setup(plan: GroupPlan, place: int, family: Family, spec: str, seed: int) ->
 
 
 def family_of(number: int, families: Sequence[str], seed: int) -> str:
-    """Which family a group is of: every family once in each block of as many groups, in an order of the block's own."""
+    """The family of a group. Each block of `len(families)` groups has every family once, in an order drawn for the block."""
     block = list(families)
     Stream.of(seed, "families", number // len(block)).shuffle(block)
     return block[number % len(block)]
 
 
 def planned(place: SafePath, plan: GroupPlan) -> GroupPlan:
-    """The plan that stands in the group's folder; this one, written there, where none does."""
+    """The plan in the group's folder; if there is none, `plan` is written there."""
     if not (place / PLAN).exists():
         folders.write_json(place / PLAN, plan)
     return folders.read_record(place / PLAN, GroupPlan)

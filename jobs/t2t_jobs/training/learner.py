@@ -1,8 +1,8 @@
-"""The agent as a trainer sees it: a causal language model whose turns are made likelier or less likely by what they led to.
+"""The agent as a trainer sees it: a causal language model whose turns become likelier or less likely by what they led to.
 
-One code for the toy agent, all of whose weights are trained, and for a language model with LoRA. A turn's tokens are weighed by
-how much likelier they are now than under the version of the agent that said them (importance sampling, clipped as in PPO), so
-that an episode may be a few updates old.
+The same code trains the toy agent, with all its weights, and a language model with LoRA. Episodes may be a few updates old, so a
+turn's tokens are weighted by how much likelier they are now than under the version of the agent that said them (importance
+sampling, clipped as in PPO).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ STATE = "learner.pt"
 
 @dataclass(frozen=True)
 class Spoken:
-    """A turn of an agent: the conversation before it, its words, whether it ended by itself, and the version that said it at
-    which temperature; `advantage` is its episode's."""
+    """A turn of an agent: the conversation before it, its words, whether it ended by itself, the version that said it and at
+    which temperature, and the advantage of its episode."""
 
     messages: Sequence[Message]
     text: str
@@ -44,12 +44,12 @@ class _Row:
 
 
 class Learner:
-    """Holds the model, its optimizer, and the versions that are still needed.
+    """Holds the model and its optimizer, and reads earlier versions when it needs them.
 
     Args:
         start: the checkpoint's folder, or a model's id.
         settings: how it learns.
-        versions: the folder that holds a version each in a folder of its number; version 0 is written there where it is missing.
+        versions: the folder of the versions, each in a folder named by its number.
     """
 
     def __init__(self, start: str, settings: OuterSettings, versions: SafePath) -> None:
@@ -60,7 +60,7 @@ class Learner:
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(start, padding_side="left")
         model = transformers.AutoModelForCausalLM.from_pretrained(start, use_safetensors=True, dtype="auto")
         self.model = _with_lora(model, settings) if settings.lora_rank else model
-        self.model.to(self.device).eval()  # no dropout: the ratio of the first pass over an episode is 1
+        self.model.to(self.device).eval()  # no dropout, so that the ratio is 1 in the first pass over a new episode
         self._trained = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
         self.optimizer = torch.optim.AdamW(
             list(self._trained.values()), lr=settings.learning_rate, weight_decay=settings.weight_decay
@@ -69,8 +69,8 @@ class Learner:
     # --- learning
 
     def update(self, turns: Sequence[Spoken]) -> dict[str, float]:
-        """One outer step's learning from these turns; its figures: the mean loss, the mean importance ratio before it and how far
-        the farthest is from 1, the share of tokens whose ratio was clipped, the gradient's norm, tokens."""
+        """Learn from the turns of one outer step. Returns its figures: the mean loss, the mean importance ratio in the first pass
+        and the largest distance of a ratio from 1, the share of clipped tokens, the gradient's norm, and the tokens."""
         import torch
 
         rows = [row for row in map(self._row, turns) if len(row.tokens) > row.start]
@@ -111,7 +111,7 @@ class Learner:
         return _Row([*tokens, *answer], len(tokens), turn)
 
     def _batches(self, rows: Sequence[_Row]) -> Iterator[list[int]]:
-        """Places of rows of like length, at most `batch_tokens` with their padding."""
+        """Batches of the indices of rows with similar lengths; with padding, each has at most `batch_tokens` tokens."""
         order = sorted(range(len(rows)), key=lambda i: len(rows[i].tokens))
         batch: list[int] = []
         for i in order:
@@ -123,7 +123,7 @@ class Learner:
             yield batch
 
     def _logprobs(self, rows: Sequence[_Row]) -> Any:
-        """Of every token of the answers, one row after another, at the temperature they were sampled at."""
+        """The log-probability of every token of the answers, one row after another, at the temperature it was sampled at."""
         import torch
 
         width = max(len(row.tokens) for row in rows)
@@ -142,7 +142,7 @@ class Learner:
         return logprobs.gather(-1, tokens[:, None])[:, 0]
 
     def _before(self, rows: Sequence[_Row]) -> list[Any]:
-        """The log-probabilities under the version that said each row."""
+        """Each row's log-probabilities under the version that said it."""
         import torch
 
         answer_logprobs: list[Any] = [None] * len(rows)
@@ -180,7 +180,7 @@ class Learner:
         return dict(state["trained"])
 
     def save(self, folder: SafePath) -> None:
-        """This version: as transformers (or PEFT) reads it, and what learning continues from."""
+        """Write this version as transformers (or PEFT) reads it, together with the state that learning continues from."""
         import torch
 
         self.model.save_pretrained(folder.path)
@@ -190,7 +190,7 @@ class Learner:
             torch.save(state, file)
 
     def load(self, version: int) -> None:
-        """Go on from that version."""
+        """Continue from that version."""
         import torch
 
         path = (self._versions / str(version) / STATE).checked_path()

@@ -5,9 +5,9 @@
     OUT/groups/7/episode_3/         an episode (`t2t_jobs.episode`)
     OUT/versions/2/                 the agent after two updates, with `step.json`, the figures of the second
 
-Groups are begun with the newest version there is, and their jobs run while the agent learns from others: a step takes the first
-groups whose jobs are all through, so a slow job holds up its own group and no step. A group more than `lag` updates behind is
-left out. Everything continues where it was killed.
+A group is played by the newest version there is, and its jobs run while the agent learns from other groups. A step takes the
+first groups whose jobs have all ended, so a slow job holds up only its own group. A group more than `lag` updates behind is left
+out. If the process is killed, the same call continues everything.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ STEP = "step.json"
 
 @dataclass(frozen=True)
 class OuterPlan:
-    """What is trained on what."""
+    """Which agent is trained on which families, and how."""
 
     agent: str
     families: Sequence[str]
@@ -53,7 +53,7 @@ class OuterPlan:
 def train_agent(
     plan: OuterPlan, folder: SafePath, make_room: Callable[[SafePath], Room], say: Callable[[str], None] = lambda line: None
 ) -> list[StepRecord]:
-    """Do, or go on with, every step of the plan; the figures of all of them."""
+    """Run every step of the plan, or continue it. Returns the figures of all steps."""
     families = {name: make_family(name) for name in plan.families}
     held_out = [name for name, family in families.items() if family.held_out]
     if held_out or not families:
@@ -85,9 +85,9 @@ class _Loop:
         self._agents: dict[int, LanguageModelAgent] = {}
         self._gone = {number for step in self._steps for number in (*step.groups, *step.stale)}
         self._open: dict[int, Group] = {}
-        self._stale: list[int] = []  # left out since the last step
+        self._stale: list[int] = []  # groups left out since the last step
         self._begun = 0
-        while self._place(self._begun).exists():  # those that a killed loop had begun
+        while self._place(self._begun).exists():  # groups that a killed loop had begun
             self._begun += 1
 
     @property
@@ -114,12 +114,12 @@ class _Loop:
                 time.sleep(POLL)
 
     def _most_open(self) -> int:
-        """How many groups are to be under way: no more than the steps that are left need."""
+        """How many groups should be under way; no more than the remaining steps need."""
         left = (self._settings.steps - self._step) * self._settings.groups
         return min(left, self._settings.groups + self._settings.ahead)
 
     def _begin(self, number: int) -> None:
-        """Begin a group, or go on with it: by the version that its plan names."""
+        """Begin a group, or continue it with the version that its plan names."""
         place = self._place(number)
         name = family_of(number, self._plan.families, self._plan.seed)
         wish = GroupPlan(number=number, family=name, version=self._step, size=self._settings.group)
@@ -130,7 +130,7 @@ class _Loop:
             group.play(self._agent(plan.version))
 
     def _agent(self, version: int) -> LanguageModelAgent:
-        """The agent of that version; those that no open group needs are let go of."""
+        """The agent of that version. Versions that no open group needs are closed."""
         needed = {version, *(group.plan.version for group in self._open.values())}
         for other in [other for other in self._agents if other not in needed]:
             close(self._agents.pop(other))
@@ -159,7 +159,7 @@ class _Loop:
         self._say(in_short(record))
 
     def _write_version(self, record: StepRecord | None) -> None:
-        """The agent as it is now, whole or not at all; what nobody learns from any more keeps its weights alone."""
+        """Write the agent's current version, atomically. A version too old to learn from keeps only its weights."""
         number = record.step if record else 0
         with folders.building(self._versions / str(number)) as place:
             self._learner.save(place)
@@ -177,14 +177,14 @@ class _Loop:
 
 
 def in_short(record: StepRecord) -> str:
-    """A step on one line."""
+    """One line about a step."""
     score = f", hidden score {record.score:.3f}, gain {record.gain:+.3f}" if record.score is not None else ""
     stronger = f", {100 * record.stronger:.0f} % from the stronger base" if record.stronger is not None else ""
     return f"step {record.step}: reward {record.reward:.3f}, {100 * record.valid:.0f} % valid{score}{stronger}"
 
 
 def read_steps(folder: SafePath) -> list[StepRecord]:
-    """The figures of every step that is through."""
+    """The figures of every finished step."""
     steps: list[StepRecord] = []
     while (path := folder / "versions" / str(len(steps) + 1) / STEP).exists():
         steps.append(folders.read_record(path, StepRecord))

@@ -1,4 +1,4 @@
-"""What the outer loop is told: how episodes are grouped, how far behind they may be, and how the agent learns from them."""
+"""The settings of the outer loop: how episodes are grouped, how far behind they may be, and how the agent learns from them."""
 
 from __future__ import annotations
 
@@ -16,18 +16,16 @@ class OuterSettings:
     Args:
         steps: outer steps, each one update of the agent.
         groups: groups of episodes that make up a step.
-        group: episodes of a group; they share a family and a hidden evaluation, and are compared with each other.
-        lag: at most so many updates may lie between the agent that acted and the one that learns from it; older groups are left
-            out.
-        ahead: groups under way beyond those that the next step needs, so that no worker waits for the slowest job; 0 with lag 0:
-            every step waits for its own groups.
-        learning_rate: of AdamW. weight_decay: its own.
+        group: episodes in a group; they share a family and a hidden evaluation, and are compared with each other.
+        lag: the most updates between the agent that acted and the one that learns from it; older groups are left out.
+        ahead: groups under way beyond those that the next step needs, so that no worker waits for the slowest job. With 0 and
+            lag 0, every step waits for its own groups.
+        learning_rate, weight_decay: AdamW's.
         epochs: passes over a step's episodes.
-        clip_low, clip_high: how far a token's probability may move from that of the agent that acted before it counts no further
-            (PPO's clip, on the importance ratio).
-        max_grad_norm: of an update.
-        batch_tokens: tokens at once in a pass, padding included.
-        lora_rank: 0: all weights are trained; else LoRA of that rank on every linear layer. lora_alpha: its scale.
+        clip_low, clip_high: how far a token's importance ratio may move below and above 1 before it stops counting (PPO's clip).
+        max_grad_norm: the gradient is scaled down to this norm.
+        batch_tokens: tokens per forward pass, including padding.
+        lora_rank: 0 trains all weights; otherwise LoRA of that rank on every linear layer. lora_alpha: LoRA's scale.
         device: "cpu", "cuda", or "auto".
     """
 
@@ -62,7 +60,8 @@ class OuterSettings:
     CHOICES: ClassVar[Mapping[str, tuple[str, ...]]] = {"device": ("auto", "cpu", "cuda")}
 
 
-# SPEC's figures: LoRA of rank 8, learning rate 4e-5, groups of 8, about 40 jobs a step, two steps behind at most.
+# `llm-lora` follows the neighbouring system: LoRA of rank 8, learning rate 4e-5, groups of 8, about 40 jobs per step, at most two
+# steps behind.
 PRESETS: Mapping[str, Mapping[str, object]] = {
     "tiny": {},
     "llm-lora": {"steps": 54, "groups": 5, "ahead": 5, "learning_rate": 4e-5, "epochs": 1, "lora_rank": 8, "lora_alpha": 16},

@@ -21,11 +21,11 @@ def shipped(name: str = "base") -> Path:
 
 
 class TinyAgent(LanguageModelAgent):
-    """A toy model that writes the job's text itself; it says nothing about language models.
+    """A toy model that writes the job's text itself. Its results say nothing about real language models.
 
     Args:
-        argument: "" or a shipped checkpoint's name, else a folder.
-        settings: those of the policy `hf`; one thread unless told otherwise.
+        argument: "" or the name of a shipped checkpoint, else a checkpoint's folder.
+        settings: those of the policy `hf`; it uses one thread unless `threads` says otherwise.
     """
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
@@ -41,7 +41,7 @@ class TinyAgent(LanguageModelAgent):
         super().__init__(policy, Sampling(temperature=1.0, max_tokens=MAX_TOKENS), "compact")
 
     def describe(self) -> Mapping[str, object]:
-        """As `llm`; `model` of the shipped one is its name rather than a path of this machine."""
+        """Like `llm`, but a shipped checkpoint is called by its name in `model`, not by a path on this machine."""
         said = dict(super().describe())
         if self.checkpoint.parent == SHIPPED:
             said["model"] = f"tiny:{self.checkpoint.name}"

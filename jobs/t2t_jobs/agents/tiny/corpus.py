@@ -1,8 +1,8 @@
-"""What the toy agent's warm-up reads: jobs as somebody writes them who knows the form and little else. Values are drawn at random
-within their bounds, of some keys only; then a good part of the jobs is spoilt, by what beginners do: a value out of its bounds, a
-word that is no choice, shares that sum to something else, far too many samples, a misspelt key, a quote that is missing.
+"""The corpus of the toy agent's warm-up: jobs as somebody would write them who knows the form and little else. Each sets some
+of the keys, to random values within their bounds. Then about a third of the jobs is spoilt by beginners' mistakes: a value out of
+bounds, a word that is not among the choices, shares that do not sum to 1, far too many samples, a misspelt key, a missing quote.
 
-No job is ever run or scored for it: what a job is worth is left to be learnt.
+No job is run or scored for the corpus, so the agent still has to learn what a job is worth.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from t2t_jobs.agents.tiny.model import ANONYMOUS
 from t2t_jobs.family import Bound, Family, Value, nested
 from t2t_jobs.job import document
 
-SPOILT = 0.35  # of the jobs, at least once
-TWICE = 0.3  # of those
-AGAIN = 0.35  # of the questions: what was wrong with a job before is told, and the answer has those keys in order
-UNNAMED = 0.3  # of the questions do not name their family
-KEPT = 0.6  # of the keys that may be edited
+SPOILT = 0.35  # share of the jobs that are spoilt at least once
+TWICE = 0.3  # share of those that are spoilt twice
+AGAIN = 0.35  # share of the questions that say `again` and may name wrong keys of a job before
+UNNAMED = 0.3  # share of the questions that do not name their family
+KEPT = 0.6  # probability that a job sets a key that may be edited
 MOST_WRONG = 3
 
 
@@ -35,13 +35,13 @@ class Pair:
 
 
 def corpus(families: Sequence[Family], seed: int, count: int) -> list[Pair]:
-    """So many pairs, evenly over the families. The n-th one depends on (seed, n) alone."""
+    """Make `count` pairs, spread evenly over the families. The n-th pair depends only on the families and on (seed, n)."""
     writers = [_Writer(family) for family in families]
     return [writers[number % len(writers)].pair(Stream.of(seed, "jobs", number)) for number in range(count)]
 
 
 class _Writer:
-    """Writes jobs of one family; what takes long to find out is found out once."""
+    """Writes jobs of one family. Looks up the keys of its shares once, since that takes long."""
 
     def __init__(self, family: Family) -> None:
         self.family, self.shares = family, share_keys(family)
@@ -65,7 +65,7 @@ class _Writer:
         return Pair(question(self.family.testbed, named, wrong, again), text)
 
     def _changes(self, stream: Stream) -> dict[str, Value]:
-        """A job within its bounds and its budget: some keys, and the shares all or none, in round numbers."""
+        """A job within its bounds and its budget: some of the keys, and either all shares, in round numbers, or none."""
         family = self.family
         drawn = draw(family, stream)
         with_shares = stream.uniform() < KEPT
@@ -86,7 +86,7 @@ class _Writer:
             counts[stream.choice(favoured)] += 1
         return {key: count / 20 for key, count in counts.items()}
 
-    # --- what beginners do; each changes the values or returns a text
+    # --- beginners' mistakes; each changes the values, or returns a spoilt text
 
     def _out_of_bounds(self, changes: dict[str, Value], stream: Stream) -> str | None:
         key = stream.choice(list(self.family.bounds))
@@ -94,7 +94,7 @@ class _Writer:
         return None
 
     def _too_much(self, changes: dict[str, Value], stream: Stream) -> str | None:
-        """Every number that costs conversations at its most."""
+        """Set most of the numbers that multiply the conversations to their maximum."""
         for key in ("generation.samples", "training.group", "training.epochs", "rounds"):
             bound = self.family.bounds.get(key)
             if bound is not None and stream.uniform() < 0.7:

@@ -1,7 +1,7 @@
 """The toy agent's tokenizer and network (our choice).
 
-A word is what a job's text repeats: the head of a line (`learning_rate = `), of a table (`[training]`), a choice, a key.
-Numbers are written digit by digit, and whatever no word covers character by character, so any text can be read and written.
+The vocabulary has the words that jobs repeat: the head of a line (`learning_rate = `) or table (`[training]`), a choice, a key.
+Numbers are written digit by digit, and everything else character by character, so any text can be read and written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TEMPLATE = (
     "{{ '<|im_end|>' if message['role'] == 'assistant' else '<|im_start|>' }}{% endfor %}"
 )
 CONTEXT = 768  # tokens of a question and its answer
-ANONYMOUS = "anew"  # the family's name in a part of the questions, so that one it has never heard of is no surprise
+ANONYMOUS = "anew"  # stands for the family's name in some questions, so that the model can cope with a family it has never seen
 
 
 def words(families: Iterable[Family]) -> list[str]:
@@ -38,7 +38,7 @@ def words(families: Iterable[Family]) -> list[str]:
 
 
 def make_tokenizer(vocabulary: Sequence[str]) -> Any:
-    """A `PreTrainedTokenizerFast` over these words: the longest that fits comes first."""
+    """A `PreTrainedTokenizerFast` over these words, which prefers the longest word that fits."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -62,7 +62,7 @@ def make_tokenizer(vocabulary: Sequence[str]) -> Any:
 
 
 def make_model(seed: int, vocabulary: int, width: int = 96, layers: int = 3) -> Any:
-    """A fresh `Qwen3ForCausalLM` in float32 with heads of 32 and tied embeddings; by default about 300,000 parameters."""
+    """A fresh `Qwen3ForCausalLM` in float32 with heads of width 32 and tied embeddings; about 300,000 parameters by default."""
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
 

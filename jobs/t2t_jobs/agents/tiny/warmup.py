@@ -2,8 +2,8 @@
 
     python -m t2t_jobs.agents.tiny.warmup --out DIR
 
-Everything follows from the seed (on one machine with one thread, bit for bit). A family that is held out is in the corpus like
-the others: its jobs are drawn at random, and none is ever scored.
+Everything follows from the seed (bit for bit on one machine with one thread). The corpus also has jobs of held-out families; this
+tells the model nothing about them, since all jobs are drawn at random and none is ever scored.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from t2t_jobs.agents.tiny.model import CONTEXT, make_model, make_tokenizer, word
 from t2t_jobs.family import Family
 
 PAIRS, STEPS, BATCH = 12_000, 900, 48
-RATE, RISE, FALL = 4e-3, 50, 0.4  # the learning rate rises over so many updates, and falls to zero over the last share of them
+RATE, RISE, FALL = 4e-3, 50, 0.4  # the learning rate rises over the first 50 updates and falls to 0 over the last 40 %
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
 
 
 def encode(tokenizer: Any, pairs: Sequence[Pair]) -> list[tuple[list[int], int]]:
-    """Token ids of each pair, and where its answer begins; those too long for the context are left out."""
+    """The token ids of each pair, and where its answer begins. Pairs too long for the context are left out."""
     chats = [[{"role": "user", "content": pair.question}] for pair in pairs]
     fronts = tokenizer([tokenizer.apply_chat_template(chat, tokenize=False) for chat in chats])["input_ids"]
     answers = tokenizer([pair.text + tokenizer.eos_token for pair in pairs])["input_ids"]
@@ -38,7 +38,7 @@ def encode(tokenizer: Any, pairs: Sequence[Pair]) -> list[tuple[list[int], int]]
 
 
 def learn(families: Sequence[Family], seed: int, pairs: int, steps: int, log: Any = None) -> tuple[Any, Any, float]:
-    """A model that has seen `steps` batches of the corpus, its tokenizer, and the last losses' mean."""
+    """Train a model on `steps` batches of the corpus. Returns the model, its tokenizer, and the mean of the last 100 losses."""
     import torch
 
     torch.set_num_threads(1)
@@ -74,8 +74,8 @@ def learn(families: Sequence[Family], seed: int, pairs: int, steps: int, log: An
 
 
 def batch(rows: Sequence[tuple[list[int], int]], stream: Stream) -> tuple[Any, Any]:
-    """(ids, targets) of shape (rows, columns) of rows of like length, padded on the right; a target is the next token of an
-    answer, else -100."""
+    """Draw a batch of rows of similar length, padded on the right. Returns ids and targets of shape (rows, columns); a target is
+    the next token within an answer, and -100 elsewhere."""
     import torch
 
     drawn = sorted((rows[stream.below(len(rows))] for _ in range(4 * BATCH)), key=lambda row: len(row[0]))
@@ -90,7 +90,7 @@ def batch(rows: Sequence[tuple[list[int], int]], stream: Stream) -> tuple[Any, A
 
 
 def export(model: Any, tokenizer: Any, folder: Path) -> None:
-    """The checkpoint as transformers reads it, which says of itself that it is asked in the compact form."""
+    """Write the checkpoint as transformers reads it. Its configuration says that the model expects the compact form."""
     model.config.t2t_brief = "compact"
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -130,7 +130,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"jobs in the corpus (default {PAIRS})")
     parser.add_argument("--steps", type=int, default=STEPS, help=f"updates of {BATCH} jobs (default {STEPS})")
     parser.add_argument(
-        "--families", nargs="+", default=[], metavar="NAME", help="of whose jobs (default: all that are installed)"
+        "--families", nargs="+", default=[], metavar="NAME", help="families of the corpus (default: all that are installed)"
     )
     return parser
 
