@@ -1,9 +1,9 @@
 """Samples answers of a small Qwen3-shaped model, many at once, with one prefill per prompt (our choice).
 
-`transformers.generate` spends most of a small model's time outside its matrix products, and prefills every copy of a prompt.
-This sampler runs the same arithmetic with fused weights over one key/value cache: a prompt is read once, its
-cache is copied to the `group` answers that continue it, and rows leave the batch when they end. Greedy answers are the same as
-those of `generate` (tests/plugins/test_sampler.py).
+With a small model, `transformers.generate` spends most of the time outside matrix products, and it prefills every copy of a
+prompt. This sampler does the same arithmetic with fused weights and one key/value cache: each prompt is read once, its cache is
+copied to the `group` answers that continue it, and rows leave the batch when they end. Greedy answers are the same as those of
+`generate` (tests/plugins/test_sampler.py).
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 
 from t2t_core.records import Sampling
 
-# Rows that have ended are dropped when the others are fewer than this share: copying the cache costs a few steps.
+# Copying the cache costs as much as a few steps, so ended rows are dropped only once fewer than this share of the rows is live.
 _COMPACT_BELOW = 0.8
-_COLUMNS = 64  # the cache grows by so many tokens at a time: most answers are far shorter than the most allowed
+_COLUMNS = 64  # the cache grows by so many tokens at a time, since most answers are far shorter than the limit
 _GREEDY = Sampling()
-_LARGEST = 20_000_000  # layers x width x inner width, about 60 M parameters: beyond that `generate` is no slower
+_LARGEST = 20_000_000  # layers x width x inner width, about 60 M parameters; for larger models `generate` is as fast
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """One answer: its tokens (the end token included where it came), their log-probabilities at the sampling temperature
-    (at temperature 0: of the plain distribution), and whether it ended."""
+    """One answer: its tokens (with the end token, if it ended), their log-probabilities at the sampling temperature (at
+    temperature 0, those of the unscaled distribution), and whether it ended."""
 
     tokens: list[int]
     logprobs: list[float]
@@ -32,12 +32,12 @@ class Sampled:
 
 
 def supports(model: Any) -> bool:
-    """Whether `model` has the exact architecture this sampler computes, and is small enough to gain by it."""
+    """Whether `model` has exactly the architecture that this sampler computes, and is small enough to gain from it."""
     return supports_config(model.config)
 
 
 def supports_config(config: Any) -> bool:
-    """The same, by the model's configuration alone."""
+    """Like `supports`, given only the model's configuration."""
     rope = getattr(config, "rope_parameters", None) or {}
     return bool(
         config.model_type == "qwen3"
@@ -65,12 +65,12 @@ class _Layer:
 
 
 class Sampler:
-    """Holds a fused copy of the weights of `model` (make a new one after they change).
+    """Holds a fused copy of the weights of `model`; make a new sampler after they change.
 
     Args:
         model: a `Qwen3ForCausalLM` for which `supports` holds.
         end: ids of the tokens that end an answer.
-        rows: at most so many answers at once.
+        rows: the most answers to sample at once.
     """
 
     def __init__(self, model: Any, end: Sequence[int], rows: int = 256) -> None:
@@ -93,8 +93,8 @@ class Sampler:
         sampling: Sampling = _GREEDY,
         generator: Any = None,
     ) -> list[list[Sampled]]:
-        """`group` answers to every prompt (token ids), in the prompts' order. Prompts of like length share a batch, and
-        equal ones in it are read once."""
+        """Sample `group` answers to every prompt (token ids); returned in the prompts' order. Prompts of similar length share a
+        batch, and equal prompts in a batch are read once."""
         import torch
 
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
@@ -130,7 +130,7 @@ class Sampler:
         for step in range(max_tokens):
             picked, logprob = _pick(logits.float(), sampling, generator)
             tokens[rows, step], logprobs[rows, step] = picked, logprob
-            # Rows that have ended go on with whatever comes, unseen, until the batch is worth compacting.
+            # Rows that have ended keep sampling, and the tokens are discarded, until compacting the batch is worth it.
             live = lengths[rows] > step
             lengths[rows[live & torch.isin(picked, self.end)]] = step + 1
             live = lengths[rows] > step + 1
@@ -187,13 +187,13 @@ class Sampler:
         return linear(rms_norm(hidden, hidden.shape[-1:], self.norm, self.eps), self.head)
 
     def _prefill(self, ids: Any, pads: Any, cache: Any, copies: Any) -> Any:
-        """Reads left-padded prompts (rows, columns), writes the cache of each of `copies` (rows of `ids`), returns the
-        last column's logits."""
+        """Read left-padded prompts (rows, columns) and write the cache of each of `copies` (row numbers of `ids`). Returns the
+        logits of the last column."""
         import torch
 
         columns = torch.arange(ids.shape[1], device=ids.device)
         cos, sin = self._rotary((columns - pads[:, None]).clamp(min=0))
-        # A padding column attends to itself, so that no row of the softmax is empty.
+        # A padding column attends to itself, since the softmax of an empty row would be NaN.
         seen = (columns[None, None, :] <= columns[None, :, None]) & (columns[None, None, :] >= pads[:, None, None])
         mask = (seen | torch.eye(len(columns), dtype=torch.bool, device=ids.device))[:, None]
         hidden = self.embed[ids]
@@ -205,7 +205,7 @@ class Sampler:
         return self._logits(hidden[:, -1])
 
     def _step(self, ids: Any, pads: Any, cache: Any, column: int) -> Any:
-        """One token for every row, written to cache column `column`; returns the logits after it."""
+        """Read one token in every row, and write it to the cache at `column`. Returns the logits after it."""
         import torch
 
         cos, sin = self._rotary((column - pads)[:, None])
@@ -220,8 +220,8 @@ class Sampler:
 
 
 def _pick(logits: Any, sampling: Sampling, generator: Any) -> tuple[Any, Any]:
-    """One token per row and its log-probability at the temperature, whatever is left out; temperature 0 takes the largest
-    logit."""
+    """Pick one token per row; temperature 0 takes the largest logit. Its log-probability is that at the temperature, before
+    top_k, top_p and min_p leave out any token."""
     import torch
 
     if sampling.temperature == 0:
@@ -235,7 +235,7 @@ def _pick(logits: Any, sampling: Sampling, generator: Any) -> tuple[Any, Any]:
 
 
 def _narrowed(probabilities: Any, sampling: Sampling) -> Any:
-    """The probabilities without the words that top_k, top_p and min_p leave out, in this order (transformers' own)."""
+    """The probabilities, with 0 for tokens that top_k, top_p and min_p leave out, in this order, as in transformers."""
     import torch
 
     if 0 < sampling.top_k < probabilities.shape[-1]:

@@ -1,4 +1,4 @@
-"""`mlflow`: a run's figures in MLflow, `mlflow:EXPERIMENT,uri=ADDRESS`; without `uri`, where MLFLOW_TRACKING_URI says."""
+"""`mlflow`: a run's figures in MLflow, `mlflow:EXPERIMENT,uri=ADDRESS`; without `uri`, MLFLOW_TRACKING_URI holds."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from t2t_core.hookspecs import TrackedRun
 from t2t_core.settings import flat, read_settings
 
 EXPERIMENT = "t2t"
-TAG = "t2t.id"  # a stopped run is found again by it
-_MOST_AT_ONCE = 100  # parameters of one call, MLflow's own bound
-_LONGEST = 500  # characters of a parameter
+TAG = "t2t.id"  # by which a resumed run finds its MLflow run again
+_MOST_AT_ONCE = 100  # parameters per call: MLflow's own limit
+_LONGEST = 500  # characters of a parameter's value
 
 
 class Mlflow:
-    """One run of MLflow, which a stopped run goes on with: settings are its parameters, events texts among its artifacts."""
+    """One run of MLflow, which a resumed run continues. Settings become its parameters, and events text artifacts."""
 
     def __init__(self, argument: str, settings: Mapping[str, str]) -> None:
         self._experiment = argument or EXPERIMENT
@@ -55,5 +55,5 @@ class Mlflow:
 
 
 def _name(text: str) -> str:
-    """A name as MLflow takes it."""
+    """The text with the characters that MLflow does not allow in names replaced."""
     return re.sub(r"[^\w./ -]", "_", text, flags=re.ASCII)

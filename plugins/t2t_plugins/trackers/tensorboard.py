@@ -1,6 +1,6 @@
-"""`tensorboard`: a run's figures as event files, in the folder `tensorboard` of the run, or `tensorboard:FOLDER`.
+"""`tensorboard`: a run's figures as event files, in the run's folder `tensorboard`, or below FOLDER with `tensorboard:FOLDER`.
 
-Written by TensorBoard's own library, which needs no torch.
+TensorBoard's own library writes them, so torch is not needed.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 from t2t_core.hookspecs import TrackedRun
 from t2t_core.settings import flat, read_settings
 
-FLUSH_SECONDS = 10  # what came is in the file at the latest then
+FLUSH_SECONDS = 10  # the longest time before a figure is in the file
 
 
 class TensorBoard:
-    """Scalars by axis, and the events as texts."""
+    """Writes figures as scalars, named by their axis, and events as texts."""
 
     def __init__(self, argument: str, settings: Mapping[str, str]) -> None:
         read_settings(settings, "tracker tensorboard", {})

@@ -1,4 +1,4 @@
-"""`trackio`: a run's figures in trackio, `trackio:PROJECT,space=HUB_SPACE`; on this machine without `space` (`trackio show`)."""
+"""`trackio`: a run's figures in trackio, `trackio:PROJECT,space=HUB_SPACE`; without `space` they stay here (`trackio show`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PROJECT = "t2t"
 
 
 class Trackio:
-    """One run of trackio, which a stopped run goes on with."""
+    """One run of trackio, which a resumed run continues."""
 
     def __init__(self, argument: str, settings: Mapping[str, str]) -> None:
         self._project = argument or PROJECT
@@ -21,7 +21,7 @@ class Trackio:
         import trackio
 
         settings = {name: str(value) for name, value in flat(run.settings)}
-        name = f"{run.name} {run.id[:6]}"  # trackio knows a run by its name
+        name = f"{run.name} {run.id[:6]}"  # trackio identifies a run by its name
         self._run = trackio.init(
             self._project, name=name, space_id=self._space, config=settings, resume="allow", embed=False
         )

@@ -1,6 +1,6 @@
 """`wandb`: a run's figures at Weights & Biases, `wandb:PROJECT,entity=TEAM`.
 
-Its own variables hold here as everywhere: WANDB_API_KEY (or `wandb login`), WANDB_MODE=offline, WANDB_DIR, WANDB_BASE_URL.
+Its usual variables apply: WANDB_API_KEY (or `wandb login`), WANDB_MODE=offline, WANDB_DIR, WANDB_BASE_URL.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PROJECT = "t2t"
 
 
 class Wandb:
-    """One run of W&B, which a stopped run goes on with; each axis is a metric of its own."""
+    """One run of W&B, which a resumed run continues. Each axis is a separate step metric."""
 
     def __init__(self, argument: str, settings: Mapping[str, str]) -> None:
         self._project = argument or os.environ.get("WANDB_PROJECT", PROJECT)
@@ -31,7 +31,7 @@ class Wandb:
 
         named: dict[str, Any] = {"project": self._project, "entity": self._entity, "id": run.id, "name": run.name}
         place = {} if "WANDB_DIR" in os.environ else {"dir": str(run.folder)}
-        quiet = wandb.Settings(console="off")  # what a run prints is its own
+        quiet = wandb.Settings(console="off")  # do not capture what the run prints
         try:
             self._run = wandb.init(**named, **place, resume="allow", config=dict(run.settings), settings=quiet)
         except wandb.errors.UsageError as error:

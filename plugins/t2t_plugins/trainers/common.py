@@ -1,5 +1,5 @@
-"""What the trainers share: the guard against training on test instances, the order of the instances, saved states, and what is
-wrong with an update."""
+"""What the trainers share: the guard against training on test instances, the order of the instances, saved states, and warnings
+about updates that teach nothing."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from t2t_core.store import folders
 from t2t_core.store.paths import SafePath
 from t2t_core.text import one_line
 
-UPDATES = "updates"  # in a job's folder: the states an interrupted training continues from (t2t_core.records.TrainingJob)
+UPDATES = "updates"  # in a job's folder: the states from which an interrupted training continues (t2t_core.records.TrainingJob)
 CUT_OFF = "every response was cut off at max_tokens: none could earn what a finished answer earns"
 NO_SPREAD = "no group's rewards differ: but for the KL term there is nothing to learn from"
 NO_GRADIENT = "the gradient is zero: the update changed nothing"
 
 
 def refuse_overlap(job: TrainingJob) -> None:
-    """Raise T2TError if a training instance is, up to the testbed's symmetries, one of a protected set."""
+    """Raise T2TError if a training instance is in a protected set, up to the testbed's symmetries."""
     refuse_protected(job.testbed, job.instances)
 
 
 def stratified(job: TrainingJob, seed: int) -> list[int]:
-    """An order of the job's instances in which every stretch holds the columns of the tables in (nearly) the same shares.
+    """An order of the job's instances in which every stretch has (nearly) the same mix of the tables' columns.
 
-    Each column's instances are shuffled and spread evenly over the whole; ties and places are random.
+    Each column's instances are shuffled and spread evenly over the whole order, at randomly shifted places.
     """
     stream = Stream.of(seed, "order")
     columns: dict[str, list[int]] = {}
@@ -50,7 +50,7 @@ def stratified(job: TrainingJob, seed: int) -> list[int]:
 
 
 def bucketed(rows: Sequence[int], prompts: Sequence[str], update: int, buckets: int) -> list[int]:
-    """The same updates (stretches of `update` rows), the prompts of each in the order of their length where it has parts."""
+    """The same updates (stretches of `update` rows); if an update has several buckets, its rows are sorted by prompt length."""
     if buckets < 2:
         return list(rows)
     updates = (rows[start : start + update] for start in range(0, len(rows), update))
@@ -67,15 +67,15 @@ def adapters(rank: int) -> Any:
 
 
 def last_saved(folder: Path) -> Path | None:
-    """The last complete `checkpoint-N` that transformers' Trainer left in `folder`: it writes trainer_state.json last, and not at
-    one stroke."""
+    """The last complete `checkpoint-N` that transformers' Trainer left in `folder`. The Trainer writes trainer_state.json last
+    and not atomically, so a checkpoint is complete only if that file can be read."""
     saved = [(int(m[1]), path) for path in folder.glob("checkpoint-*") if (m := re.fullmatch(r"checkpoint-(\d+)", path.name))]
     complete = [(step, path) for step, path in saved if _is_json(path / "trainer_state.json")]
     return max(complete)[1] if complete else None
 
 
 def remove_torn(folder: Path) -> None:
-    """Remove the states in `folder` that were not written to their end."""
+    """Remove incompletely written states from `folder`."""
     for path in folder.glob("checkpoint-*"):
         if not _is_json(path / "trainer_state.json"):
             folders.remove_folder(SafePath.of(folder) / path.name)
@@ -83,8 +83,8 @@ def remove_torn(folder: Path) -> None:
 
 @contextmanager
 def saving(folder: Path) -> Iterator[None]:
-    """A training that saves its states in `folder`: where the disk has no room for one, that is told, and the one before is what
-    it continues from."""
+    """Wrap a training that saves its states in `folder`. If the disk is too full for one, raises a T2TError that says so and
+    removes the torn state, so that the training can continue from the one before."""
     try:
         yield
     except Exception as error:
@@ -92,21 +92,21 @@ def saving(folder: Path) -> Iterator[None]:
             raise
         remove_torn(folder)
         raise T2TError(
-            "there is no room to save the state of the training",
+            "the disk has no room to save the state of the training",
             where=str(folder),
             cause=one_line(error, 300),
-            next="free some of the disk (--dry-run says what a round takes); the same command goes on from the state before",
+            next="free disk space (--dry-run says what a round takes); the same command continues from the previous state",
         ) from error
 
 
 def _is_full(error: BaseException) -> bool:
-    """safetensors and torch have exceptions of their own for it, with the system's words in them."""
+    """Whether the disk is full. safetensors and torch raise their own exceptions for it, which quote the system's message."""
     words = [os.strerror(number).lower() for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)]
     return any(word in str(error).lower() for word in words)
 
 
 def holds(saved: Path, pattern: str) -> bool:
-    """Whether a saved state has a file of that name."""
+    """Whether a saved state has a file that matches the pattern."""
     return any(saved.glob(pattern))
 
 
@@ -119,22 +119,22 @@ def _is_json(path: Path) -> bool:
 
 
 def format_of(job: TrainingJob, prompt_format: str) -> str:
-    """The prompt format to train in; "" takes the one the checkpoint was taught, else the testbed's first."""
+    """The prompt format to train in. "" takes the one that the checkpoint was taught, else the testbed's first."""
     from t2t_plugins.policies.hf import own_formats
 
     return prompt_format or own_formats(str(job.checkpoint)).get("prompt_format") or str(job.testbed.prompt_formats[0])
 
 
 def prompts_of(job: TrainingJob, prompt_format: str) -> Sequence[str]:
-    """The prompt of every instance, unlabelled, in the format that `format_of` says."""
+    """The prompt of every instance, without its labels, in the format that `format_of` returns."""
     form = format_of(job, prompt_format)
     return [job.testbed.prompt(job.testbed.unlabelled(instance), form) for instance in job.instances]
 
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """torch computes with so many threads in the block (0: as it does), and afterwards as before: what validates the policy next
-    has settings of its own."""
+    """Let torch use `count` threads while the block runs (0: its default). Afterwards the old number is restored, since
+    validation, which comes next, has its own setting."""
     import torch
 
     before = torch.get_num_threads()
@@ -147,7 +147,7 @@ def threads(count: int) -> Iterator[None]:
 
 
 def warnings(shown: Mapping[str, Any]) -> list[str]:
-    """What is wrong with an update that taught nothing."""
+    """Warnings about an update that taught nothing; empty for any other."""
     cases = {
         CUT_OFF: shown.get("truncated", 0) >= 1,
         NO_SPREAD: shown.get("zero_variance", 0) >= 1,

@@ -1,4 +1,4 @@
-"""The trainers need the extra `train`; without it a run says so in a sentence, before it has begun."""
+"""The trainers need the extra `train`. If it is missing, a run says so in one sentence before it begins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a round's training taught and cost, cell by cell: facts for designers that look at the training side (our choice)."""
+"""What a round's training taught and cost, by curriculum cell, for designers that also look at the training (our choice)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SUMS = ("groups", "answers", "reward", "advantage", "dead", "valid", "tokens")
 
 @dataclass(frozen=True)
 class Judged:
-    """What one answer earned, whether it is valid, and the first check that it failed."""
+    """One answer's reward, whether it is valid, and the first check that it failed."""
 
     reward: float
     valid: bool
@@ -24,7 +24,7 @@ class Judged:
 
 @dataclass(frozen=True, kw_only=True)
 class CellRecord:
-    """A cell's sums as a saved state holds them (`CellFacts.state`)."""
+    """A cell's sums in a saved state (`CellFacts.state`)."""
 
     group: str
     groups: Count
@@ -38,11 +38,11 @@ class CellRecord:
 
 
 class CellFacts:
-    """Counts over the groups of answers that a trainer has sampled, per curriculum cell of their instance.
+    """Counts the groups of answers that a trainer has sampled, by the curriculum cell of their instance.
 
     Args:
-        testbed: whose cells these are.
-        state: what `state` gave, as it was read, to continue from there.
+        testbed: the testbed that has these cells.
+        state: a saved `state` to continue from.
     """
 
     def __init__(self, testbed: AnyTestbed, state: Mapping[str, CellRecord] | None = None) -> None:
@@ -50,7 +50,7 @@ class CellFacts:
         self._cells: dict[str, dict[str, Any]] = {cell: schema.plain(sums) for cell, sums in (state or {}).items()}
 
     def add(self, instance: Any, answers: Sequence[Judged], tokens: int) -> None:
-        """One group: the answers to one instance, and the tokens of all."""
+        """Add one group: the answers to one instance, and how many tokens they have together."""
         rewards = [answer.reward for answer in answers]
         place = self._testbed.place(instance)
         cell = self._testbed.cell_of(place.cell) or place.group
@@ -66,13 +66,13 @@ class CellFacts:
                 sums["first_failures"][answer.failure] = sums["first_failures"].get(answer.failure, 0) + 1
 
     def state(self) -> dict[str, dict[str, Any]]:
-        """The sums as JSON."""
+        """The sums, ready to be written as JSON."""
         return self._cells
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Per cell: its group, groups and answers sampled, mean reward, mean |advantage| (in standard deviations of the
-        group), share of dead groups (all answers earned the same), share of valid answers, tokens, and counts of the first
-        failed checks; cells in order of their names."""
+        """For each cell, in the order of names: its group, the groups and answers sampled, the mean reward, the mean |advantage|
+        (in standard deviations of the group), the share of dead groups (in which all answers earned the same), the share of
+        valid answers, tokens, and counts of the first failed checks."""
         facts = {}
         for cell, sums in sorted(self._cells.items()):
             answers, groups = sums["answers"], sums["groups"]

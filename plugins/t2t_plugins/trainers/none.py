@@ -1,4 +1,4 @@
-"""`none`: trains nothing, so a run evaluates and designs only."""
+"""`none`: trains nothing, so that a run only evaluates and designs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from t2t_core.settings import no_argument, read_settings
 
 
 class NoTrainer:
-    """Hands the checkpoint back as it is. It takes no argument and no settings."""
+    """Returns the checkpoint unchanged. It takes no argument and no settings."""
 
     def __init__(self, argument: str = "", settings: Mapping[str, str] | None = None) -> None:
         no_argument(argument, "trainer none")

@@ -1,4 +1,4 @@
-"""What the trainers of language models ask of their settings beside what `t2t_core.settings.check_settings` looks at."""
+"""Checks of language-model trainers' settings, besides those of `t2t_core.settings.check_settings`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["AT_LEAST_ONE", "POSITIVE", "TEMPERATURES", "Range", "check_formats",
 
 
 def check_formats(order: TrainingOrder, where: str, **formats: str) -> None:
-    """T2TError for a prompt format that the testbed does not have ("" takes the default)."""
+    """Raise T2TError if the testbed does not have one of these prompt formats ("" means the default)."""
     for setting, name in formats.items():
         if name and name not in order.testbed.prompt_formats:
             known = ", ".join(order.testbed.prompt_formats)
@@ -18,7 +18,7 @@ def check_formats(order: TrainingOrder, where: str, **formats: str) -> None:
 
 
 def check_start(order: TrainingOrder, where: str) -> None:
-    """T2TError if there is nothing to train."""
+    """Raise T2TError if there is nothing to train."""
     if order.checkpoint is None:
         raise T2TError(
             f"{where} has nothing to train", cause="the run's policy has no checkpoint", next="set checkpoint = FOLDER_OR_ID"

@@ -1,4 +1,4 @@
-"""The shape of a dense decoder, from its configuration alone: how many parameters, and how many bytes a token takes where."""
+"""The shape of a dense decoder, from its configuration alone: how many parameters it has, and the bytes that a token takes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from t2t_core.store import folders
 
-# Hidden size, intermediate size, layers, attention heads, whether the output layer is the embedding: of the published
-# configurations of Qwen3, so that a plan needs no download. All have 8 key-value heads of 128 and 151,936 words.
+# Hidden size, intermediate size, layers, attention heads, and whether the output layer is the embedding, from the published
+# configurations of Qwen3, so that a plan needs no download. All have 8 key-value heads of width 128 and 151,936 tokens.
 QWEN3 = {
     "Qwen/Qwen3-0.6B": (1024, 3072, 28, 16, True),
     "Qwen/Qwen3-1.7B": (2048, 6144, 28, 16, True),
@@ -24,7 +24,7 @@ _NAMES = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
 
 @dataclass(frozen=True)
 class Shape:
-    """A decoder with gated feed-forward layers and grouped queries; `tied`: the output layer is the embedding."""
+    """A decoder with gated feed-forward layers and grouped-query attention; `tied`: the output layer is the embedding."""
 
     vocabulary: int
     hidden: int
@@ -47,33 +47,33 @@ class Shape:
 
     @property
     def parameters(self) -> int:
-        """All weights, the norms (two of the hidden size and two of a head's in a layer, one at the end) included."""
+        """All weights, including the norms: in each layer two of the hidden size and two of a head's, and one at the end."""
         norms = self.layers * (2 * self.hidden + 2 * self.head) + self.hidden
         return self.layers * self.layer + norms + self.embedding * (1 if self.tied else 2)
 
     def adapters(self, rank: int) -> int:
-        """Weights of LoRA adapters of that rank on every linear layer but the output's."""
+        """Weights of LoRA adapters of that rank on every linear layer except the output layer."""
         queries, keys = self.heads * self.head, self.key_values * self.head
         sides = 2 * (self.hidden + queries) + 2 * (self.hidden + keys) + 3 * (self.hidden + self.intermediate)
         return self.layers * rank * sides
 
     def kept(self, mixed: bool) -> int:
-        """Bytes that a layer keeps of one token for its backward pass, products in bfloat16 and attention never written out.
+        """Bytes per token that a layer keeps for its backward pass, with products in bfloat16 and fused attention.
 
-        `mixed`: the residual stream is in float32 (autocast over float32 weights), else in bfloat16 like everything but the
-        inside of the norms. Measured: tests/plugins/test_plan.py.
+        With `mixed`, the residual stream is in float32 (autocast over float32 weights); otherwise it is in bfloat16, like
+        everything except the inside of the norms. tests/plugins/test_plan.py measures it.
         """
         queries, keys = self.heads * self.head, self.key_values * self.head
         norms = (26 if mixed else 16) * self.hidden
         return norms + 8 * self.intermediate + 10 * (queries + keys) + 8 * self.heads + 4 * self.key_values + 8
 
     def cache(self, width: int = 2) -> int:
-        """Bytes of keys and values of one token, at `width` bytes a number."""
+        """Bytes of one token's keys and values, with `width` bytes per number."""
         return 2 * self.layers * self.key_values * self.head * width
 
 
 def shape_of(checkpoint: str) -> Shape | None:
-    """The shape of a checkpoint's folder or of a model that is known by name; None if it is not known or not of this kind."""
+    """The shape of a checkpoint's folder or of a model known by name; None if it is unknown or not a dense decoder."""
     if checkpoint in QWEN3:
         hidden, intermediate, layers, heads, tied = QWEN3[checkpoint]
         return Shape(151_936, hidden, intermediate, layers, heads, 8, 128, tied)
@@ -82,7 +82,7 @@ def shape_of(checkpoint: str) -> Shape | None:
 
 
 def read_shape(config: Mapping[str, Any]) -> Shape | None:
-    """The shape that a transformers configuration describes; None if it is no dense decoder with these names."""
+    """The shape that a transformers configuration describes; None if it does not describe a dense decoder in these names."""
     if any(type(config.get(name)) is not int or config[name] < 1 for name in _NAMES) or config.get("num_experts"):
         return None
     vocabulary, hidden, intermediate, layers, heads = (int(config[name]) for name in _NAMES)

@@ -1,10 +1,9 @@
-"""How a training by transformers' Trainer stops where it is asked to: between two backward passes, with the state it had after
-the last whole update.
+"""Stops a training by transformers' Trainer on request: between two backward passes, with the state after the last whole update.
 
-An update of a large model takes minutes, and a machine that is about to be taken away waits for less. But the weights do not
-change between two steps of the optimizer, so what was there after the last one can be saved at any moment at which all processes
-meet: its weights, its optimizer, and the states of chance that were noted then. Responses sampled since are lost. A training that
-continues from there ends in the same bytes as one that was never stopped.
+An update of a large model takes minutes, but a machine that is about to be taken away may give less notice. The weights do not
+change between two steps of the optimizer, so the state after the last step can be saved whenever all processes meet: weights,
+optimizer, and the random generators' states that were noted then. Responses sampled since are lost. A training that continues
+from there ends in the same bytes as one that was never stopped.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from typing import Any
 
 
 class Stopped(Exception):
-    """The training stands between two backward passes, because it was asked to stop."""
+    """The training was asked to stop, and is now between two backward passes."""
 
 
 class Stopping:
     """Ends a training when it is asked to.
 
     Args:
-        trainer: transformers' own; `callback` has to be its last one.
+        trainer: a Trainer of transformers that already has all its other callbacks.
         asked: whether this process was asked to stop.
-        beside: called with the folder of a state before it is saved.
-        every: states may be saved after so many updates, and multiples of it.
+        beside: called with the folder of a state before the state is saved.
+        every: states may be saved only after a multiple of so many updates.
     """
 
     def __init__(
@@ -37,7 +36,7 @@ class Stopping:
         self._tokens, self._first = 0, 0
 
     def train(self, saved: Path | None) -> None:
-        """Train from that state, or from the beginning. KeyboardInterrupt where it was asked to stop, once its state is saved."""
+        """Train from that state, or from the beginning. If asked to stop, saves the state and raises KeyboardInterrupt."""
         self._trainer.add_callback(self._callback())
         try:
             self._trainer.train(resume_from_checkpoint=str(saved) if saved else None)
@@ -55,7 +54,7 @@ class Stopping:
                 stopping._first = state.global_step
 
             def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-                """Not at an update's end: its figures are told after that."""
+                """Look here rather than at an update's end, since the update's figures are reported after that."""
                 stopping._look(state)
 
             def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -71,7 +70,7 @@ class Stopping:
             raise Stopped
 
     def _everywhere(self, asked: bool) -> bool:
-        """Whether any process was asked: all of them stop at the same place, or none."""
+        """Whether any process was asked to stop, so that all of them stop at the same place or none does."""
         accelerator = self._trainer.accelerator
         if accelerator.num_processes == 1:
             return asked
@@ -84,7 +83,7 @@ class Stopping:
         state = self._trainer.state
         folder = Path(self._trainer.args.output_dir) / f"checkpoint-{state.global_step}"
         if state.global_step == self._first or (folder / "trainer_state.json").exists():
-            return  # nothing came since that state
+            return  # there has been no update since that state
         set_chance(self._chance)
         state.num_input_tokens_seen = self._tokens
         if self._trainer.is_world_process_zero():
@@ -93,7 +92,7 @@ class Stopping:
 
 
 def chance() -> dict[str, Any]:
-    """The states of everything that draws."""
+    """The states of all random generators."""
     import numpy as np
     import torch
 
@@ -102,7 +101,7 @@ def chance() -> dict[str, Any]:
 
 
 def set_chance(states: dict[str, Any]) -> None:
-    """Put them back."""
+    """Restore the states of all random generators."""
     import numpy as np
     import torch
 

@@ -1,4 +1,4 @@
-"""The adaptive weights of the length-aware reward in a checkpoint: a round begins with those that the one before left."""
+"""The length-aware reward's adaptive weights, stored in a checkpoint so that each round begins with those of the round before."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 
 @dataclass(frozen=True, kw_only=True)
 class WeightsRecord:
-    """`adaptive_weights.json`: the moving average of the share of short responses, and how fast it forgets."""
+    """`adaptive_weights.json`: the moving average of the share of short responses, and its decay."""
 
     share: Share
     decay: Share
 
 
 def read_weights(folder: Path) -> AdaptiveWeights:
-    """The weights that stand in a checkpoint, those of the start where none do; T2TError names the field that is wrong."""
+    """The weights stored in a checkpoint, or the initial ones if there are none. A T2TError names the field that is wrong."""
     path = folder / WEIGHTS_FILE
     if not path.exists():
         return AdaptiveWeights()

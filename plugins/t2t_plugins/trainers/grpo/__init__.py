@@ -1,9 +1,9 @@
 """`grpo`: GRPO for embedded policies (our choice throughout).
 
-It computes what `trl-grpo` computes (a test holds losses and gradients equal to TRL's) without the framework around it, which
-costs a model of a tenth of a million parameters most of its time. It trains on whole conversations: an update plays
-`prompts` x `group` of them at once, turn by turn, and every turn is a row whose own tokens alone are in the loss. A
-conversation's reward is that of the whole of it, and all of its turns share its advantage.
+It computes what `trl-grpo` computes (a test checks that losses and gradients equal TRL's), but without the framework, in which a
+model of 100,000 parameters would spend most of its time. It trains on whole conversations: an update plays `prompts` x `group`
+of them at once, turn by turn. Each turn is a row, and only the policy's own tokens in it are in the loss. A conversation has one
+reward, and all of its turns share its advantage.
 
 `trainer` is what a run calls, `training` a round, `playing` the conversations of an update, `batch` the arithmetic on them,
 `states` what is saved between updates.

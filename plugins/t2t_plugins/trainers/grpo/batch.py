@@ -9,7 +9,7 @@ from typing import Any
 from t2t_plugins.trainers.grpo.playing import Rollout
 from t2t_plugins.trainers.grpo.settings import Settings
 
-TOKENS = 4096  # of a part, padding included: larger ones are mostly padding, smaller ones mostly calls
+TOKENS = 4096  # of a part, including padding: larger parts are mostly padding, smaller ones mostly overhead of calls
 SPARE = 1e-4  # added to a group's standard deviation, as TRL does
 
 Row = tuple[tuple[int, ...], tuple[int, ...]]  # what a turn saw, and what the policy wrote
@@ -21,8 +21,8 @@ def parts_of(items: Sequence[Any], size: int) -> list[list[Any]]:
 
 
 def advantages_of(rewards: Sequence[Sequence[float]], scale: str) -> list[list[float]]:
-    """How much better each conversation was than the mean of its group, in standard deviations of the group or of the batch
-    (both with one degree of freedom less, as in TRL)."""
+    """How much better each conversation was than the mean of its group. `scale` divides this by the standard deviation of the
+    group or of the batch (both with n - 1, as in TRL)."""
     import torch
 
     if not rewards:
@@ -39,14 +39,14 @@ def advantages_of(rewards: Sequence[Sequence[float]], scale: str) -> list[list[f
 
 @dataclass(frozen=True)
 class Batch:
-    """The turns of an update. Equal ones (in a task of few states most are) are one row, in the order of their length in
-    parts of TOKENS, so that little is padding. Those without an advantage are left out where nothing else would move them.
+    """The turns of an update. Equal turns, which are most of them in a task with few states, share one row. Rows are sorted by
+    length into parts of TOKENS, so that there is little padding. Without a KL term, turns without an advantage are left out.
 
     Args:
-        parts: of each part the token ids (rows, columns) and where the policy's own tokens stand in it.
-        places: of every token of the policy in every turn (tokens,), its place among the own tokens of all parts.
-        advantages: of every such token.
-        weights: its share in the loss; they sum to 1 except for "dr_grpo".
+        parts: for each part, the token ids (rows, columns) and the mask of the policy's own tokens.
+        places: for every token of the policy in every turn (tokens,), its index among the own tokens of all parts.
+        advantages: the advantage of every such token.
+        weights: its share in the loss; the shares sum to 1 except for "dr_grpo".
     """
 
     parts: Sequence[tuple[Any, Any]]
@@ -96,7 +96,7 @@ class Batch:
         return torch.cat(parts)[self.places]
 
     def loss(self, logprobs: Any, old: Any, reference: Any, settings: Settings) -> tuple[Any, float]:
-        """The loss to descend, and the mean KL per token (0 without a reference)."""
+        """The loss to minimise, and the mean KL per token (0 without a reference)."""
         import torch
 
         ratio = torch.exp(logprobs - old)
@@ -108,12 +108,12 @@ class Batch:
         if reference is None:
             return -(gain * self.weights).sum(), 0.0
         away = reference - logprobs
-        kl = (torch.exp(away) - away - 1) * ratio  # weighed by the ratio, its gradient is that of the reverse KL, as in TRL
+        kl = (torch.exp(away) - away - 1) * ratio  # weighted by the ratio, its gradient is that of the reverse KL, as in TRL
         return ((settings.beta * kl - gain) * self.weights).sum(), float(kl.detach().mean())
 
 
 def _parts_by_length(rows: Sequence[Row], tokens: int) -> list[list[Row]]:
-    """Rows of rising length in parts that hold so many tokens when all of its rows are padded to the longest."""
+    """Split rows of rising length into parts of at most so many tokens, with all rows of a part padded to its longest."""
     parts: list[list[Row]] = []
     for row in rows:
         width = len(row[0]) + len(row[1])
@@ -124,7 +124,7 @@ def _parts_by_length(rows: Sequence[Row], tokens: int) -> list[list[Row]]:
 
 
 def tensors(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> tuple[Any, Any]:
-    """The token ids (rows, columns) of prompts and what the policy wrote after them, and where the latter stands."""
+    """The token ids (rows, columns) of prompts and what the policy wrote after them, and the mask of the latter."""
     import torch
 
     width = max(len(prompt) + len(tokens) for prompt, tokens in rows)

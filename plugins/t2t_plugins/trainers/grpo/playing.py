@@ -17,8 +17,8 @@ from t2t_plugins.trainers.grpo.settings import Settings
 
 @dataclass
 class Turn:
-    """One message of the policy: the tokens it saw, those it wrote (the end token included), whether it ended by itself, and its
-    log-probability, of which the mean over many tokens estimates the entropy."""
+    """One message of the policy: the tokens it saw, those it wrote (including the end token), whether it ended by itself, and its
+    log-probability. The mean of the latter over many tokens estimates the entropy."""
 
     prompt: list[int]
     tokens: list[int]
@@ -28,7 +28,7 @@ class Turn:
 
 @dataclass
 class Rollout:
-    """A conversation: the instance as this rollout plays it, what opened it, all that was said after, and the turns."""
+    """A conversation: the instance as this rollout plays it, the opening, all messages after it, and the policy's turns."""
 
     task: Any
     first: tuple[Message, ...] = ()
@@ -51,7 +51,7 @@ class Group:
 
     @property
     def dead(self) -> bool:
-        """Nothing can be learnt from them: all earn the same, up to rounding."""
+        """Whether nothing can be learnt from the group, because all its conversations earn the same, up to rounding."""
         return max(self.rewards) - min(self.rewards) <= 1e-6
 
     @property
@@ -60,15 +60,15 @@ class Group:
 
 
 class Player:
-    """Plays rollouts with the model as it is: `seed` is the training's, `format` that of the prompts."""
+    """Plays rollouts with the current weights; `seed` is the training's seed and `format` the prompt format."""
 
     def __init__(self, model: Any, tokenizer: Any, ends: Any, testbed: AnyTestbed, settings: Settings, format: str, seed: int):
         self._model, self._tokenizer, self._ends = model, tokenizer, ends
         self._testbed, self._settings, self._format, self._seed = testbed, settings, format, seed
-        self._ids: dict[tuple[Message, ...], list[int]] = {}  # of what a memoryless format has shown: positions come again
+        self._ids: dict[tuple[Message, ...], list[int]] = {}  # what a memoryless format has shown, since positions recur
 
     def rollouts(self, instance: Any) -> list[Rollout]:
-        """A group of conversations about an instance, not begun."""
+        """A group of conversations about an instance, with only their openings."""
         made = []
         for nth in range(self._settings.group):
             task = self._testbed.rollout(instance, nth)
@@ -76,7 +76,7 @@ class Player:
         return made
 
     def play(self, rollouts: Sequence[Rollout], update: int, number: int) -> None:
-        """All rollouts to their ends, turn by turn, drawn by the number of the update and of the groups within it."""
+        """Play all rollouts to their ends, turn by turn. The draws depend on the update and on `number`, the batch within it."""
         import torch
 
         sampler, settings, testbed = Sampler(self._model, self._ends), self._settings, self._testbed
@@ -99,7 +99,7 @@ class Player:
             open_rollouts, turn = going_on, turn + 1
 
     def _encoded(self, rollouts: Sequence[Rollout]) -> list[list[int]]:
-        """What each of the rollouts shows the policy, as token ids; rollouts that show the same are written out once."""
+        """What each rollout shows the policy, as token ids. Rollouts that show the same are tokenized once."""
         seen = [shown(self._testbed, rollout.first, rollout.messages, self._format) for rollout in rollouts]
         ids = self._ids if self._format in self._testbed.memoryless else {}
         fresh = [messages for messages in dict.fromkeys(seen) if messages not in ids]

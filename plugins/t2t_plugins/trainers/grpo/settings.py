@@ -1,4 +1,4 @@
-"""The settings of `grpo`, and what of them a run could not go by."""
+"""The settings of `grpo`, and checks for values that no run could use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from t2t_plugins.sampler import supports_config
 from t2t_plugins.trainers.settings import AT_LEAST_ONE, POSITIVE, Range, check_formats, check_start
 
 WHERE = "trainer grpo"
-MAX_GRAD_NORM = 1.0  # beyond it the gradient is scaled down
+MAX_GRAD_NORM = 1.0  # a gradient with a larger norm is scaled down to it
 
 
 @dataclass(frozen=True)
@@ -24,21 +24,21 @@ class Settings:
     Args:
         group: conversations per instance. prompts: instances per update. epochs: passes over the round's instances; the last
             partial batch of a pass is dropped. max_updates: stop there (0: do all).
-        learning_rate: constant. weight_decay, beta2: of AdamW.
-        beta: weight of the k3 KL term against the policy the round started from.
-        temperature, max_tokens: of a turn's sampling.
-        length_start, length_end: response tokens between which the length penalty grows, where the testbed has one.
+        learning_rate: constant. weight_decay, beta2: AdamW's.
+        beta: weight of the k3 KL term against the policy that the round started from.
+        temperature, max_tokens: for sampling a turn.
+        length_start, length_end: response tokens between which the length penalty grows, if the testbed has one.
         loss: "dapo" averages over the tokens of an update, "grpo" over each conversation's tokens first, "dr_grpo" divides by
-            conversations x `max_tokens`, "cispo" weighs log-probabilities by the clipped ratio instead of clipping the gain.
-        clip: of the importance ratio; of "cispo", 1 + clip is the most a token weighs. The ratio is 1 unless `iterations`,
-            the optimisation steps per sampled batch, is above 1.
-        scale: "group" divides advantages by the group's standard deviation, "batch" by the update's, "none" not.
+            conversations x `max_tokens`, "cispo" weights log-probabilities by the clipped ratio instead of clipping the gain.
+        clip: how far the importance ratio may move from 1; with "cispo", a token weighs at most 1 + clip. The ratio is 1 unless
+            `iterations`, the optimisation steps per sampled batch, is above 1.
+        scale: "group" divides advantages by the group's standard deviation, "batch" by the update's, "none" does not divide.
         dynamic: drop groups whose conversations all earn the same, and play others until the update is full or three times
-            its instances were played (DAPO's dynamic sampling); their tokens are counted.
-        stratify: every update holds the columns of the tables in like shares.
-        optimizer: "reset" every round or "keep" its state. save_every: updates between two saved states.
-        prompt_format: "" takes the one the checkpoint was taught, else the testbed's first.
-        threads: of torch on a CPU; 0 leaves its default.
+            its instances have been played (DAPO's dynamic sampling); their tokens are counted.
+        stratify: give every update the same mix of the tables' columns.
+        optimizer: "reset" it every round, or "keep" its state. save_every: updates between two saved states.
+        prompt_format: "" takes the one that the checkpoint was taught, else the testbed's first.
+        threads: of torch on a CPU; 0 leaves torch's default.
     """
 
     group: int = 8
@@ -75,7 +75,7 @@ class Settings:
         "epochs": Range(1, 10_000),
         "learning_rate": POSITIVE,
         "beta2": Range(0, 1, below=True),
-        "temperature": Range(0, 10, above=True),  # at 0 every answer of a group is the same
+        "temperature": Range(0, 10, above=True),  # at 0 all answers of a group would be the same
         "max_tokens": Range(1, 10**6),
         "clip": POSITIVE,
         "iterations": Range(1, 1000),
@@ -84,13 +84,13 @@ class Settings:
     }
 
     def updates(self, instances: int) -> int:
-        """Updates of a round with so many instances; a last partial batch of a pass is dropped."""
+        """How many updates a round with so many instances has; the last partial batch of a pass is dropped."""
         every = instances // self.prompts * self.epochs
         return min(every, self.max_updates) if self.max_updates else every
 
 
 def check(settings: Settings, order: TrainingOrder) -> None:
-    """T2TError for settings that a round of this run could not go by."""
+    """Raise T2TError for settings that no round of this run could use."""
     length_reward(0, settings.length_start, settings.length_end)
     check_start(order, WHERE)
     check_formats(order, WHERE, prompt_format=settings.prompt_format)
@@ -103,7 +103,7 @@ def check(settings: Settings, order: TrainingOrder) -> None:
 
 
 def check_model(start: str) -> None:
-    """T2TError for a checkpoint that cannot be read, or that is no embedded policy."""
+    """Raise T2TError if the checkpoint cannot be read, or is not an embedded policy."""
     config, _ = model_facts(start, WHERE)
     if not supports_config(config):
         raise T2TError(

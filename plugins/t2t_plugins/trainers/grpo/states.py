@@ -1,4 +1,4 @@
-"""What `grpo` saves between two updates, and reads to continue from there."""
+"""The states that `grpo` saves between updates, to continue an interrupted round."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class StateRecord:
 
 
 def read_state(folder: Path) -> StateRecord:
-    """The state that was saved in that folder; T2TError names the field of the file that is none."""
+    """Read the state saved in that folder. A T2TError names the field that is wrong."""
     return folders.read_record(folder / STATE, StateRecord)
 
 
 def kept_optimizer(before: Path) -> Path:
-    """The optimizer's state that the round before left. Raises T2TError if it left none."""
+    """The file with the previous round's optimizer state. Raises T2TError if there is none."""
     saved = last_state(before / UPDATES)
     if saved is None or not (saved / OPTIMIZER).is_file():
         raise T2TError(
@@ -54,7 +54,7 @@ def kept_optimizer(before: Path) -> Path:
 
 
 def last_state(updates: Path) -> Path | None:
-    """The last state that was saved in the folder; None if there is none."""
+    """The last complete state in the folder; None if there is none."""
     folder = SafePath.of(updates)
     numbers = [int(match[1]) for entry in folder.entries() if (match := re.fullmatch(r"update-(\d{1,9})", entry.name))]
     whole = [number for number in numbers if (folder / f"update-{number}" / STATE).exists()]

@@ -18,7 +18,7 @@ from t2t_plugins.trainers.settings import check_settings
 
 
 class Grpo:
-    """The trainer behind the name; a run's settings stand in its configuration under [training]."""
+    """The trainer `grpo`. A run sets its settings under [training]."""
 
     facts: ClassVar[Mapping[str, str]] = {
         "algorithm": "GRPO with AdamW and a constant learning rate, on whole conversations",
@@ -43,11 +43,11 @@ class Grpo:
         self.defaults = asdict(check_settings(Settings, self._settings, WHERE))
 
     def check(self, order: TrainingOrder) -> None:
-        """T2TError for what `train` would refuse, before a run has begun."""
+        """Raise T2TError for whatever `train` would refuse, before a run begins."""
         check(check_settings(Settings, {**self._settings, **order.settings}, WHERE), order)
 
     def ready(self, order: TrainingOrder) -> None:
-        """Raise T2TError if what it needs is not available on this machine."""
+        """Raise T2TError if something that it needs is not available on this machine."""
         require(WHERE, "torch", "transformers")
         check_model(str(order.checkpoint))
 

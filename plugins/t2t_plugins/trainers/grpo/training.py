@@ -25,11 +25,11 @@ from t2t_plugins.trainers.grpo.settings import MAX_GRAD_NORM, Settings, check_mo
 from t2t_plugins.trainers.grpo.states import OPTIMIZER, STATE, kept_optimizer, last_state, read_state
 from t2t_plugins.trainers.weights import WEIGHTS_FILE, read_weights
 
-OVERDRAW = 3  # with `dynamic`, at most so many times the prompts of an update are played
+OVERDRAW = 3  # with `dynamic`, an update plays at most so many times its prompts
 
 
 class Training:
-    """One round: the model, its optimizer, and where it stands."""
+    """One round: the model, its optimizer, and how far it has come."""
 
     def __init__(self, job: TrainingJob, settings: Settings) -> None:
         import torch
@@ -83,7 +83,7 @@ class Training:
         return TrainingResult(self.job.folder, metrics, total * rollouts, total, self.tokens, keep_updates=keep)
 
     def schedule(self) -> list[list[int]]:
-        """The instances of every update: each pass in an order of its own."""
+        """The instances of every update; each pass has its own order."""
         settings, count = self.settings, len(self.job.instances)
         whole = count // settings.prompts * settings.prompts
         rows = [at for number in range(settings.epochs) for at in self._order(number)[:whole]]
@@ -97,7 +97,7 @@ class Training:
     # --- one update
 
     def update(self, instances: Sequence[int]) -> dict[str, Any]:
-        """Play, judge, and take `iterations` steps; the update's figures."""
+        """Play, judge, and take `iterations` steps. Returns the update's figures."""
         groups = list(self._played(instances))
         alive = [group for group in groups if not group.dead] if self.settings.dynamic else groups
         advantages = advantages_of([group.rewards for group in alive], self.settings.scale)
@@ -115,7 +115,7 @@ class Training:
         return figures
 
     def _played(self, instances: Sequence[int]) -> Iterator[Group]:
-        """The groups of an update; with `dynamic`, further ones until enough of them differ within."""
+        """The groups of an update. With `dynamic`, further groups are played until enough of them have differing rewards."""
         yield from (played := self._groups(instances, 0))
         if not self.settings.dynamic:
             return
@@ -150,7 +150,7 @@ class Training:
     # --- the gradient
 
     def learn(self, rollouts: Sequence[Rollout], advantages: Sequence[float]) -> dict[str, Any]:
-        """`iterations` steps on these rollouts; loss, KL and gradient norm of the first."""
+        """Take `iterations` steps on these rollouts. Returns the loss, KL and gradient norm of the first step."""
         import torch
 
         batch = Batch.of(rollouts, advantages, self.settings)
@@ -192,7 +192,7 @@ class Training:
     # --- on disk
 
     def _save(self) -> None:
-        """The state after this update, whole or not at all; the one before goes when it is there."""
+        """Save the state after this update atomically, and then remove the one before."""
         import torch
 
         before, target = last_state(self.updates), SafePath.of(self.updates) / f"update-{self.done}"

@@ -1,4 +1,4 @@
-"""What happens beside an update of `trl-grpo`: the weights' state is saved with every saved update, and its figures are told."""
+"""Callbacks of `trl-grpo`: save the reward weights' state beside every saved update, and report every update's figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from t2t_plugins.trainers.trl_grpo.reward import FACTS_FILE, Reward
 from t2t_plugins.trainers.trl_grpo.settings import Settings
 from t2t_plugins.trainers.weights import WEIGHTS_FILE
 
-FIGURES = {  # the figures of an update that matter: our name, TRL's
+FIGURES = {  # the figures of an update that we report: our name -> TRL's name
     "reward": "reward",
     "valid": "valid",
     "optimal": "optimal",
@@ -31,7 +31,7 @@ FIGURES = {  # the figures of an update that matter: our name, TRL's
 
 
 def watch(job: TrainingJob, settings: Settings, reward: Reward) -> Any:
-    """A callback that saves the weights' state beside every saved update and reports every update's figures."""
+    """A callback that saves the reward weights' state beside every saved update and reports every update's figures."""
     from transformers import TrainerCallback
 
     class Callback(TrainerCallback):
@@ -41,7 +41,7 @@ def watch(job: TrainingJob, settings: Settings, reward: Reward) -> Any:
             self.started, self.first = time.monotonic(), state.global_step
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            """Before the update is saved: once its trainer state is there it counts as saved, and the one before is deleted."""
+            """Write ours before the update is saved: once its trainer state exists, it counts as saved, and the last is deleted."""
             reward.settle()
             if control.should_save and state.is_world_process_zero:
                 write_weights(reward, Path(args.output_dir) / f"checkpoint-{state.global_step}")
@@ -54,13 +54,13 @@ def watch(job: TrainingJob, settings: Settings, reward: Reward) -> Any:
 
 
 def write_weights(reward: Reward, folder: Path) -> None:
-    """The state of the reward's weights and what was counted by cell, beside a saved update."""
+    """Write the state of the reward's weights and the counts by cell beside a saved update."""
     folders.write_json(folder / WEIGHTS_FILE, reward.weights.to_dict())
     folders.write_json(folder / FACTS_FILE, reward.facts.state())
 
 
 def figures(logs: Mapping[str, Any], state: Any, settings: Settings, seconds: float, first: int) -> dict[str, Any]:
-    """The figures of one update that matter."""
+    """The figures of one update that are reported."""
     done = state.global_step - first
     rate = done / settings.iterations * settings.prompts * settings.group / max(seconds, 1e-9)
     shown = {ours: logs[theirs] for ours, theirs in FIGURES.items() if theirs in logs}

@@ -1,5 +1,5 @@
-"""The settings of `trl-grpo` in TRL's words, every value that changes the objective among them: nothing is left to a default that
-the next version of TRL may change."""
+"""Translates the settings of `trl-grpo` into TRL's. Every value that changes the objective is set explicitly, because the next
+version of TRL may change a default."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from typing import Any
 from t2t_core.errors import T2TError
 from t2t_plugins.trainers.trl_grpo.settings import WHERE, Settings, check_split
 
-# What changes the objective and has no setting of its own (ours): printed by the dry run, recorded, and set by [training.trl].
+# Values that change the objective but have no setting of their own (our choice). The dry run prints them, a run records them, and
+# [training.trl] can change them.
 OBJECTIVE: Mapping[str, Any] = {
     "optim": "adamw_torch",
     "adam_beta1": 0.9,
     "adam_epsilon": 1e-8,
     "lr_scheduler_type": "constant",
     "warmup_steps": 0,
-    "max_grad_norm": 1.0,  # beyond it the gradient is scaled down
+    "max_grad_norm": 1.0,  # a gradient with a larger norm is scaled down to it
     "repetition_penalty": 1.0,
-    "mask_truncated_completions": False,  # a response that was cut off counts with what it earned
-    "delta": None,  # no second bound on the ratio
+    "mask_truncated_completions": False,  # a response that was cut off counts like any other
+    "delta": None,  # no second limit on the ratio
     "importance_sampling_level": "token",
-    "use_bias_correction_kl": False,  # the k3 term as it stands, without an importance weight on it
+    "use_bias_correction_kl": False,  # the plain k3 term, without an importance weight
     "off_policy_mask_threshold": None,
     "top_entropy_quantile": 1.0,
     "entropy_coef": 0.0,
@@ -43,11 +44,11 @@ def configuration(settings: Settings, folder: Path, seed: int, updates: int, lon
     """A `trl.GRPOConfig`.
 
     Args:
-        settings: of the trainer.
-        folder: for the states that an interrupted training continues from.
-        seed: of the round.
-        updates: of the round.
-        longest_prompt: in tokens; with the responses' limit the most that vLLM has to hold.
+        settings: the trainer's settings.
+        folder: where to save the states that an interrupted training continues from.
+        seed: the round's seed.
+        updates: how many updates the round has.
+        longest_prompt: in tokens; together with `max_tokens`, the longest sequence that vLLM has to hold.
     """
     import torch
 
@@ -57,7 +58,7 @@ def configuration(settings: Settings, folder: Path, seed: int, updates: int, lon
     ours = {
         "output_dir": str(folder),
         "seed": seed % 2**31,
-        "max_steps": updates,  # the passes are in the dataset, in their order
+        "max_steps": updates,  # the dataset already has all passes, in their order
         "shuffle_dataset": False,
         "per_device_train_batch_size": settings.micro,
         "gradient_accumulation_steps": settings.prompts * settings.group // (settings.micro * settings.processes),
@@ -103,7 +104,7 @@ def configuration(settings: Settings, folder: Path, seed: int, updates: int, lon
 
 
 def _vllm(settings: Settings, longest_prompt: int) -> dict[str, Any]:
-    """What of the configuration is about vLLM."""
+    """The part of the configuration that concerns vLLM."""
     mode = {"vllm-colocate": "colocate", "vllm-server": "server"}.get(settings.engine)
     corrected = settings.vllm_correction != "none"
     return {
@@ -122,8 +123,8 @@ def _vllm(settings: Settings, longest_prompt: int) -> dict[str, Any]:
 
 
 def check_passed_on(settings: Settings) -> None:
-    """T2TError for what [training.trl] and [training.accelerate] name and TRL or Accelerate does not know, and for what has a
-    setting of its own. Nothing is imported for an empty table; what is not installed is looked at when it is."""
+    """Raise T2TError if [training.trl] or [training.accelerate] names an option that TRL or Accelerate does not know, or one that
+    has a setting of its own. Nothing is imported for an empty table, and the options of a missing package are not checked."""
     if settings.trl and find_spec("trl"):
         trl: Any = import_module("trl")
         _refuse(settings.trl, {f.name for f in fields(trl.GRPOConfig)}, "trl", _OWN)

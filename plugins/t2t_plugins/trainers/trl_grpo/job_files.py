@@ -1,4 +1,4 @@
-"""The files by which a training job travels to its processes and what became of it comes back."""
+"""The files that pass a training job to its processes, and its outcome back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STOP = "stop"  # a file that asks the processes to save what they have and end
 
 @dataclass(frozen=True, kw_only=True)
 class JobRecord:
-    """`job.json`: a `TrainingJob` without its functions. The testbed goes by its name, and instances as it writes them."""
+    """`job.json`: a `TrainingJob` without its functions, with the testbed's name and the instances as the testbed writes them."""
 
     testbed: str
     checkpoint: str | None
@@ -52,7 +52,7 @@ class JobRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ResultRecord:
-    """`result.json`: what the training came to (`t2t_core.records.TrainingResult`)."""
+    """`result.json`: the training's result (`t2t_core.records.TrainingResult`)."""
 
     checkpoint: str
     metrics: dict[str, Any] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class MistakeRecord:
 
 
 def write_job(job: TrainingJob, settings: Settings, folder: Path) -> None:
-    """The job as a file that every process reads."""
+    """Write the job to a file that every process reads."""
     record = JobRecord(
         testbed=job.testbed.name,
         checkpoint=str(job.checkpoint) if job.checkpoint else None,
@@ -89,7 +89,7 @@ def write_job(job: TrainingJob, settings: Settings, folder: Path) -> None:
 
 
 def read_job(folder: Path) -> JobRecord:
-    """The job that lies in a folder; T2TError names the field of the file that is none."""
+    """Read the job in a folder. A T2TError names the field that is wrong."""
     path = folder / JOB
     return schema.check(jsonlines.loads(folders.read_bytes(path, paths.MAX_STREAM)), JobRecord, str(path))
 
@@ -104,7 +104,7 @@ def write_mistake(folder: Path, error: T2TError) -> None:
 
 
 def outcome(folder: Path) -> TrainingResult | T2TError | None:
-    """What the processes left: a result, the mistake that they found, or nothing yet."""
+    """What the processes left: a result, the mistake that they found, or None if there is nothing yet."""
     if (folder / MISTAKE).exists():
         mistake = folders.read_record(folder / MISTAKE, MistakeRecord)
         return T2TError(mistake.what, where=mistake.where, cause=mistake.cause, next=mistake.next)

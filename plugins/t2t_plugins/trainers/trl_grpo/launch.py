@@ -1,9 +1,9 @@
 """Runs one training job in several processes: `accelerate launch` starts `process` in each of them.
 
-How the model is spread over the processes stands in Accelerate's own configuration files (the folder `accelerate`); how many
-processes and machines there are is given beside them. The job travels as a folder of JSON files; the first process sends its
-figures back as lines of JSON and its result, or the mistake that stopped it, as a file. No process outlives the one that
-launched it, however that one ends.
+Accelerate's own configuration files (the folder `accelerate`) say how the model is spread over the processes; the numbers of
+processes and machines are passed as flags. The job is passed in a folder of JSON files. The first process sends its figures back
+as lines of JSON, and its result, or the mistake that stopped it, as a file. No process outlives the one that launched it, however
+that one ends.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from t2t_plugins.trainers.trl_grpo.settings import Settings
 PROCESS = "t2t_plugins.trainers.trl_grpo.process"
 CONFIGURATIONS = Path(__file__).resolve().parent / "accelerate"
 MARK = "t2t-figures "
-LOOK_EVERY = 0.5  # seconds between two looks whether the run was asked to stop
-TAIL, SHOWN = 200, 25  # lines of crashed processes that are kept, and that are shown
-_OF_LAUNCHER = re.compile(r"[WEI]\d{4} .*torch/distributed/elastic")  # how torch's launcher begins to tell of an end
+LOOK_EVERY = 0.5  # seconds between two checks whether the run was asked to stop
+TAIL, SHOWN = 200, 25  # lines of the processes' output that are kept, and that are shown after a crash
+_OF_LAUNCHER = re.compile(r"[WEI]\d{4} .*torch/distributed/elastic")  # how the launcher's own report of a crash begins
 _END = re.compile(r"^\s*(rank|exitcode|traceback)\s*:")
 
 
@@ -40,13 +40,13 @@ def launch(job: TrainingJob, settings: Settings) -> TrainingResult:
     """Run the job under `accelerate launch`.
 
     Raises:
-        T2TError: what a process found wrong with the job, word for word; the last lines of the output where one crashed.
+        T2TError: a process found something wrong with the job (its error, word for word), or crashed (its last output lines).
         KeyboardInterrupt: the run was asked to stop, and the processes have saved what they had.
     """
     folder = job.folder / "launch"
     folders.make_folder(folder)
     write_job(job, settings, folder)
-    for name in (RESULT, MISTAKE, STOP):  # of an earlier attempt
+    for name in (RESULT, MISTAKE, STOP):  # left by an earlier attempt
         folders.remove(folder / name)
     command = [*launcher(settings), "-m", PROCESS, str(folder)]
     tail: list[str] = []
@@ -58,7 +58,7 @@ def launch(job: TrainingJob, settings: Settings) -> TrainingResult:
         except BaseException:
             process.terminate()
             raise
-    match outcome(folder):  # a process may abort after all work is done: what counts is what it wrote
+    match outcome(folder):  # a process may abort after all work is done, so what counts is what it wrote
         case TrainingResult() as result:
             return result
         case T2TError() as mistake:
@@ -70,7 +70,7 @@ def launch(job: TrainingJob, settings: Settings) -> TrainingResult:
 
 @contextmanager
 def passing_on(job: TrainingJob, folder: Path) -> Iterator[None]:
-    """While the block runs, the processes are told where the run is asked to stop."""
+    """While the block runs, pass a request to stop the run on to the processes."""
     over = threading.Event()
 
     def watch() -> None:
@@ -89,7 +89,7 @@ def passing_on(job: TrainingJob, folder: Path) -> Iterator[None]:
 
 
 def read_output(job: TrainingJob, process: Any) -> list[str]:
-    """Hand the figures on; the last lines of everything else."""
+    """Pass the figures on. Returns the last lines of all other output."""
     tail: list[str] = []
     for line in process.stdout or ():
         if line.startswith(MARK):
@@ -101,7 +101,7 @@ def read_output(job: TrainingJob, process: Any) -> list[str]:
 
 
 def crashed(settings: Settings, status: int, tail: Sequence[str]) -> T2TError:
-    """What to say of processes that ended without a result: their last words, and what to do."""
+    """The error for processes that ended without a result: their last output, and what to do."""
     words = last_words(tail)
     text = " ".join(words).lower()
     goes_on = "the same command goes on from the last saved update"
@@ -118,7 +118,7 @@ def crashed(settings: Settings, status: int, tail: Sequence[str]) -> T2TError:
 
 
 def last_words(tail: Sequence[str]) -> list[str]:
-    """What the processes said last, and what the launcher says of their end; not its own traceback, which would push that out."""
+    """The processes' last output and the launcher's report of their end, without the launcher's own, long traceback."""
     lines = [line for line in tail if line.strip()]
     begins = next((at for at, line in enumerate(lines) if _OF_LAUNCHER.match(line)), len(lines))
     return lines[:begins][-SHOWN:] + [line.strip() for line in lines[begins:] if _END.search(line)]
@@ -145,7 +145,7 @@ def launcher(settings: Settings) -> list[str]:
 
 
 def _flags(options: Mapping[str, Any]) -> list[str]:
-    """Options as `accelerate launch` takes them: true is a flag alone, false is none."""
+    """Options as flags of `accelerate launch`: true becomes a flag without a value, and false becomes none."""
     flags: list[str] = []
     for name, value in options.items():
         if value is True:
@@ -156,7 +156,7 @@ def _flags(options: Mapping[str, Any]) -> list[str]:
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """Of the launched processes: this one's, and if there is no GPU, that there is none."""
+    """The environment of the launched processes: this process's own, and on a machine without a GPU, variables that say so."""
     import torch
 
     ours = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUNBUFFERED": "1"}
