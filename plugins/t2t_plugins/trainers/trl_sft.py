@@ -4,8 +4,8 @@ With `answers_from=cbs` this is a warm-up on exact answers; with the checkpoint'
 self-imitation; with `answers_file=FILE` it learns what `t2t generate --answers-from` has written, whatever the round's
 instances are. It takes the same job as `trl-grpo`, so the loop can run it in its place.
 
-Of a conversation every turn of the policy is a row: what it saw then, and what it said. So whole conversations are learnt without
-a word of the environment's in the loss, and a memoryless format is learnt as it is played.
+In a conversation, every turn of the policy is a row: what it saw, and what it said. So whole conversations are learnt without the
+environment's words in the loss, and a memoryless format is learnt the way it is played.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from t2t_plugins.trainers.stopping import Stopping
 
 WHERE = "trainer trl-sft"
 ANSWERS = "answers.jsonl"
-MAX_UNANSWERED = 0.01  # share of the questions without an answer beyond which it would be another training
+MAX_UNANSWERED = 0.01  # if a larger share of the questions has no answer, this would be a different training
 TOLD_EVERY = 10.0  # seconds
 
 
@@ -55,19 +55,19 @@ class Settings:
 
     Args:
         answers_from: the policy that answers, as `t2t plugins` lists them; "{checkpoint}" stands for the checkpoint. Every answer
-            is kept as it comes; a training that was stopped asks for the missing ones only.
-        answers_file: a file of demonstrations instead; its answers are verified again.
-        answer_format: the prompt format it is asked in; "" is its own, else the testbed's first. Conversations are asked for in
-            the form in which they are learnt.
-        keep: which of its answers are learnt: "valid" or "optimal".
-        temperature, max_tokens: of its sampling; answers beyond `max_tokens` do not end and are dropped as not valid.
-        epochs, batch, learning_rate (falling linearly), weight_decay: of the training.
-        prompt_format: the questions' form in training; "" takes the one the checkpoint was taught, else the file's own words,
-            else the testbed's first.
+            is stored as it arrives, so a resumed training asks only for the missing ones.
+        answers_file: a file of demonstrations to use instead; its answers are verified again.
+        answer_format: the prompt format in which the policy is asked; "" is its own, else the testbed's first. Conversations are
+            asked for in the format in which they are learnt.
+        keep: which answers are learnt: "valid" or "optimal".
+        temperature, max_tokens: for sampling the answers; longer answers are cut off, and dropped as not valid.
+        epochs, batch, learning_rate (falling linearly), weight_decay: for the training.
+        prompt_format: the questions' format in training; "" takes the one that the checkpoint was taught, else the file's own
+            words, else the testbed's first.
         save_every: updates between two saved states; training resumes from the last one.
         dtype: "auto" keeps the weights in float32, with products in bfloat16 on a GPU; weights kept in bfloat16 take half the
             memory, and round small steps away.
-        threads: of torch on a CPU; 0 leaves its default; very small models gain by few, and by one only on a busy machine.
+        threads: of torch on a CPU; 0 leaves torch's default. Very small models are faster with few, on a busy machine with one.
     """
 
     answers_from: str = "cbs"
@@ -98,7 +98,7 @@ class Settings:
 
 
 class Sft:
-    """The trainer behind the name; a run's settings stand in its configuration under [training]."""
+    """The trainer `trl-sft`. A run sets its settings under [training]."""
 
     stops_when_asked = True
 
@@ -108,7 +108,7 @@ class Sft:
         self.defaults = asdict(check_settings(Settings, self._settings, WHERE))
 
     def check(self, order: TrainingOrder) -> None:
-        """T2TError for what `train` would refuse, before a run has begun."""
+        """Raise T2TError for whatever `train` would refuse, before a run begins."""
         settings = check_settings(Settings, {**self._settings, **order.settings}, WHERE)
         check_start(order, WHERE)
         check_formats(order, WHERE, prompt_format=settings.prompt_format, answer_format=settings.answer_format)
@@ -127,7 +127,7 @@ class Sft:
             )
 
     def ready(self, order: TrainingOrder) -> None:
-        """Raise T2TError if what it needs is not available on this machine."""
+        """Raise T2TError if something that it needs is not available on this machine."""
         require(WHERE, "torch", "datasets", "transformers", "trl")
         model_facts(str(order.checkpoint), WHERE)
 

@@ -41,7 +41,7 @@ def watch(job: TrainingJob, settings: Settings, reward: Reward) -> Any:
             self.started, self.first = time.monotonic(), state.global_step
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            """Write ours before the update is saved: once its trainer state exists, it counts as saved, and the last is deleted."""
+            """Write ours before TRL saves the update: with its trainer state it counts as saved, and the last one is deleted."""
             reward.settle()
             if control.should_save and state.is_world_process_zero:
                 write_weights(reward, Path(args.output_dir) / f"checkpoint-{state.global_step}")

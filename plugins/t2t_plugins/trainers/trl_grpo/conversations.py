@@ -1,10 +1,10 @@
-"""Whole conversations for `trl-grpo`: TRL's `rollout_func`, with an `env_mask`, so that the policy's own tokens alone are learnt.
+"""Whole conversations for `trl-grpo`: TRL's `rollout_func` with an `env_mask`, so that only the policy's own tokens are learnt.
 
-A conversation is one sequence. Its prompt is the environment's opening; the completion holds the policy's turns as they were
-sampled and, masked, what the environment said in between. (Our choice.) TRL has one sequence for each prompt, and computes the
-probability of every token given all before it in that sequence. A format in which the policy sees the latest message alone
-cannot be trained so: its turns would be learnt after a history that it does not see when it plays. The trainer `grpo` has a row
-for each turn, and can.
+A conversation is one sequence (our choice). Its prompt is the environment's opening; its completion has the policy's turns as
+they were sampled and, masked, what the environment said in between. TRL has one sequence per prompt, and computes the probability
+of every token given all tokens before it. So a format in which the policy sees only the latest message cannot be trained this
+way: its turns would be learnt after a history that it does not see when it plays. The trainer `grpo`, with a row for each turn,
+can train it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from t2t_plugins.sampler import Sampler, supports
 from t2t_plugins.trainers.trl_grpo.settings import WHERE, Settings
 from t2t_plugins.trainers.trl_grpo.sharding import sampling_model
 
-INDEX = "index"  # of a prompt's message: TRL hands a rollout nothing else of a row
-_MARK = "\u241enext\u241e"  # stands for a turn of the policy where the template is asked what comes after it
+INDEX = "index"  # a key of the prompt's message, since TRL passes a rollout nothing else of a row
+_MARK = "\u241enext\u241e"  # stands for a turn of the policy, to find out what the template puts after it
 
 
 @dataclass
 class Conversation:
-    """One rollout: the instance it plays, the tokens of the opening, and what came after it, token by token and said."""
+    """One rollout: the instance that it plays, the tokens of the opening, and what came after it, as tokens and as messages."""
 
     task: Any
     first: tuple[Message, ...]
@@ -54,7 +54,7 @@ def rollout(job: TrainingJob, settings: Settings, format: str) -> Callable[[list
     """TRL's `rollout_func` for conversations in that prompt format.
 
     Raises:
-        T2TError: a format in which the policy sees the latest message alone, or an engine that samples elsewhere.
+        T2TError: the policy sees only the latest message in this format, or the engine samples elsewhere.
     """
     if format in job.testbed.memoryless:
         raise T2TError(
@@ -64,7 +64,7 @@ def rollout(job: TrainingJob, settings: Settings, format: str) -> Callable[[list
         )
     if settings.engine.startswith("vllm"):
         raise T2TError(f"engine={settings.engine} holds no conversations", where=WHERE, next="use engine=auto")
-    calls: list[int] = []  # the update of every call: the parts of one update draw from streams of their own
+    calls: list[int] = []  # the update of every call, since each part of an update has its own random stream
 
     def play(prompts: list[Any], trainer: Any) -> dict[str, list[Any]]:
         step = trainer.state.global_step
@@ -98,7 +98,7 @@ class Talk:
     tokenizer: Any
 
     def hold(self, tasks: Sequence[Any], seed: int) -> list[Conversation]:
-        """All conversations to their ends, turn by turn."""
+        """Hold all conversations to their ends, turn by turn."""
         openings = [opening(self.job.testbed, task, self.format) for task in tasks]
         texts = self._texts(openings)
         held = [Conversation(task, first, self._ids(t)) for task, first, t in zip(tasks, openings, texts, strict=True)]
@@ -117,8 +117,8 @@ class Talk:
     def _said(
         self, conversation: Conversation, tokens: list[int], logprobs: list[float], ended: bool
     ) -> tuple[Message, ...] | None:
-        """Add a turn of the policy, and what the environment says to it. Returns what was said since the opening with a mark in
-        the place of that turn, to see what the template puts after it; None if the conversation is over."""
+        """Add a turn of the policy, and the environment's reply. Returns the messages since the opening, with a mark in place of
+        that turn, to see what the template puts after it; None if the conversation is over."""
         conversation.add(tokens, logprobs, own=True)
         conversation.end = self.tokenizer.decode(tokens[-1:]) if ended else ""
         text = self.tokenizer.decode(tokens, skip_special_tokens=True)
@@ -129,8 +129,8 @@ class Talk:
         return (*before, Message("assistant", _MARK), *reply) if reply else None
 
     def _heard(self, conversation: Conversation, text: str) -> bool:
-        """Add what the template puts after a turn of the policy, which wrote the end of it itself; whether there is room for the
-        next turn."""
+        """Add what the template puts after a turn of the policy, without the end token, which the policy wrote itself. Returns
+        whether there is room for the next turn."""
         ids = self._ids(text.removeprefix(conversation.end))
         room = getattr(self.model.config, "max_position_embeddings", None) or 1 << 30
         if len(conversation.prompt) + len(conversation.tokens) + len(ids) + self.settings.max_tokens > room:
@@ -148,8 +148,8 @@ class Talk:
         return ids
 
     def _answers(self, prompts: list[list[int]], seed: int) -> list[tuple[list[int], list[float], bool]]:
-        """Tokens, their log-probabilities and whether it ended, of one turn in every conversation. transformers' `generate` tells
-        no log-probabilities; TRL computes its own and needs none of ours."""
+        """Sample one turn in every conversation: its tokens, their log-probabilities, and whether it ended. transformers'
+        `generate` returns no log-probabilities, so they are 0 there; TRL computes its own and does not need ours."""
         import torch
 
         settings, generator = self.settings, torch.Generator(device=self.model.device).manual_seed(seed % 2**63)

@@ -1,8 +1,8 @@
 """Another machine's share of a run's trainings: `python -m t2t_plugins.trainers.trl_grpo.machine RUN --rank 1`.
 
-`t2t run` on the first machine writes the job of every round into the run's folder, which lies on a disk that all machines see at
-the same path, and starts the processes of its own machine. This starts those of another one for each job as it comes, and ends
-with the run. Where a training was stopped or lost, it waits for the run to go on.
+`t2t run` on the first machine writes each round's job into the run's folder, which all machines must see at the same path, and
+starts the processes of its own machine. This command starts those of another machine for each job, and ends with the run. If a
+training was stopped or lost, it waits for the run to continue.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from t2t_plugins.trainers.trl_grpo.job_files import JOB, MISTAKE, RESULT, STOP, 
 from t2t_plugins.trainers.trl_grpo.launch import LOOK_EVERY, MARK, PROCESS, environment, launcher
 from t2t_plugins.trainers.trl_grpo.settings import WHERE, Settings
 
-SUMMARY = "summary.json"  # of a run that has come to its end
+SUMMARY = "summary.json"  # exists once the run has ended
 
 
 def serve(run: Path, rank: int) -> None:
-    """Do this machine's share of every training of the run until the run has ended."""
+    """Do this machine's share of every training until the run has ended."""
     while not (run / SUMMARY).exists():
         for folder in waiting(run):
             print(f"training {folder.parent.parent.relative_to(run)}", flush=True)
@@ -37,7 +37,7 @@ def serve(run: Path, rank: int) -> None:
 
 
 def waiting(run: Path) -> Iterator[Path]:
-    """The folders of jobs that want processes: they have neither come to a result nor been asked to stop."""
+    """The folders of jobs that need processes: those that have no result and were not asked to stop."""
     top = SafePath.absolute(run)
     for arm in (top, top / "control"):
         for folder in (entry / "checkpoint/launch" for entry in arm.entries() if entry.name.startswith("round_")):
@@ -46,7 +46,7 @@ def waiting(run: Path) -> Iterator[Path]:
 
 
 def share(folder: Path, rank: int) -> int:
-    """Start this machine's processes of the job and wait for their end: the launcher's status."""
+    """Start this machine's processes of the job and wait until they end. Returns the launcher's status."""
     settings = of_machine(check_settings(Settings, read_job(folder).settings, WHERE), rank)
     command = [*launcher(settings), "-m", PROCESS, str(folder)]
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -62,7 +62,7 @@ def share(folder: Path, rank: int) -> int:
 
 
 def of_machine(settings: Settings, rank: int) -> Settings:
-    """The job's settings as that machine launches them. Raises T2TError if the run has no such machine."""
+    """The job's settings, to be launched on machine number `rank`. Raises T2TError if the run has no such machine."""
     machines = int(settings.accelerate.get("num_machines", 1))
     if not 0 < rank < machines:
         raise T2TError(

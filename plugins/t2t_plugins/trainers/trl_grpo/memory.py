@@ -1,8 +1,8 @@
-"""What a training has really taken of its process's memory, part by part, to be put beside its plan (`plan`).
+"""Measures how much memory a training really takes, part by part, to compare it with the plan (`plan`).
 
-The file `memory.json` beside the new checkpoint holds bytes: what is kept (weights, gradients, optimizer, reference) anywhere;
-if there is a GPU also what a forward pass kept for its backward pass and the most that was allocated at once. Of the first two
-updates: an optimizer has no state before its first step.
+The file `memory.json` beside the new checkpoint has the bytes of weights, gradients, optimizer and reference. On a GPU it also
+has what a forward pass keeps for its backward pass, and the most that was allocated at once. Two updates are measured, since an
+optimizer has no state before its first step.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from t2t_core.hookspecs import TrainingJob
 from t2t_core.store import folders
 
 MEMORY = "memory.json"
-UPDATES = 2  # that are measured
+UPDATES = 2  # how many updates are measured
 
 
 def measure(trainer: Any, job: TrainingJob) -> Any:
-    """A callback that writes what the first process's first updates took."""
+    """A callback that writes how much memory the first updates took on the first process."""
     from transformers import TrainerCallback
 
     taken: dict[str, int] = {}
@@ -50,7 +50,7 @@ def measure(trainer: Any, job: TrainingJob) -> Any:
 
 
 def keep(taken: dict[str, int], seen: Mapping[str, int]) -> None:
-    """The most of every part; what is not known of a part (0) is left out."""
+    """Keep the maximum of every part. Unknown sizes (0) are left out."""
     taken.update({name: max(size, taken.get(name, 0)) for name, size in seen.items() if size})
 
 
@@ -66,7 +66,7 @@ def standing(trainer: Any) -> dict[str, int]:
 
 
 def bytes_of_state(optimizer: Any) -> int:
-    """Bytes of the moments that an optimizer keeps on this process; its counters of steps are no burden."""
+    """Bytes of the moments that an optimizer keeps on this process. Its step counters are too small to count."""
     optimizer = getattr(optimizer, "optimizer", optimizer)
     values = [value for state in optimizer.state.values() if isinstance(state, Mapping) for value in state.values()]
     return bytes_here(value for value in values if hasattr(value, "nbytes") and value.dim())
@@ -79,15 +79,15 @@ def bytes_here(tensors: Iterable[Any]) -> int:
 
 
 class Passes:
-    """On a GPU: what the decoder's forward passes keep for their backward passes, the most that torch allocates at once, and what
-    of the GPU is taken by anybody after an update (vLLM allocates past torch's own books)."""
+    """On a GPU, measures what the decoder's forward passes keep for their backward passes, the most that torch allocates at once,
+    and how much of the GPU is in use after an update (which includes vLLM, whose allocations torch does not see)."""
 
     def __init__(self) -> None:
         self._taken: dict[str, int] = {}
         self._handles: list[Any] = []
 
     def watch(self, model: Any) -> None:
-        """Begin; nothing if there is no GPU."""
+        """Start measuring; does nothing without a GPU."""
         import torch
 
         if not torch.cuda.is_available():
@@ -108,7 +108,7 @@ class Passes:
         self.anew()
 
     def taken(self) -> dict[str, int]:
-        """What was seen until now; asked when the last backward pass of an update is done."""
+        """The figures so far; to be called after the last backward pass of an update."""
         import torch
 
         if not torch.cuda.is_available():
@@ -117,7 +117,7 @@ class Passes:
         return self._taken | {"peak": torch.cuda.max_memory_allocated(), "of the GPU": total - free}
 
     def anew(self) -> None:
-        """Look for the next update's peaks."""
+        """Reset the peaks for the next update."""
         import torch
 
         if torch.cuda.is_available():

@@ -1,5 +1,5 @@
-"""How `trl-grpo` samples the responses to one-shot tasks, a prompt in and an answer out: by our sampler, by transformers'
-`generate`, or as TRL does it itself. Tasks in turns are `conversations`'.
+"""How `trl-grpo` samples responses to one-shot tasks (one prompt, one answer): by our sampler, by transformers' `generate`, or by
+TRL itself. `conversations` handles tasks with several turns.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from t2t_plugins.trainers.trl_grpo.sharding import sampling_model
 
 
 def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:
-    """A `rollout_func` for TRL, or None if TRL's own way is wanted or needed.
+    """A `rollout_func` for TRL, or None to let TRL sample itself.
 
-    Where the model is in shards of FSDP2 it has to be put together first, which TRL does not do for `generate`.
+    A model sharded by FSDP2 must be put together before `generate`, which TRL does not do, so it gets a `rollout_func`.
     """
     from transformers import AutoConfig
 
@@ -30,7 +30,7 @@ def rollout(job: TrainingJob, settings: Settings, start: str) -> Any:
 
 
 class OneShot:
-    """Draws the responses of a part of an update; parts of one update draw from streams of their own."""
+    """Draws the responses of a part of an update. Each part of an update has its own random stream."""
 
     def __init__(self, job: TrainingJob, settings: Settings, fast: bool) -> None:
         self.job, self.settings, self.fast = job, settings, fast

@@ -1,7 +1,7 @@
-"""What a training by `trl-grpo` takes of each GPU, of the disk and of time, before it starts; and what would make it fit.
+"""Predicts how much GPU memory, disk and time a training by `trl-grpo` takes, and which settings would make it fit.
 
-All of it is arithmetic over the model's shape and the settings. tests/plugins/test_plan.py compares what a CPU can measure with
-it; what only a GPU has (vLLM, what CUDA sets aside, speeds) is assumed, and said so.
+The prediction is arithmetic over the model's shape and the settings. tests/plugins/test_plan.py compares it with what a CPU can
+measure. What only a GPU has (vLLM, CUDA's own memory, speeds) is assumed, and the plan says so.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from t2t_plugins.trainers.shapes import Shape, shape_of
 from t2t_plugins.trainers.trl_grpo.settings import WHERE, Settings
 
 PROMPT = 600  # tokens of the longest prompt, assumed: nothing is drawn yet
-TILE = 4096 * 32_768 * 2  # bytes of the logits that TRL ever has at once: tokens x words of a tile, in bfloat16
+TILE = 4096 * 32_768 * 2  # the most bytes of logits that TRL has at once: tokens x vocabulary of a tile, in bfloat16
 SET_ASIDE = 2e9  # bytes for CUDA, NCCL and fragments (assumed)
-ENGINE = 2e9  # bytes that vLLM takes beside weights and cache (assumed)
-TOY = 50_000_000  # parameters below which no GPU is missed
+ENGINE = 2e9  # bytes that vLLM takes besides weights and cache (assumed)
+TOY = 50_000_000  # models with fewer parameters need no GPU
 PHASES = ("sampling", "reference", "training")
 GB = 1e9
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Of one GPU, as assumed: useful FLOP and bytes per second, and US dollars an hour."""
+    """Assumed figures of one GPU: useful FLOP and bytes per second, and US dollars per hour."""
 
     name: str
     flops: float
@@ -43,7 +43,7 @@ SMALL = Speed("an RTX 4090 at 40 % of its bfloat16 FLOPs and 60 % of its bandwid
 
 @dataclass(frozen=True)
 class Part:
-    """Bytes of something on each GPU, and in which phases of an update it is there."""
+    """Bytes of something on each GPU, and the phases of an update in which it is there."""
 
     name: str
     bytes: float
@@ -52,7 +52,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a training takes."""
+    """What a training takes, given the model's shape, the settings and the gigabytes of each GPU."""
 
     shape: Shape
     settings: Settings
@@ -60,7 +60,7 @@ class Plan:
 
     @property
     def tokens(self) -> int:
-        """Of one backward pass, all responses as long as they may get."""
+        """Tokens of one backward pass, if all responses are as long as allowed."""
         return self.settings.micro * (PROMPT + self.settings.max_tokens)
 
     def parts(self) -> Iterator[Part]:
@@ -89,7 +89,7 @@ class Plan:
         yield Part("set aside", SET_ASIDE)
 
     def most(self) -> dict[str, float]:
-        """Bytes in every phase."""
+        """Bytes on each GPU in every phase."""
         parts = list(self.parts())
         return {phase: sum(part.bytes for part in parts if phase in part.phases) for phase in PHASES}
 
@@ -98,7 +98,7 @@ class Plan:
 
     @property
     def room(self) -> float:
-        """Responses of full length that vLLM's cache holds at once."""
+        """How many responses of full length fit into vLLM's cache at once."""
         s = self.settings
         left = s.vllm_memory * self.gigabytes * GB - 2 * self.shape.parameters / s.vllm_tensor_parallel - ENGINE
         return left / (self.shape.cache() / s.vllm_tensor_parallel * (PROMPT + s.max_tokens))
@@ -116,12 +116,12 @@ class Plan:
 
     @property
     def _over_float32(self) -> bool:
-        """Products in bfloat16 by autocast, over weights that are there in float32 whole."""
+        """Whether autocast computes products in bfloat16 over unsharded float32 weights."""
         return self.settings.sharding == "none" and self.settings.dtype in ("auto", "mixed")
 
     @property
     def _halved(self) -> bool:
-        """DeepSpeed keeps weights and gradients in bfloat16 where products are, and float32 weights with the optimizer."""
+        """Whether DeepSpeed keeps weights and gradients in bfloat16, and float32 weights with the optimizer."""
         return self.settings.sharding.startswith("zero") and self._products == 2
 
     @property
@@ -145,7 +145,7 @@ class Plan:
 
     @property
     def _optimizer(self) -> float:
-        """AdamW: two moments, as wide as the weights; ZeRO's float32 weights beside them."""
+        """AdamW's two moments, each as wide as the weights, and with ZeRO also its float32 weights."""
         each = 12 if self._halved else 2 * (4 if self.settings.lora else self._width)
         return float(each * self._trained) / (1 if self.settings.sharding == "none" else self.settings.processes)
 
@@ -163,15 +163,15 @@ class Plan:
 
 
 def disk(plan: Plan) -> tuple[float, float]:
-    """Bytes that stay of every round (its checkpoint), and that come on top while it trains: two states to continue from, the one
-    before being removed when the next is whole."""
+    """Bytes that each round leaves (its checkpoint), and the bytes it needs in addition while it trains: two saved states, since
+    the old one is removed only when the new one is complete."""
     checkpoint = float(plan.shape.parameters * plan._width)
     trained = plan._trained
     return checkpoint, 2 * ((4.0 * trained if plan.settings.lora else checkpoint) + 8.0 * trained)
 
 
 def seconds(plan: Plan, speed: Speed) -> tuple[float, float]:
-    """Seconds of an update at most, all responses as long as they may get: sampling, training."""
+    """The most seconds that an update takes for sampling and for training, if all responses are as long as allowed."""
     s, shape = plan.settings, plan.shape
     responses = s.prompts * s.group
     length = PROMPT + s.max_tokens
@@ -183,14 +183,14 @@ def seconds(plan: Plan, speed: Speed) -> tuple[float, float]:
     return each / at_once * s.max_tokens * step, training
 
 
-# --- what is said of it
+# --- the plan as text
 
 
 def plan_text(settings: Settings, order: TrainingOrder, gpus: Gpus | None) -> str:
     """The plan as Markdown.
 
     Raises:
-        T2TError: what there is (or is planned for) cannot hold the training; with the settings that would make it fit.
+        T2TError: the training does not fit the GPUs; the error names the settings that would make it fit.
     """
     checkpoint = str(order.checkpoint)
     shape = shape_of(checkpoint)
@@ -220,7 +220,7 @@ def plan_text(settings: Settings, order: TrainingOrder, gpus: Gpus | None) -> st
 
 
 def table(plan: Plan) -> str:
-    """GB of every part in every phase of an update."""
+    """A table with the GB of every part in every phase of an update."""
     rows = [
         Row([part.name, *(f"{part.bytes / GB:.1f}" if phase in part.phases else "" for phase in PHASES)])
         for part in plan.parts()
@@ -268,7 +268,7 @@ def _why(plan: Plan) -> str:
 
 
 def remedy(plan: Plan) -> str:
-    """The fewest changes of settings with which the training would fit, those first that cost least."""
+    """The fewest changes of settings that make the training fit; cheaper changes come first."""
     s = plan.settings
     changes: list[Mapping[str, object]] = []
     changes += [{"recompute": True}] if not s.recompute else []

@@ -19,8 +19,8 @@ from t2t_plugins.trainers.trl_grpo.trainer import train
 
 
 def end_with_launcher() -> None:
-    """The launcher holds the other end of this process's standard input: where it is gone, so are we. A process that went on
-    would write into the folder of a resumed run, and keep a GPU's memory from it."""
+    """End this process when the launcher, which holds the other end of its standard input, is gone. Otherwise it would write into
+    the folder of a resumed run, and keep GPU memory from it."""
 
     def watch() -> None:
         sys.stdin.read()
@@ -30,7 +30,7 @@ def end_with_launcher() -> None:
 
 
 def asked_to_stop(sign: Path) -> Callable[[], bool]:
-    """Whether the launcher wants this process to stop, or a SIGTERM that went to all processes."""
+    """A function that tells whether to stop: the launcher asked for it, or all processes got a SIGTERM."""
     told: list[int] = []
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda number, frame: told.append(number))
@@ -38,7 +38,7 @@ def asked_to_stop(sign: Path) -> Callable[[], bool]:
 
 
 def run(folder: Path) -> None:
-    """This process's share of the job in that folder."""
+    """Do this process's share of the job in the folder."""
     record = read_job(folder)
     job = record.job(lambda figures: print(MARK + json.dumps(dict(figures)), flush=True), asked_to_stop(folder / STOP))
     settings = check_settings(Settings, job.settings, WHERE)
@@ -49,7 +49,7 @@ def run(folder: Path) -> None:
     except T2TError as error:
         write_mistake(folder, error)
         raise
-    except KeyboardInterrupt:  # as it was asked to: what it had is saved
+    except KeyboardInterrupt:  # it was asked to stop, and its state is saved
         return
     if os.environ.get("RANK", "0") == "0":
         write_result(folder, result)

@@ -1,5 +1,5 @@
-"""The reward of `trl-grpo`: the testbed's and, where the testbed has a length term, the length of a response, under weights that
-move from update to update."""
+"""The reward of `trl-grpo`: the testbed's own and, if the testbed has a length term, one for the length of a response. Their
+weights move from update to update."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from t2t_plugins.trainers.trl_grpo.settings import Settings
 FACTS_FILE = "cell_facts.json"
 # Rewards are whole multiples of it (ours), so that float32 sums the equal rewards of a group exactly and their spread is 0.
 GRAIN = 2.0**-18
-NO_LENGTH = (1.0, 0.0)  # of a testbed that has no length term
+NO_LENGTH = (1.0, 0.0)  # the weights for a testbed without a length term
 
 
 class Reward:
-    """The total reward of responses, as TRL calls it for every part of an update.
+    """The total reward of responses; TRL calls it for every part of an update.
 
-    The weights of an update are fixed before its rewards are computed; `settle` moves them when it is done.
+    The weights stay fixed while an update's rewards are computed; `settle` moves them once the update is done.
     """
 
     __name__ = "total"
@@ -38,7 +38,7 @@ class Reward:
     def __call__(
         self, prompts: Any, completions: Any, completion_ids: Any, index: Any, log_metric: Any, held: Any = None, **_: Any
     ) -> list[float]:
-        """`held` are the conversations, where the task is one; their lengths are those of the policy's own tokens."""
+        """For a task with turns, `held` has the conversations; only the policy's own tokens count towards their lengths."""
         import torch
 
         accuracies, lengths, short, valid, optimal, judged = [], [], [], [], [], []
@@ -75,9 +75,9 @@ class Reward:
         return float((groups.amax(1) - groups.amin(1) < GRAIN / 2).double().mean())
 
     def settle(self) -> None:
-        """An update is done: move the weights by the share of short responses of what was sampled for it (parts are of one size),
-        and count it by cell, since what belongs to no whole update is sampled again. Where a batch is trained on more than
-        once, nothing new was sampled for the later updates."""
+        """After an update, move the weights by its share of short responses (its parts have equal sizes), and add its answers to
+        the facts. This waits for the whole update, since an interrupted one is sampled again. If a batch is trained on more than
+        once, its later updates have sampled nothing new."""
         if self.short:
             self.weights = self.weights.update(sum(self.short) / len(self.short))
         for rows in self.sampled:
@@ -92,7 +92,7 @@ class Reward:
         self.facts.add(self.job.instances[int(group[0][3])], judged, sum(int(tokens) for *_, tokens in group))
 
     def _check(self, failure: str | None) -> int:
-        """The number of a failed check; the one after the last where none failed."""
+        """The number of a failed check; if none failed, the number after the last check's."""
         return len(self.job.testbed.checks) if failure is None else list(self.job.testbed.checks).index(failure)
 
     def _device(self) -> Any:
@@ -100,7 +100,7 @@ class Reward:
 
 
 def read_facts(folder: Path, testbed: AnyTestbed) -> CellFacts:
-    """What was counted by cell up to a saved update; nothing if it has none."""
+    """The counts by cell up to a saved update; empty if it has none."""
     path = folder / FACTS_FILE
     if not path.exists():
         return CellFacts(testbed)

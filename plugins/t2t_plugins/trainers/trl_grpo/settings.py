@@ -1,4 +1,4 @@
-"""Every knob of `trl-grpo`, and which values no round could go by."""
+"""The settings of `trl-grpo`, and checks for values that no round could use."""
 
 from __future__ import annotations
 
@@ -28,38 +28,39 @@ class Settings:
     Args:
         group: responses sampled per prompt (paper). prompts: prompts per update (paper). epochs: passes over the round's
             instances (paper); the last partial batch of a pass is dropped (ours).
-        learning_rate: constant, AdamW (paper). weight_decay, beta2: of AdamW (ours).
-        beta: weight of the k3 KL term against the policy the round started from (the term is the paper's, the value ours).
-        temperature, max_tokens, top_p, top_k, min_p: of the sampling (ours): nothing is left out, since what is trained is the
-            policy itself, and TRL's probabilities of a response know of the temperature alone. thinking: "default", or
-            switch the chat template's on or off.
+        learning_rate: constant, AdamW (paper). weight_decay, beta2: AdamW's (ours).
+        beta: weight of the k3 KL term against the policy that the round started from (the term is the paper's, the value ours).
+        temperature, max_tokens, top_p, top_k, min_p: for sampling (ours). By default no token is left out, since TRL's
+            probabilities of a response take only the temperature into account. thinking: "default", or switch the chat
+            template's thinking "on" or "off".
         length_start, length_end: response tokens between which the length penalty grows (paper).
         loss: "dapo" averages over the tokens of an update, "grpo" over its responses first; "cispo" weighs log-probabilities by
-            the clipped ratio instead of clipping the gain, and 1 + clip is the most a token weighs (ours).
-        clip: of the importance ratio, which is 1 unless `iterations` is above 1: the updates made from each sampled batch, one
-            after another, its responses counted once.
-        scale: "group" divides advantages by the group's standard deviation, "batch" by the update's, "none" not (ours).
-        optimizer: "reset" every round or "keep" its state. save_every: updates between two saved states, rounded up to whole
-            sampled batches.
+            the clipped ratio instead of clipping the gain, and a token weighs at most 1 + clip (ours).
+        clip: how far the importance ratio may move from 1. It is 1 unless `iterations`, the number of updates made from each
+            sampled batch, is above 1; the batch's responses are counted once.
+        scale: "group" divides advantages by the group's standard deviation, "batch" by the update's, "none" does not divide
+            (ours).
+        optimizer: "reset" it every round, or "keep" its state. save_every: updates between two saved states, rounded up to
+            whole sampled batches.
         engine: how responses are sampled: our sampler where it fits ("auto", "fast"), transformers' generate ("plain"),
             vLLM in the same process or behind `vllm_server_url`.
-        buckets: an update is sampled and trained in so many parts of like prompt length, which saves padding; token means are
-            then per part. micro_batch: responses per backward pass; 0: a process's share of a part at once.
+        buckets: sample and train an update in so many parts with prompts of similar length, which saves padding; token means
+            are then per part. micro_batch: responses per backward pass; 0: a process's whole share of a part.
         lora: rank of adapters, which are merged into the new checkpoint; 0 trains all weights.
         dtype: "mixed" keeps the weights in float32 and multiplies in bfloat16, "float32" does all in float32, "auto" is "mixed"
             on a GPU and "float32" elsewhere; weights kept in "bfloat16" take half the memory, and a small learning rate hardly
             moves them.
-        prompt_format: "" takes the one the checkpoint was taught, else the testbed's first.
-        threads: of torch on a CPU; 0 leaves its default; very small models gain by few, and by one only on a busy machine.
+        prompt_format: "" takes the one that the checkpoint was taught, else the testbed's first.
+        threads: of torch on a CPU; 0 leaves torch's default. Very small models are faster with few, on a busy machine with one.
         max_updates: stop there (0: do all).
         processes: above 1, runs under `accelerate launch`.
         sharding: how the model is spread over the processes: "none" (each holds all of it), "fsdp2", "zero2" or "zero3".
-        recompute: activations are computed again in the backward pass instead of being kept (gradient checkpointing).
-        vllm_memory: the share of a GPU's memory that vLLM takes in the training process. vllm_sleep: it gives that back while
-            the weights are trained. vllm_tensor_parallel: GPUs that one vLLM engine is spread over.
-        vllm_correction: how the difference between vLLM's probabilities of a response and the trainer's is weighed: per token
-            or per response ("sequence"), ratios above `vllm_correction_cap` cut to it ("truncate") or left out ("mask").
-        trl, accelerate: anything else of `trl.GRPOConfig` and of `accelerate launch`, by their names.
+        recompute: compute activations again in the backward pass instead of keeping them (gradient checkpointing).
+        vllm_memory: the share of a GPU's memory that vLLM takes in the training process. vllm_sleep: give it back while the
+            weights are trained. vllm_tensor_parallel: the GPUs over which one vLLM engine is spread.
+        vllm_correction: how to correct for the difference between vLLM's probabilities of a response and the trainer's: per
+            token or per response ("sequence"); ratios above `vllm_correction_cap` are cut ("truncate") or left out ("mask").
+        trl, accelerate: any other options of `trl.GRPOConfig` and of `accelerate launch`, by their names.
     """
 
     group: int = 8
@@ -119,7 +120,7 @@ class Settings:
         "epochs": Range(1, 10_000),
         "learning_rate": POSITIVE,
         "beta2": Range(0, 1, below=True),
-        "temperature": Range(0, 10, above=True),  # at 0 every response of a group is the same
+        "temperature": Range(0, 10, above=True),  # at 0 all responses of a group would be the same
         "top_p": Range(0, 1, above=True),
         "top_k": Range(0, 10**7),
         "min_p": Range(0, 1),
@@ -143,26 +144,26 @@ class Settings:
 
     @property
     def part(self) -> int:
-        """Responses that are sampled and trained together: an update's, or a bucket's."""
+        """How many responses are sampled and trained together: those of an update, or of a bucket."""
         return self.prompts * self.group // self.buckets
 
     @property
     def micro(self) -> int:
-        """Responses of a process in one backward pass."""
+        """How many responses a process has in one backward pass."""
         return self.micro_batch or self.part // self.processes
 
     def in_bfloat16(self, cpu: bool) -> bool:
-        """Whether weights are multiplied in another type than they are kept in."""
+        """Whether the trainer turns on bfloat16 autocast (TRL's `bf16`)."""
         return self.dtype == "mixed" or (self.dtype != "float32" and not cpu)
 
     def updates(self, instances: int) -> int:
-        """Updates of a round with so many instances; a last partial batch of a pass is dropped."""
+        """How many updates a round with so many instances has; the last partial batch of a pass is dropped."""
         every = instances // self.prompts * self.epochs * self.iterations
         return min(every, self.max_updates) if self.max_updates else every
 
 
 def check(settings: Settings, order: TrainingOrder) -> None:
-    """T2TError for settings that a round of this run could not go by."""
+    """Raise T2TError for settings that no round of this run could use."""
     length_reward(0, settings.length_start, settings.length_end)
     check_start(order, WHERE)
     check_formats(order, WHERE, prompt_format=settings.prompt_format)
@@ -172,7 +173,7 @@ def check(settings: Settings, order: TrainingOrder) -> None:
         raise T2TError(
             f"iterations={settings.iterations} does not go with buckets={settings.buckets}",
             where=WHERE,
-            cause="a bucket is sampled and trained before the next one, and several updates want the whole batch at once",
+            cause="a bucket is sampled and trained before the next one, but several updates need the whole batch at once",
             next="set buckets=1",
         )
     if settings.vllm_server_url and settings.engine != "vllm-server":

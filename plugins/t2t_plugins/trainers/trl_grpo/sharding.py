@@ -1,7 +1,7 @@
-"""What a model in shards needs beside its training: to be put together for sampling and for saving, and to be in shards at all.
+"""What a sharded model needs besides training: a check that it is really sharded, and gathering it for sampling and saving.
 
-FSDP2 keeps a part of every weight on each process, ZeRO-3 likewise, ZeRO-2 a part of the gradients and of the optimizer. A
-checkpoint is gathered whole, in float32 where the weights are kept so, and loads anywhere.
+FSDP2 and ZeRO-3 keep a part of every weight on each process; ZeRO-2 splits only gradients and optimizer. A checkpoint is gathered
+whole, in float32 if the weights are kept in it, and loads anywhere.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ OPTIMIZERS = {"none": "optimizer.pt", "fsdp2": "optimizer.bin", "zero2": "global
 
 
 def check_sharded(model: Any, settings: Settings, processes: int) -> None:
-    """Raise T2TError if the model that is about to be trained is not spread over the processes as it was asked for. (Accelerate
-    turns a wish for FSDP that it cannot grant into plain data parallelism, without a word.)"""
+    """Raise T2TError if the model that is about to be trained is not spread over the processes as the settings ask: Accelerate
+    silently falls back to plain data parallelism if it cannot use FSDP."""
     parameters = list(model.parameters())
     if settings.sharding == "fsdp2":
         from torch.distributed.tensor import DTensor
@@ -43,15 +43,15 @@ def check_sharded(model: Any, settings: Settings, processes: int) -> None:
 
 
 def settle(model: Any, settings: Settings) -> None:
-    """FSDP2 notes at a model's first use which of its weights are trained and in which type their gradients are kept. TRL's first
-    use of a model with adapters is the reference, with adapters switched off, so that nothing would be trained: in bfloat16 the
-    first backward pass then fails. So the note is taken before, with everything in place."""
+    """Initialise FSDP2 now, with the adapters on. FSDP2 otherwise records at a model's first use which weights are trained, and
+    the type of their gradients. TRL first uses a model with adapters as the reference, with the adapters off, so no weight would
+    count as trained, and in bfloat16 the first backward pass would fail."""
     if settings.sharding == "fsdp2":
         model._get_fsdp_state()._lazy_init()
 
 
 def shards_of(model: Any) -> list[Any]:
-    """The modules that FSDP2 shards as one each."""
+    """The modules that FSDP2 shards as units."""
     from torch.distributed.fsdp import FSDPModule
 
     return [module for module in model.modules() if isinstance(module, FSDPModule)]
@@ -59,7 +59,7 @@ def shards_of(model: Any) -> list[Any]:
 
 @contextmanager
 def sampling_model(trainer: Any, settings: Settings) -> Iterator[Any]:
-    """The policy, whole on every process and free of collective calls, so that each may sample as long as it needs to."""
+    """The policy, whole on every process and without collective calls, so that each process may sample as long as it needs."""
     import torch
 
     if settings.sharding in ("none", "zero2"):
@@ -125,7 +125,7 @@ def save_whole(trainer: Any, settings: Settings, start: Path, folder: Path) -> N
 
 
 def load_optimizer(trainer: Any, settings: Settings, state: Path) -> None:
-    """Give the trainer's optimizer the state that another training left."""
+    """Load the optimizer state of another training into the trainer's optimizer."""
     if settings.sharding == "fsdp2":
         from accelerate.utils import load_fsdp_optimizer
 
@@ -167,7 +167,7 @@ def plain_model(settings: Settings, start: Path) -> Any:
 
 
 def save_model(model: Any, settings: Settings, folder: Path) -> None:
-    """A whole model as a checkpoint, adapters merged."""
+    """Save a whole model as a checkpoint, with adapters merged."""
     if settings.lora:
         model = model.merge_and_unload()
     model.config.use_cache = True  # TRL switches it off for training

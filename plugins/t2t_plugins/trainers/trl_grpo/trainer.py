@@ -48,7 +48,7 @@ from t2t_plugins.trainers.weights import WEIGHTS_FILE, read_weights
 
 
 class Grpo:
-    """The trainer behind the name; a run's settings stand in its configuration under [training]."""
+    """The trainer `trl-grpo`. A run sets its settings under [training]."""
 
     facts: ClassVar[Mapping[str, str]] = {
         "algorithm": "GRPO with AdamW, a constant learning rate, and the k3 KL term against the policy the round started from",
@@ -72,19 +72,19 @@ class Grpo:
         self.defaults = {**asdict(usual), "trl": {**OBJECTIVE, **usual.trl}}
 
     def check(self, order: TrainingOrder) -> None:
-        """T2TError for what `train` would refuse, before a run has begun."""
+        """Raise T2TError for whatever `train` would refuse, before a run begins."""
         settings = check_settings(Settings, {**self._settings, **order.settings}, WHERE)
         check(settings, order)
         check_passed_on(settings)
 
     def ready(self, order: TrainingOrder) -> None:
-        """Raise T2TError if what it needs is not available on this machine."""
+        """Raise T2TError if something that it needs is not available on this machine."""
         settings = check_settings(Settings, {**self._settings, **order.settings}, WHERE)
         require(WHERE, "torch", "datasets", "transformers", "trl")
         check_machine(settings, str(order.checkpoint))
 
     def plan(self, order: TrainingOrder, gpus: Gpus | None) -> str:
-        """What the training takes of each GPU, of the disk and of time. Raises T2TError if it does not fit."""
+        """How much GPU memory, disk and time the training takes. Raises T2TError if it does not fit."""
         return plan_text(check_settings(Settings, {**self._settings, **order.settings}, WHERE), order, gpus)
 
     def train(self, job: TrainingJob) -> TrainingResult:
@@ -93,12 +93,12 @@ class Grpo:
         common.refuse_overlap(job)
         if settings.processes > 1 or settings.engine == "vllm-colocate":
             check_machine(settings, str(job.checkpoint))
-            return launch(job, settings)  # also one process: vLLM's hold on the GPU ends for sure with the process that has it
+            return launch(job, settings)  # even for one process: vLLM surely frees the GPU only when its process ends
         return train(job, settings)
 
 
 def check_machine(settings: Settings, start: str) -> None:
-    """T2TError for a checkpoint that cannot be read here, and for an engine that cannot work here or does not fit it."""
+    """Raise T2TError if the checkpoint cannot be read, or if the engine cannot work on this machine or with this model."""
     import torch
 
     config, template = model_facts(start, WHERE)
@@ -161,8 +161,8 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
 
 
 def begin(trainer: Any, settings: Settings, before: Path | None) -> Any:
-    """When all is in place for training: is the model in shards where it should be? And the optimizer of the round before, where
-    it is kept."""
+    """A callback for the start of the training: checks that the model is sharded as asked, and loads the optimizer of the round
+    before if it is kept."""
     from transformers import TrainerCallback
 
     class Begin(TrainerCallback):
@@ -176,7 +176,7 @@ def begin(trainer: Any, settings: Settings, before: Path | None) -> Any:
 
 
 def check_state(saved: Path, settings: Settings) -> None:
-    """Raise T2TError if a saved state lacks its optimizer: transformers would go on without it, and say nothing."""
+    """Raise T2TError if a saved state lacks its optimizer, since transformers would silently continue without it."""
     if not common.holds(saved, OPTIMIZERS[settings.sharding]):
         raise T2TError(
             "the saved state of this training has no optimizer",
@@ -187,7 +187,7 @@ def check_state(saved: Path, settings: Settings) -> None:
 
 
 def kept_state(before: Path, settings: Settings) -> Path:
-    """The state with the optimizer of the round before. Raises T2TError if it left none."""
+    """The previous round's state with its optimizer. Raises T2TError if there is none."""
     saved = last_saved(before / common.UPDATES)
     if saved is None or not common.holds(saved, OPTIMIZERS[settings.sharding]):
         raise T2TError(
@@ -200,7 +200,7 @@ def kept_state(before: Path, settings: Settings) -> Path:
 
 
 def longest_prompt(prompts: Sequence[str], settings: Settings, start: str) -> int:
-    """Tokens of the longest prompt; 0 if nobody asks (only vLLM is told how much room it needs)."""
+    """How many tokens the longest prompt has; 0 for engines other than vLLM, which do not need to know."""
     if not settings.engine.startswith("vllm"):
         return 0
     from transformers import AutoTokenizer
@@ -214,7 +214,7 @@ def longest_prompt(prompts: Sequence[str], settings: Settings, start: str) -> in
 
 
 def schedule(job: TrainingJob, settings: Settings) -> list[int]:
-    """The instance of every prompt of every sampled batch: each pass in an order of its own, stratified over the groups."""
+    """The instance of every prompt of every sampled batch. Each pass has its own order, stratified over the groups."""
     check_fill(settings, len(job.instances))
     whole = len(job.instances) // settings.prompts * settings.prompts
     passes = (stratified(job, key(job.seed, "pass", number))[:whole] for number in range(settings.epochs))
@@ -223,7 +223,7 @@ def schedule(job: TrainingJob, settings: Settings) -> list[int]:
 
 
 def finish(trainer: Any, job: TrainingJob, settings: Settings, reward: Reward) -> TrainingResult:
-    """Save the new checkpoint (adapters merged) and say what it took."""
+    """Save the new checkpoint, with adapters merged, and return the result."""
     state = trainer.state
     if settings.sharding != "none":
         save_whole(trainer, settings, Path(str(job.checkpoint)), job.folder)
