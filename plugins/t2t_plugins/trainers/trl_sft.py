@@ -207,8 +207,8 @@ def _examples(job: TrainingJob, settings: Settings, path: Path, form: str) -> It
 
 
 def _turns(testbed: AnyTestbed, demonstration: Demonstration, form: str) -> Iterator[Example]:
-    """Every turn of a conversation. Raises T2TError if it was held in another prompt format than the one to be learnt, because
-    what the policy said would be out of place there."""
+    """Every turn of a conversation. Raises T2TError if the conversation was held in another prompt format than the one to learn,
+    since the policy's words would not fit there."""
     if form and form != demonstration.prompt_format:
         raise T2TError(
             f"the conversations were held in the prompt format {demonstration.prompt_format}, but the policy learns {form}",
@@ -223,10 +223,11 @@ def _turns(testbed: AnyTestbed, demonstration: Demonstration, form: str) -> Iter
 
 
 def from_policy(job: TrainingJob, settings: Settings) -> list[Example]:
-    """The good answers of `answers_from` to the job's instances, asked for where they are not in the job's folder yet.
+    """The answers of `answers_from` to the job's instances that pass. The policy is asked only for answers that are not in the
+    job's folder yet.
 
     Raises:
-        T2TError: the policy failed, or left more than a hundredth of the questions without an answer; those that came are kept.
+        T2TError: the policy failed, or left more than 1 % of the questions without an answer. The answers that came are kept.
     """
     sampling = Sampling(settings.temperature, settings.max_tokens)
     policy = settings.answers_from.replace("{checkpoint}", str(job.checkpoint))
@@ -246,11 +247,11 @@ def from_policy(job: TrainingJob, settings: Settings) -> list[Example]:
 
 
 def _told(job: TrainingJob) -> Callable[[Progress], None]:
-    """Reports how far the asking is, now and then."""
+    """A function that reports from time to time how many answers have come."""
     last = [time.monotonic()]
 
     def tell(progress: Progress) -> None:
-        if job.stop():  # every answer that came is kept
+        if job.stop():  # the answers that have come are stored already
             raise KeyboardInterrupt
         if job.progress and time.monotonic() - last[0] > TOLD_EVERY:
             last[0] = time.monotonic()
@@ -278,7 +279,7 @@ def configuration(settings: Settings, folder: Any, seed: int) -> Any:
         lr_scheduler_type="linear",
         weight_decay=settings.weight_decay,
         completion_only_loss=True,
-        max_length=None,  # TRL's default would cut long answers off before their end
+        max_length=None,  # TRL's default would cut off long answers
         model_init_kwargs={"dtype": dtype},
         use_cpu=not gpu,
         bf16=gpu and settings.dtype != "float32",
