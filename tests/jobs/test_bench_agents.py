@@ -147,7 +147,7 @@ def test_seconds_for_everything_are_hard(tmp_path, pool):
         tmp_path,
     ]
     stopped = run(*arguments, "--max-cpu-seconds", "45", status=None)
-    assert "does not reach" in str(stopped.exception)
+    assert "does not cover" in str(stopped.exception)
     assert Queue(tmp_path / "queue").counts()["queued"] == 2, "a job of at most 20 seconds is begun where 20 are left"
     run(*arguments, "--max-cpu-seconds", "180")
     assert len(pool.done) == 9 and Ledger(tmp_path).total().cpu_seconds == 18
