@@ -259,8 +259,8 @@ class Trainer(Protocol):
     algorithm, the reward), which the context T:full tells; `check(order)`, which raises T2TError for what `train` would
     refuse (called in a dry run too); `ready(order)`, which raises T2TError where something it needs is not available on this
     machine; and `plan(order, gpus)`, the text of what it takes of each GPU (`t2t_core.run.gpus.Gpus`, None if there are
-    none). Raises T2TError if that does not fit; the dry run and the start of a run print it. All three get a `TrainingOrder`
-    before a run begins.
+    none), which raises T2TError if that does not fit and which the dry run and the start of a run print. All three get a
+    `TrainingOrder` before a run begins.
     One with the attribute `stops_when_asked = True` looks at `job.stop()` now and then: where that is true it saves what an
     interrupted training continues from and raises KeyboardInterrupt. Any other is interrupted wherever it stands.
 
