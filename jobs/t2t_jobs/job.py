@@ -23,6 +23,8 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from t2t_core.errors import T2TError
+from t2t_core.hookspecs import TrainingOrder
+from t2t_core.plugins import installed
 from t2t_core.run.experiment import Experiment
 from t2t_core.settings import refuse_secrets
 from t2t_core.store import folders, jsonlines, schema
@@ -92,9 +94,7 @@ class Job:
         return [_over(first, entry.get("configuration", {})) for entry in self.values.get("round", ())] or [dict(first)]
 
 
-def read_job(
-    folder: Path | SafePath, family: Family, allow_code: Sequence[str] = ()
-) -> tuple[Job | None, list[Failure]]:
+def read_job(folder: Path | SafePath, family: Family, allow_code: Sequence[str] = ()) -> tuple[Job | None, list[Failure]]:
     """Read the job in a folder. Returns the job, or None if none can be read there, and everything that is wrong with it as far
     as its text shows: syntax, schema, keys that may not be edited, bounds.
 
@@ -195,6 +195,14 @@ def to_experiment(job: Job, seed: int, folder: SafePath | None = None, hidden: P
         "evaluation": {"instances": str(hidden)} if hidden else {},
     }
     return Experiment.from_dict(data, FILE)
+
+
+def require_ready(family: Family) -> None:
+    """Raise T2TError (mostly NotReady) if this machine lacks something that the family's jobs need, such as torch."""
+    run = to_experiment(make_job(family, {}), 0)
+    ready = getattr(installed().trainers.make(run.trainer), "ready", None)
+    if ready is not None:
+        ready(TrainingOrder(run.start(), family.world(), run.training, run.samples, run.rounds))
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

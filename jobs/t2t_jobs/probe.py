@@ -160,4 +160,3 @@ def _running() -> _Helper:
         )
         _helper[:] = [_Helper(os.getpid(), process)]
     return _helper[0]
-

@@ -17,7 +17,8 @@ from typing import Any
 from t2t_core.errors import BudgetSpent
 from t2t_core.plugins import installed
 from t2t_core.store.paths import SafePath
-from t2t_jobs.episode import Charge, Done, Episode, EpisodeResult, Probed, Setup
+from t2t_jobs.episode import RESULT, Charge, Done, Episode, EpisodeResult, Probed, Setup
+from t2t_jobs.job import require_ready
 from t2t_jobs.ledger import Cost, Ledger, Limits
 from t2t_jobs.office import Office
 from t2t_jobs.queue import Queue
@@ -57,7 +58,10 @@ class Room:
             self._pool.stop()
 
     def begin(self, place: SafePath, setup: Setup, twin: str) -> Episode:
-        """Begin an episode in the folder `place`, or continue it. Episodes with the same `twin` share a hidden evaluation."""
+        """Begin an episode in the folder `place`, or continue it. Episodes with the same `twin` share a hidden evaluation.
+        Raises T2TError if there is something left to do and this machine lacks what the family's jobs need."""
+        if not (place / RESULT).exists():
+            require_ready(setup.family)
         office = Office(self.queue, setup.family, twin, setup.seed, self._allow_code)
         setup = replace(setup, allow_code=self._allow_code)
         return Episode(place, setup, _Charged(office, self, setup.name), self._charge(setup.name))

@@ -1,10 +1,10 @@
 """The check for task families, which their authors call in their own tests; `t2t_core.testing` has those for other plugins:
 
-    from t2t_core.plugins import load
-    from t2t_jobs.testing import check_family
+from t2t_core.plugins import load
+from t2t_jobs.testing import check_family
 
-    def test_my_family(tmp_path):
-        check_family(load().families.make("mine"), tmp_path)
+def test_my_family(tmp_path):
+    check_family(load().families.make("mine"), tmp_path)
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """An agent's six tools: what chat models are offered, and what happens when one is called.
 
 The tools reach the workspace, the scores of the untrained bases and the submission of a job, and nothing else. If an agent makes
-a mistake, it gets a text that says what is wrong, why, and what to do next; nothing that it writes raises an exception.
+a mistake, it gets a text that says what is wrong, why, and what to do next; nothing that it writes raises an exception. What is
+wrong with this machine does raise one: it is the user who must mend it, and the agent would only waste its turns on it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from t2t_core.errors import BudgetSpent, T2TError
+from t2t_core.errors import T2TError
 from t2t_core.records import Tool, ToolCall
 from t2t_core.store import jsonlines
 from t2t_jobs.workspace import Workspace
@@ -74,16 +75,20 @@ class Toolbox:
     submit: Callable[[], Submitted]
 
     def run(self, call: ToolCall) -> Result:
-        """Make a call. If it cannot be done, the result is a failed one. The only exception is `BudgetSpent`, which is raised,
-        since it is not the agent's mistake."""
+        """Make a call. A call that the agent got wrong has a failed result. Whatever goes wrong outside the workspace (no budget
+        left, a full disk, a missing library) is not the agent's mistake and raises T2TError."""
         try:
-            return self._run(call.name, arguments_of(call))
-        except BudgetSpent:
-            raise
+            given = arguments_of(call)
+            if call.name not in (BASELINES, SUBMIT):
+                return self._edit(call.name, given)
         except T2TError as error:
             return Result(f"error: {error}", failed=True)
+        if call.name == BASELINES:
+            return Result("\n".join(f"{base}: {score:.3f}" for base, score in self.baselines().items()))
+        submitted = self.submit()
+        return Result(submitted.text, not submitted.valid, submitted)
 
-    def _run(self, name: str, given: Mapping[str, str]) -> Result:
+    def _edit(self, name: str, given: Mapping[str, str]) -> Result:
         workspace = self.workspace
         match name:
             case "read_file":
@@ -94,13 +99,8 @@ class Toolbox:
             case "edit_file":
                 workspace.edit(given["path"], given["old"], given["new"])
                 return Result(f"{given['path']} is changed")
-            case "list_files":
+            case _:  # list_files: `arguments_of` lets no other name through
                 return Result("\n".join(workspace.list()))
-            case "get_baseline_scores":
-                return Result("\n".join(f"{base}: {score:.3f}" for base, score in self.baselines().items()))
-            case _:  # submit_job: `arguments_of` lets no other name through
-                submitted = self.submit()
-                return Result(submitted.text, not submitted.valid, submitted)
 
 
 def arguments_of(call: ToolCall) -> dict[str, str]:

@@ -20,13 +20,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from t2t_core.errors import T2TError
+from t2t_core.errors import NotReady, T2TError
 from t2t_core.run.gpus import gpus_here
 from t2t_core.store import folders, locks, paths
 from t2t_core.store.interrupts import Interrupts
 from t2t_core.store.paths import SafePath
 from t2t_jobs import children
 from t2t_jobs.hidden import make_family
+from t2t_jobs.job import require_ready
 from t2t_jobs.queue import ATTEMPTS, Claim, JobResult, Queue
 from t2t_jobs.running import BEGUN, Outcome, free_folder, run_job
 
@@ -96,6 +97,7 @@ def work(
                     return done
                 time.sleep(min(0.5, max(idle_seconds, POLL)))
                 continue
+            _require_ready(queue, claim)
             result = attend(queue, claim, interrupts.check, gpus, keep)
             if result is not None:
                 done += 1
@@ -145,6 +147,18 @@ def attend(
         for place in {work_folder.name: work_folder, claim.order.id: queue.folder / "work" / claim.order.id}.values():
             folders.remove_folder(place)
     return result
+
+
+def _require_ready(queue: Queue, claim: Claim) -> None:
+    """Put the job back and raise NotReady if this machine lacks something that the job needs. The job is not to blame, and a
+    worker elsewhere may have it. Whatever else is wrong becomes the job's result."""
+    try:
+        require_ready(make_family(claim.order.family))
+    except NotReady:
+        queue.give_back(claim)
+        raise
+    except T2TError:
+        return
 
 
 def _allowed(claim: Claim) -> float:

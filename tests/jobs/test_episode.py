@@ -1,13 +1,14 @@
 """An episode: bounded, on the disk call by call, and the same bytes whatever interrupts it."""
 
 import json
+import sys
 from contextlib import closing
 from dataclasses import replace
 
 import desks
 import pytest
 
-from t2t_core.errors import BudgetSpent, T2TError
+from t2t_core.errors import BudgetSpent, NotReady, T2TError
 from t2t_core.hookspecs import EpisodeState
 from t2t_core.records import AgentTurn, Response, ToolCall
 from t2t_core.store import jsonlines
@@ -204,6 +205,33 @@ def test_a_budget_beyond_the_episode_is_no_fault_of_the_agents(tmp_path):
 
 
 # --- the agents that ask no model
+
+
+def test_a_fault_of_this_machine_is_not_told_to_the_agent(tmp_path):
+    """It could do nothing about it but waste its turns. The same command asks for the scores again once they can be had."""
+    desk = desks.PretendDesk(FAMILY)
+
+    def broken():
+        raise NotReady("local models need the training extra")
+
+    desk.baselines, whole = broken, desk.baselines
+    episode = begin(tmp_path, desk)
+    with closing(episode), pytest.raises(NotReady):
+        play([episode], WRITES)
+    desk.baselines = whole
+    assert finished(tmp_path, WRITES, desk) == finished(tmp_path / "undisturbed", WRITES)
+    assert lines(tmp_path) == lines(tmp_path / "undisturbed")
+
+
+def test_nothing_is_asked_where_the_jobs_could_not_run(tmp_path, monkeypatch):
+    from click.testing import CliRunner
+
+    from t2t_core.cli import cli
+
+    monkeypatch.setitem(sys.modules, "torch", None)
+    command = ["episode", "--agent", "rule", "--family", "draw-optimal", "--out", str(tmp_path / "out")]
+    shown = CliRunner().invoke(cli, command)
+    assert isinstance(shown.exception, NotReady) and not list((tmp_path / "out").rglob("calls.jsonl"))
 
 
 def test_random_search_draws_within_bounds_and_ends_with_its_best(tmp_path):

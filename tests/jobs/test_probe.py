@@ -97,7 +97,6 @@ def test_a_job_is_tried(tmp_path, family, queue):
     assert len(failures) == 2, "both at once, and the process that tries them is begun anew"
 
 
-
 def test_ctrl_c_ends_the_trial_that_nobody_waits_for_any_more(monkeypatch):
     process = subprocess.Popen(["sleep", "60"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 

@@ -4,11 +4,12 @@ import contextlib
 import os
 import random
 import signal
+import sys
 import time
 
 import pytest
 
-from t2t_core.errors import T2TError
+from t2t_core.errors import NotReady, T2TError
 from t2t_core.store import folders
 from t2t_jobs import worker
 from t2t_jobs.ledger import Cost, Ledger
@@ -272,3 +273,15 @@ def test_real_jobs_have_one_result_each_whatever_is_killed(tmp_path):
         result = queue.result(f"j{number}")
         assert (result.pre, result.post) == (calm.result("j0").pre, calm.result("j0").post)
     assert queue.counts() == {"queued": 0, "running": 0, "done": 3}
+
+
+def test_a_worker_without_the_library_leaves_the_job_to_others(queue, job, monkeypatch):
+    """The job is not to blame for a machine without torch, so it must not get a result that says that it failed."""
+    jobs_do(monkeypatch, lambda order, work: None)
+    submit(queue, job, 2)
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "torch", None)
+        with pytest.raises(NotReady, match="training extra"):
+            worker.work(queue)
+        assert queue.counts() == {"queued": 2, "running": 0, "done": 0}
+    assert worker.work(queue) == 2

@@ -47,8 +47,9 @@ def bounds() -> dict[str, Bound]:
     """The keys of a job that may be edited, with their bounds."""
     made = {
         "base": Bound("choice", "the untrained model that training starts from", choices=tuple(BASES)),
-        "generation.samples": Bound("log-range", "maps generated, which are played again and again", low=64, high=2048,
-                                    whole=True),  # fmt: skip
+        "generation.samples": Bound(
+            "log-range", "maps generated, which are played again and again", low=64, high=2048, whole=True
+        ),  # fmt: skip
         "generation.agents": Bound("choice", "agents on each map", choices=(2, 3)),
         "training.steps": Bound("log-range", "agent steps of training in all", low=5_000, high=300_000, whole=True),
         "training.lakes": Bound("choice", "maps that are played side by side", choices=(16, 32, 64, 128)),

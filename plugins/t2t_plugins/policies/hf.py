@@ -173,7 +173,7 @@ def load(name: str, settings: Mapping[str, Any]) -> tuple[Any, Any]:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ImportError as error:
-        raise T2TError(
+        raise NotReady(
             f"local models need the training extra: {error}", where=f"hf:{name}", next=advice.extra("train")
         ) from error
     quiet()

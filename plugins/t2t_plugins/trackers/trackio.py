@@ -22,9 +22,7 @@ class Trackio:
 
         settings = {name: str(value) for name, value in flat(run.settings)}
         name = f"{run.name} {run.id[:6]}"  # trackio identifies a run by its name
-        self._run = trackio.init(
-            self._project, name=name, space_id=self._space, config=settings, resume="allow", embed=False
-        )
+        self._run = trackio.init(self._project, name=name, space_id=self._space, config=settings, resume="allow", embed=False)
         return f"trackio show --project {self._project}"
 
     def figures(self, axis: str, step: int, figures: Mapping[str, float]) -> None:

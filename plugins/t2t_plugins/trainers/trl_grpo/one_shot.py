@@ -75,7 +75,5 @@ class OneShot:
         tokens: list[Any] = []
         for first in range(0, len(prompts), settings.micro):
             some = prompts[first : first + settings.micro]
-            tokens += [
-                t for t, _ in generate(model, tokenizer, some, settings.sampling, settings.max_tokens, generator)
-            ]
+            tokens += [t for t, _ in generate(model, tokenizer, some, settings.sampling, settings.max_tokens, generator)]
         return tokens, None
