@@ -28,6 +28,17 @@ def as_number(value: object) -> float | None:
     return number if isfinite(number) else None
 
 
+def brief_value(value: object) -> float | str | None:
+    """A value for the record: a number where it is a finite one, None for None, else as `shown`."""
+    number = as_number(value)
+    return number if number is not None else None if value is None else shown(value)
+
+
+def brief_key(key: object) -> str:
+    """The key of an object for the record: the beginning of a text, anything else as `shown`."""
+    return key[:40] if isinstance(key, str) else shown(key)
+
+
 def check_fields(data: Any, known: Sequence[str], required: Sequence[str]) -> None:
     """Raise T2TError unless an instance as JSON is an object with all the required fields, and none but the known ones."""
     if not isinstance(data, Mapping):

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import Testbed
+from t2t_core.projection import read_values
 from t2t_core.records import Fault, InstanceSet, Knob, Message, Metric, Place, Projection, Response, Tool, ToolCall, Verdict
 from t2t_core.seeding import Stream
 from t2t_core.store import jsonlines
@@ -74,10 +75,7 @@ class Guessing(Testbed[Secret, Spans, Request]):
         return Request(count, **options)
 
     def read_configuration(self, data):
-        try:
-            return Spans(float(data["near"]["share"]))
-        except (KeyError, TypeError, ValueError, OverflowError, IndexError):
-            raise T2TError("no configuration") from None
+        return Spans(read_values(data, self.groups, self.knobs(None), self.group)["near"]["share"])
 
     def random_configuration(self, request, seed):
         return Spans(Stream.of(seed, "spans").uniform())

@@ -15,10 +15,11 @@ from math import gcd
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import Testbed
 from t2t_core.plugins import installed
-from t2t_core.projection import Settling
+from t2t_core.projection import Settling, read_values
 from t2t_core.records import Cell, Fault, InstanceSet, Knob, Metric, Option, Place, Projection, Response, Verdict
 from t2t_core.seeding import Stream
 from t2t_core.settings import integer, no_argument, read_settings
+from t2t_core.shares import apportion
 from t2t_core.store import jsonlines
 
 SOURCES = ("spring", "barrel", "tank")
@@ -179,16 +180,7 @@ class Decanting(Testbed[Measuring, Sources, Request]):
         return Request(count, _protected() if exclude is None else exclude)
 
     def read_configuration(self, data: object):
-        try:
-            values = {source: {knob.name: data[source][knob.name] for knob in KNOBS} for source in SOURCES}
-        except (TypeError, KeyError, IndexError):
-            raise T2TError("this is no configuration", cause=f"knobs are wanted for {', '.join(SOURCES)}") from None
-        for source, knobs in values.items():
-            for knob in KNOBS:
-                value = knobs[knob.name]
-                if isinstance(value, bool) or not isinstance(value, int | float) or not knob.low <= value <= knob.high:
-                    raise T2TError(f"{source}.{knob.name} must lie in {knob.low:g}..{knob.high:g}, not {ascii(value)[:60]}")
-        return Sources(values)
+        return Sources(read_values(data, SOURCES, KNOBS, self.group))
 
     def random_configuration(self, request: Request, seed: int):
         stream = Stream.of(seed, "configuration")
@@ -215,11 +207,10 @@ class Decanting(Testbed[Measuring, Sources, Request]):
 
     def generate(self, configuration: Sources, request: Request, seed: int):
         made: list[Measuring] = []
-        shares = [knobs["part"] for knobs in configuration.values.values()]
-        ends = [round(request.count * sum(shares[: n + 1]) / sum(shares)) for n in range(len(shares))]
-        for (source, knobs), end in zip(configuration.values.items(), ends, strict=True):
+        counts = apportion([knobs["part"] for knobs in configuration.values.values()], request.count)
+        for (source, knobs), count in zip(configuration.values.items(), counts, strict=True):
             stream = Stream.of(seed, source)
-            while len(made) < end:
+            for _ in range(count):
                 made.append(_drawn(f"m{len(made):05d}", source, knobs, stream, request.exclude))
         return made
 

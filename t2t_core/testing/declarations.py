@@ -9,6 +9,7 @@ from t2t_core import contract
 from t2t_core.cells import CELLS, SHARE
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed, Testbed
+from t2t_core.shares import SUM_TOLERANCE
 from t2t_core.testing.base import as_json, calling, finite, mapping, require, short
 
 HOSTILE_KEYS = ("", " ", "\x00\x1b[2J", "\ud800", "9" * 5000, "-1", "no such group", "[" * 5000)
@@ -86,7 +87,7 @@ def _configuration(testbed: AnyTestbed, request: Any, knobs: Sequence[str], shar
         own = [name for name in mapping(values, f"the group {group}") if name != CELLS]
         require(own == list(knobs), f"the group {group} has the knobs {own}, not {list(knobs)} in this order")
     whole = sum(values[share] for values in configuration.values())
-    require(abs(whole - 1) < 1e-6, f"the shares of a random configuration sum to {whole}")
+    require(abs(whole - 1) <= SUM_TOLERANCE, f"the shares of a random configuration sum to {whole}")
     for group in testbed.groups:
         require(testbed.group_of(group) == group, f"group_of({group!r}) is not the group itself")
     for text in (*HOSTILE_KEYS, *(group.upper() for group in testbed.groups)):

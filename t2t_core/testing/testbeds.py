@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from t2t_core import contract
-from t2t_core.cells import CELLS, Cells
+from t2t_core.cells import CELLS, Cells, share_knob
 from t2t_core.conversation import judge, play
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed
@@ -118,6 +118,11 @@ def _configurations(testbed: AnyTestbed, request: Any) -> None:
     for garbage in GARBAGE:
         with calling(f"read_configuration({short(garbage)})", T2TError):
             testbed.read_configuration(garbage)
+    share = share_knob(testbed.knobs(request))
+    halved = {group: {**values, share: values[share] / 2} for group, values in first.to_dict().items()}
+    with calling("read_configuration() of shares that sum to 0.5", T2TError):
+        testbed.read_configuration(halved)
+        require(False, "read_configuration() takes shares that sum to 0.5", next="t2t_core.projection.read_values refuses them")
 
 
 def _proposals(configuration: Mapping[str, Any]) -> Iterator[Any]:

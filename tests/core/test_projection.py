@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from t2t_core.projection import Settling
+from t2t_core.errors import T2TError
+from t2t_core.projection import Settling, read_values
 from t2t_core.records import Knob
+from t2t_core.seeding import Stream
+from t2t_core.shares import EXACT_SUM, apportion, check_sum, is_exact, random_shares
 
 KNOBS = (Knob("share", "share", 0, 1, "share"), Knob("level", "level", 0, 0.5), Knob("mix", "mix", 0, 1, "mixture"))
 PREVIOUS = {"a": {"share": 0.5, "level": 0.1, "mix": 0.2}, "b": {"share": 0.5, "level": 0.2, "mix": 0.4}}
@@ -80,3 +83,59 @@ def test_anything_is_settled_once_and_for_all(proposal: object) -> None:
     json.dumps([[change.knob, change.proposed, change.used] for change in work.changes], allow_nan=False)
     again = settle(work.values, work.values)
     assert again.values == work.values and not again.changes
+
+
+# --- reading a configuration, and its shares
+
+RIGHT = {"a": {"share": 0.25, "level": 0.5, "mix": 1}, "b": {"share": 0.75, "level": 0, "mix": 0}}
+
+
+def test_a_configuration_is_read_as_it_stands() -> None:
+    assert read_values(RIGHT, ("a", "b"), KNOBS, "colour") == RIGHT
+    nothing = {"share": 0.0, "level": 0.2, "mix": 0.5}
+    alone = {"b": {"share": 1, "level": 0, "mix": 0}}
+    assert read_values(alone, ("a", "b"), KNOBS, "colour", {"a": nothing, "b": nothing}) == {"a": nothing, **alone}
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (None, "JSON object from colour to knobs, not None"),
+        ([RIGHT], "JSON object from colour to knobs, not list"),
+        ({**RIGHT, "red": RIGHT["a"]}, "unknown colour 'red'"),
+        ({**RIGHT, 3: RIGHT["a"]}, "unknown colour 3"),
+        ({"a": RIGHT["a"]}, "the colour 'b' is missing"),
+        ({**RIGHT, "b": 3}, "colour b must be a JSON object, not 3"),
+        ({**RIGHT, "b": {"share": 0.75, "level": 0}}, "the knob 'mix' is missing"),
+        ({**RIGHT, "b": {**RIGHT["b"], "hue": 1}}, "unknown knob 'hue'"),
+        ({**RIGHT, "b": {**RIGHT["b"], "level": 0.51}}, "level must be a number in 0..0.5, not 0.51"),
+        ({**RIGHT, "b": {**RIGHT["b"], "level": True}}, "level must be a number in 0..0.5, not True"),
+        ({**RIGHT, "b": {**RIGHT["b"], "mix": 10**400}}, "mix must be a number in 0..1, not an integer of 1329 bits"),
+        ({**RIGHT, "b": {**RIGHT["b"], "share": 0.5}}, "the shares sum to 0.75, not 1"),
+    ],
+)
+def test_nonsense_is_refused_with_its_reason(data: object, says: str) -> None:
+    with pytest.raises(T2TError) as error:
+        read_values(data, ("a", "b"), KNOBS, "colour")
+    assert error.value.what.endswith(says)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=9).filter(lambda weights: sum(weights) > 1e-3), st.integers(0, 5000))
+def test_a_count_is_divided_within_one_of_its_shares(weights: list[float], count: int) -> None:
+    counts = apportion(weights, count)
+    assert sum(counts) == count
+    assert all(abs(n - count * weight / sum(weights)) < 1 + 1e-6 for n, weight in zip(counts, weights, strict=True))
+
+
+@given(st.integers(0, 2**32), st.integers(1, 12))
+def test_random_shares_pass_as_they_are(seed: int, number: int) -> None:
+    shares = random_shares(Stream.of(seed), number)
+    check_sum(shares, "share", "each colour's")
+    assert len(shares) == number and is_exact(sum(shares)) and min(shares) >= 0
+
+
+def test_what_project_leaves_passes_the_check() -> None:
+    for off in (9e-8, -9e-8, 2e-7, -2e-7, 1e-3):
+        work = settle({"a": {"share": 0.5, "level": 0, "mix": 0}, "b": {"share": 0.5 + off, "level": 0, "mix": 0}})
+        assert ("share" in changed(work)) == (abs(off) > EXACT_SUM)
+        assert read_values(work.values, ("a", "b"), KNOBS, "colour") == work.values

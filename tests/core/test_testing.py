@@ -11,6 +11,7 @@ import pytest
 import lake
 from t2t_core.errors import T2TError
 from t2t_core.plugins import load
+from t2t_core.projection import read_values
 from t2t_core.records import Cell, Change, Message, Metric, Option, Projection, Proposal, Response, TrainingResult
 from t2t_core.testing import CheckFailed, check_context, check_designer, check_policy, check_testbed, check_trainer
 
@@ -29,11 +30,8 @@ class Pond(lake.Lake):
         return (Option("agents", "how many", "2", parse),)
 
     def read_configuration(self, data):
-        try:
-            values = {g: {k: float(data[g][k]) for k in ("data_ratio", "hole_ratio", "wait_ratio")} for g in lake.GROUPS}
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
-            raise T2TError("no configuration") from error
-        return lake.Setting(values)
+        values = read_values(data, lake.GROUPS, self.knobs(None), self.group)
+        return lake.Setting({group: {knob: float(number) for knob, number in knobs.items()} for group, knobs in values.items()})
 
     def read_instance(self, data):
         try:
@@ -71,6 +69,15 @@ class Pond(lake.Lake):
 
 def answer(instance):
     return str(instance.answer)
+
+
+def whole(data):
+    """Shares that sum to 1/2, doubled: what a testbed does that accepts any sum."""
+    try:
+        doubled = 1.9 < 1 / sum(values["data_ratio"] for values in data.values()) < 2.1
+        return {g: {**v, "data_ratio": 2 * v["data_ratio"]} for g, v in data.items()} if doubled else data
+    except (AttributeError, KeyError, TypeError, ZeroDivisionError, OverflowError):
+        return data
 
 
 def broken(method, make):
@@ -119,6 +126,7 @@ TURN = itertools.count().__next__
         ("random_configuration", lambda old: lambda s, r, seed: old(s, r, 0), "does not use its seed|same for two seeds"),
         ("read_configuration", lambda old: lambda s, d: lake.Setting({}), "not the inverse"),
         ("read_configuration", lambda old: lambda s, d: lake.Setting(dict(d)), "read_configuration.* raised"),
+        ("read_configuration", lambda old: lambda s, d: old(s, whole(d)), "takes shares that sum to 0.5"),
         ("prompt", lambda old: lambda s, i, f: f"{i.number} {i.answer}", "depends on a label"),
         ("prompt", lambda old: lambda s, i, f: "", "is empty"),
         ("unlabelled", lambda old: lambda s, i: replace(i, id=i.id + "x"), "unlabelled|label"),

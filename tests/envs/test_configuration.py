@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from t2t_core.errors import T2TError
 from t2t_envs.frozen_lake import Configuration, generate
 from t2t_envs.frozen_lake.generation.cells import GridCell
-from t2t_envs.frozen_lake.generation.configuration import KNOBS, SIZES, JointCell, cell_counts, hole_count, split
+from t2t_envs.frozen_lake.generation.configuration import NAMES, SIZES, JointCell, cell_counts, hole_count, split
 from t2t_envs.frozen_lake.generation.forms import available
 from t2t_envs.frozen_lake.generation.generator import cells_of
 from t2t_envs.frozen_lake.generation.projection import project, random_configuration
@@ -24,7 +24,7 @@ UNIFORM = Configuration.uniform()
 
 def proposal(**sizes):
     """n3=(data, hole, wait) -> {"3": {"data_ratio": data, ...}}"""
-    return {name[1:]: dict(zip(KNOBS, three, strict=True)) for name, three in sizes.items()}
+    return {name[1:]: dict(zip(NAMES, three, strict=True)) for name, three in sizes.items()}
 
 
 def waits(ratio, count):
@@ -184,12 +184,10 @@ junk = st.recursive(
 )
 sized = st.dictionaries(
     st.one_of(st.sampled_from([str(n) for n in SIZES]), st.text(max_size=4)),
-    st.one_of(junk, st.dictionaries(st.sampled_from([*KNOBS, "note"]), st.one_of(numbers, junk), max_size=4)),
+    st.one_of(junk, st.dictionaries(st.sampled_from([*NAMES, "note"]), st.one_of(numbers, junk), max_size=4)),
     max_size=8,
 )
-ratios = st.fixed_dictionaries(
-    {"data_ratio": st.floats(0, 1), "hole_ratio": st.floats(0, 0.5), "wait_ratio": st.floats(0, 1)}
-)
+ratios = st.fixed_dictionaries({"data_ratio": st.floats(0, 1), "hole_ratio": st.floats(0, 0.5), "wait_ratio": st.floats(0, 1)})
 near = st.dictionaries(st.sampled_from([str(n) for n in SIZES]), ratios, max_size=8)
 
 

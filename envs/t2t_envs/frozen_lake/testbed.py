@@ -15,7 +15,7 @@ from t2t_core.records import Cell, InstanceSet, Knob, Metric, Option, Place, Pro
 
 from . import sets
 from .breakdown import breakdown, cell_name
-from .generation.configuration import MAX_HOLE_RATIO, SIZES, Configuration
+from .generation.configuration import GROUP, KNOBS, MAX_HOLE_RATIO, SIZES, Configuration
 from .generation.generator import generate
 from .generation.overlap import shared
 from .generation.projection import project, random_configuration
@@ -40,7 +40,6 @@ fail, they come too early.
 - Move a few knobs by moderate steps, and look at the next validation before moving them further."""
 
 AGENTS = (3, 4, 5)
-STEP = 0.05  # a moderate change of a ratio (our choice)
 LEVELS = (0.05, 0.15, 0.25, 0.35, 0.45)  # the middles of the fifths of the hole ratio's range
 _CELL = re.compile(r"(\d+)x\1 holes=(\d+)( wait| no-wait|)")
 _AGENTS_HELP = "evaluate with so many agents, e.g. 3,4,5 (2: the validation set)"
@@ -107,7 +106,7 @@ class MAPFFrozenLake(Testbed[Instance, Configuration, Request]):
 
     name = "mapf-frozenlake"
     title = "multi-agent path finding on frozen lakes (MAPF-FrozenLake)"
-    group = "map size"
+    group = GROUP
     groups = tuple(str(size) for size in SIZES)
     groups_rise = True
     sameness = "up to the grid's symmetries and the agents' labels"
@@ -152,14 +151,7 @@ class MAPFFrozenLake(Testbed[Instance, Configuration, Request]):
 
     def knobs(self, request: Request) -> Sequence[Knob]:
         """Set for each map size 3..10."""
-        data = "of each map size 3..10: its share of the training instances; sums to 1 over the sizes"
-        hole = "of each map size: the share of its cells that are holes"
-        wait = "of each map size: the share of its instances whose every optimal solution waits"
-        return (
-            Knob("data_ratio", data, 0, 1, "share", "percent", step=STEP),
-            Knob("hole_ratio", hole, 0, MAX_HOLE_RATIO, "level", "percent", harder=1, step=STEP),
-            Knob("wait_ratio", wait, 0, 1, "mixture", "percent", harder=1, step=STEP),
-        )
+        return KNOBS
 
     def group_of(self, text: str) -> str | None:
         """The map size that a designer means by a key: "3", "3x3", "3 × 3", "size 3", "3x3 maps" -> "3". Sizes that no

@@ -14,9 +14,9 @@ from t2t_core.seeding import key
 
 from . import sets
 from .game import TURNS, replay
-from .generation.configuration import BANDS, KNOBS, NAMES, Configuration, band_of
+from .generation.configuration import BANDS, GROUP, KNOBS, NAMES, Configuration, band_of
 from .generation.generator import generate
-from .generation.projection import GROUP, project, random_configuration
+from .generation.projection import project, random_configuration
 from .generation.request import Request
 from .instance import MAX_SEED, Instance
 from .parser import FORMATS

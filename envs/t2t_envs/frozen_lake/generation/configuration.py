@@ -11,20 +11,30 @@ from dataclasses import asdict, dataclass
 from math import floor, fsum
 from typing import Any
 
+from t2t_core.cells import CELLS, SHARE
 from t2t_core.errors import T2TError
 from t2t_core.hostile import as_number, shown
+from t2t_core.records import Knob
+from t2t_core.shares import apportion, check_sum, is_exact, round_quotas
 
 SIZES = tuple(range(3, 11))
 MAX_HOLE_RATIO = 0.5  # paper: "the hardest setting our benchmark generator can produce"
-SUM_TOLERANCE = 1e-6  # our choice: data ratios must sum to 1 this closely
 MAX_SHARE = 1e9  # of a cell before shares are normalised, so that their sum cannot overflow
 
-
-KNOBS = ("data_ratio", "hole_ratio", "wait_ratio")
-LEVELS = KNOBS[1:]
-CELLS, SHARE = "cells", "share"
-CELL_KNOBS = (SHARE, *LEVELS)
-HIGHEST = {"data_ratio": 1.0, "hole_ratio": MAX_HOLE_RATIO, "wait_ratio": 1.0}
+GROUP = "map size"
+_STEP = 0.05  # a moderate change of a ratio (our choice)
+KNOBS = (
+    Knob("data_ratio", "of each map size 3..10: its share of the training instances; sums to 1 over the sizes", 0, 1, "share",
+         "percent", step=_STEP),
+    Knob("hole_ratio", "of each map size: the share of its cells that are holes", 0, MAX_HOLE_RATIO, "level", "percent", harder=1,
+         step=_STEP),
+    Knob("wait_ratio", "of each map size: the share of its instances whose every optimal solution waits", 0, 1, "mixture",
+         "percent", harder=1, step=_STEP),
+)  # fmt: skip
+NAMES = tuple(knob.name for knob in KNOBS)
+RATIOS = NAMES[1:]  # of a size, and of each of its joint cells
+CELL_KEYS = (SHARE, *RATIOS)
+HIGHEST = {knob.name: float(knob.high) for knob in KNOBS}
 
 
 @dataclass(frozen=True)
@@ -59,23 +69,12 @@ class SizeKnobs:
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers by name, and "cells" if there are any."""
-        numbers: dict[str, Any] = {name: getattr(self, name) for name in KNOBS}
+        numbers: dict[str, Any] = {name: getattr(self, name) for name in NAMES}
         return numbers | {CELLS: [asdict(cell) for cell in self.cells]} if self.cells else numbers
 
     def drawn(self) -> tuple[JointCell, ...]:
         """The cells that the size is drawn from: its joint cells, or else one cell with its ratios."""
         return self.cells or (JointCell(1.0, self.hole_ratio, self.wait_ratio),)
-
-
-def plain(value: object) -> Any:
-    """A proposed value for the record: short text unless it is a finite number."""
-    number = as_number(value)
-    return number if number is not None else None if value is None else shown(value)
-
-
-def name_of(key: object) -> str:
-    """A proposed key for the record."""
-    return key[:40] if isinstance(key, str) else shown(key)
 
 
 @dataclass(frozen=True)
@@ -94,14 +93,7 @@ class Configuration:
             raise T2TError(f"a configuration has one SizeKnobs for each of the sizes {SIZES[0]}..{SIZES[-1]}")
         checked = tuple(_checked(size, k) for size, k in zip(SIZES, knobs, strict=True))
         object.__setattr__(self, "knobs", checked)
-        total = sum(k.data_ratio for k in checked)
-        if abs(total - 1) > SUM_TOLERANCE:
-            raise T2TError(
-                f"the data ratios sum to {total:.6g}, not 1",
-                where="data_ratio",
-                cause="data_ratio is each size's share of the instances",
-                next="scale them so that they sum to 1",
-            )
+        check_sum((k.data_ratio for k in checked), "data_ratio", "each size's share of the instances")
 
     def __getitem__(self, size: int) -> SizeKnobs:
         return self.knobs[SIZES.index(size)]
@@ -124,7 +116,7 @@ class Configuration:
         known = {str(size) for size in SIZES}
         for name in data:
             if not isinstance(name, str) or name not in known:
-                raise T2TError(f"unknown map size {shown(name)}", cause=f'sizes are "{SIZES[0]}" to "{SIZES[-1]}"')
+                raise T2TError(f"unknown {GROUP} {shown(name)}", cause=f'sizes are "{SIZES[0]}" to "{SIZES[-1]}"')
         return cls(tuple(_read(str(size), data[str(size)]) if str(size) in data else SizeKnobs() for size in SIZES))
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
@@ -138,22 +130,7 @@ class Configuration:
 
 def split(ratios: Sequence[float], count: int) -> dict[int, int]:
     """Split `count` over the sizes in proportion to `ratios` by largest remainder; ties (within 1e-9) go to the smaller size."""
-    return dict(zip(SIZES, _largest_remainder(ratios, count), strict=True))
-
-
-def _largest_remainder(weights: Sequence[float], count: int) -> list[int]:
-    """Split `count` in proportion to the weights; ties (within 1e-9) go to the earlier one."""
-    total = sum(weights)
-    return _rounded([weight / total * count for weight in weights], count)
-
-
-def _rounded(quotas: Sequence[float], total: int) -> list[int]:
-    """Round the quotas to whole numbers with this sum: those with the largest remainders are rounded up."""
-    counts = [floor(quota + 1e-9) for quota in quotas]
-    by_remainder = sorted(range(len(quotas)), key=lambda i: (-round(quotas[i] - counts[i], 9), i))
-    for i in by_remainder[: total - sum(counts)]:
-        counts[i] += 1
-    return counts
+    return dict(zip(SIZES, apportion(ratios, count), strict=True))
 
 
 def cell_counts(cells: Sequence[JointCell], count: int) -> list[tuple[int, int]]:
@@ -162,9 +139,9 @@ def cell_counts(cells: Sequence[JointCell], count: int) -> list[tuple[int, int]]
     Both are split by largest remainder over the cells, ties to the earlier cell: first the instances, by the shares; then
     floor(sum of wait ratio * instances + 1/2) wait instances, by wait ratio * instances (our choice).
     """
-    counts = _largest_remainder([cell.share for cell in cells], count)
+    counts = apportion([cell.share for cell in cells], count)
     quotas = [cell.wait_ratio * n for cell, n in zip(cells, counts, strict=True)]
-    waits = _rounded(quotas, min(floor(fsum(quotas) + 0.5), count))
+    waits = round_quotas(quotas, min(floor(fsum(quotas) + 0.5), count))
     return list(zip(counts, waits, strict=True))
 
 
@@ -176,7 +153,7 @@ def hole_count(hole_ratio: float, size: int) -> int:
 def normalised(cells: Sequence[JointCell]) -> tuple[JointCell, ...]:
     """The cells with their shares scaled to sum to 1; unchanged if they already do."""
     total = fsum(cell.share for cell in cells)
-    if abs(total - 1) <= SUM_TOLERANCE / 10:
+    if is_exact(total):
         return tuple(cells)
     return tuple(JointCell(cell.share / total, cell.hole_ratio, cell.wait_ratio) for cell in cells)
 
@@ -194,16 +171,16 @@ def _read(size: str, data: object) -> SizeKnobs:
     knobs = _object(data, where, where)
     if knobs.get(CELLS, []) == []:
         numbers = {name: value for name, value in knobs.items() if name != CELLS}
-        _refuse_keys(numbers, KNOBS, KNOBS, where, "each size has " + ", ".join(KNOBS))
+        _refuse_keys(numbers, NAMES, NAMES, where, "each size has " + ", ".join(NAMES))
         return SizeKnobs(**numbers)
-    _refuse_keys(knobs, (*KNOBS, CELLS), KNOBS[:1], where, f"a size with cells has {KNOBS[0]} and {CELLS}")
+    _refuse_keys(knobs, (*NAMES, CELLS), NAMES[:1], where, f"a size with cells has {NAMES[0]} and {CELLS}")
     listed = knobs[CELLS]
     if not isinstance(listed, list):
         raise T2TError(f"{CELLS} must be a list of objects, not {shown(listed)}", where=where)
     cells = [_object(cell, f"cell {number}", where) for number, cell in enumerate(listed)]
     for number, cell in enumerate(cells):
-        _refuse_keys(cell, CELL_KNOBS, CELL_KNOBS, f"{where}, cell {number}", "each cell has " + ", ".join(CELL_KNOBS))
-    return SizeKnobs(knobs[KNOBS[0]], cells=tuple(JointCell(**cell) for cell in cells))
+        _refuse_keys(cell, CELL_KEYS, CELL_KEYS, f"{where}, cell {number}", "each cell has " + ", ".join(CELL_KEYS))
+    return SizeKnobs(knobs[NAMES[0]], cells=tuple(JointCell(**cell) for cell in cells))
 
 
 def _object(value: object, what: str, where: str) -> Mapping[str, Any]:
@@ -223,9 +200,9 @@ def _refuse_keys(given: Iterable[object], known: Sequence[str], needed: Sequence
 def _checked(size: int, knobs: SizeKnobs) -> SizeKnobs:
     """The knobs with cells normalised and the ratios set to their means. Raises T2TError if a number is out of bounds."""
     where = f"size {size}"
-    data_ratio = _number(knobs.data_ratio, KNOBS[0], HIGHEST[KNOBS[0]], where)
+    data_ratio = _number(knobs.data_ratio, NAMES[0], HIGHEST[NAMES[0]], where)
     if not knobs.cells:
-        hole_ratio, wait_ratio = (_number(getattr(knobs, name), name, HIGHEST[name], where) for name in LEVELS)
+        hole_ratio, wait_ratio = (_number(getattr(knobs, name), name, HIGHEST[name], where) for name in RATIOS)
         return SizeKnobs(data_ratio, hole_ratio, wait_ratio)
     if not isinstance(knobs.cells, tuple) or not all(isinstance(cell, JointCell) for cell in knobs.cells):
         raise T2TError(f"{CELLS} must be a tuple of JointCell", where=where)
@@ -233,12 +210,12 @@ def _checked(size: int, knobs: SizeKnobs) -> SizeKnobs:
     if not any(cell.share for cell in read):
         raise T2TError("the shares of the cells are all zero", where=where)
     cells = normalised(read)
-    hole_ratio, wait_ratio = (mean_ratio(cells, name) for name in LEVELS)
+    hole_ratio, wait_ratio = (mean_ratio(cells, name) for name in RATIOS)
     return SizeKnobs(data_ratio, hole_ratio, wait_ratio, cells)
 
 
 def _checked_cell(cell: JointCell, where: str) -> JointCell:
-    hole_ratio, wait_ratio = (_number(getattr(cell, name), name, HIGHEST[name], where) for name in LEVELS)
+    hole_ratio, wait_ratio = (_number(getattr(cell, name), name, HIGHEST[name], where) for name in RATIOS)
     return JointCell(_number(cell.share, SHARE, MAX_SHARE, where), hole_ratio, wait_ratio)
 
 

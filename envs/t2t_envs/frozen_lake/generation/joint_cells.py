@@ -14,26 +14,16 @@ from functools import cache
 from math import fsum, isfinite
 from typing import Any
 
-from t2t_core.hostile import as_number
+from t2t_core.cells import SHARE
+from t2t_core.hostile import as_number, brief_key, brief_value
+from t2t_core.projection import MISSING
+from t2t_core.shares import is_exact
 
 from .cells import GridCell
-from .configuration import (
-    CELL_KNOBS,
-    HIGHEST,
-    LEVELS,
-    SHARE,
-    SUM_TOLERANCE,
-    JointCell,
-    cell_counts,
-    hole_count,
-    name_of,
-    normalised,
-    plain,
-)
+from .configuration import CELL_KEYS, HIGHEST, RATIOS, JointCell, cell_counts, hole_count, normalised
 from .forms import Count, available, capacity
 from .request import Request
 
-MISSING = "missing or not a number"
 MAX_CELLS = 1000  # of a size; our choice
 LEAST = 1e-12  # a cell with a smaller share of the whole is dropped; our choice
 
@@ -46,7 +36,7 @@ Note = Callable[[str, Any, float | None, str], None]
 def read(proposed: object, note: Note) -> Listed:
     """The usable cells of a proposal, with their shares unchanged."""
     if not isinstance(proposed, Sequence) or isinstance(proposed, str | bytes):
-        note("", plain(proposed), None, "not a list of cells: dropped")
+        note("", brief_value(proposed), None, "not a list of cells: dropped")
         return {}
     if len(proposed) > MAX_CELLS:
         note("", float(len(proposed)), float(MAX_CELLS), "more cells than a size may have: the others are dropped")
@@ -60,15 +50,15 @@ def read(proposed: object, note: Note) -> Listed:
 
 def _read_cell(name: str, cell: object, note: Note) -> JointCell | None:
     if not isinstance(cell, Mapping):
-        note(name, plain(cell), None, "not an object of a share and ratios: dropped")
+        note(name, brief_value(cell), None, "not an object of a share and ratios: dropped")
         return None
     for key in cell:
-        if key not in CELL_KNOBS:
-            note(f"{name}.{name_of(key)}", plain(cell[key]), None, "unknown ratio: dropped")
-    numbers = {knob: as_number(cell.get(knob)) for knob in CELL_KNOBS}
+        if key not in CELL_KEYS:
+            note(f"{name}.{brief_key(key)}", brief_value(cell[key]), None, "unknown knob: dropped")
+    numbers = {knob: as_number(cell.get(knob)) for knob in CELL_KEYS}
     missing = next((knob for knob, number in numbers.items() if number is None), None)
     if missing is not None:
-        note(f"{name}.{missing}", plain(cell.get(missing)), None, f"{MISSING}: the cell is dropped")
+        note(f"{name}.{missing}", brief_value(cell.get(missing)), None, f"{MISSING}: the cell is dropped")
         return None
     share = numbers.pop(SHARE) or 0.0
     if share <= 0:
@@ -90,7 +80,7 @@ def fit(size: int, cells: Listed, count: int, request: Request, note: Note) -> t
         return available(GridCell(size, holes, request.num_agents, request.objective), request.exclude)
 
     total = fsum(cell.share for cell in cells.values())
-    if abs(total - 1) > SUM_TOLERANCE / 10:
+    if not is_exact(total):
         note(f".{SHARE}", total, 1.0, "the shares of the cells do not sum to 1: renormalised")
     most = capacity(size, request.num_agents)
     left: dict[str, JointCell] = {}
@@ -116,7 +106,7 @@ def fit(size: int, cells: Listed, count: int, request: Request, note: Note) -> t
 
 def described(cell: JointCell) -> str:
     """A cell's ratios in words."""
-    return ", ".join(f"{knob} {getattr(cell, knob):g}" for knob in LEVELS)
+    return ", ".join(f"{knob} {getattr(cell, knob):g}" for knob in RATIOS)
 
 
 def _of_a_kind_there_is(cell: JointCell, kinds: Count) -> JointCell | None:

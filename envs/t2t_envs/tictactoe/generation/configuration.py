@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from math import floor
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.hostile import as_number, shown
+from t2t_core.projection import read_values
 from t2t_core.records import Knob
+from t2t_core.shares import apportion, check_sum
 
 P_STEP = 1e-4  # an instance's p is a multiple of it
-SUM_TOLERANCE = 1e-6  # our choice: shares must sum to 1 this closely
+GROUP = "opponent band"
 
 
 @dataclass(frozen=True)
@@ -83,14 +84,7 @@ class Configuration:
             raise T2TError(f"a configuration has one BandKnobs for each of the bands {', '.join(NAMES)}")
         checked = tuple(_checked(band, k) for band, k in zip(BANDS, knobs, strict=True))
         object.__setattr__(self, "knobs", checked)
-        total = sum(k.share for k in checked)
-        if abs(total - 1) > SUM_TOLERANCE:
-            raise T2TError(
-                f"the shares sum to {total:.6g}, not 1",
-                where="share",
-                cause="share is each band's share of the games",
-                next="scale them so that they sum to 1",
-            )
+        check_sum((k.share for k in checked), "share", "each band's share of the games")
 
     def __getitem__(self, band: str) -> BandKnobs:
         return self.knobs[NAMES.index(band)]
@@ -117,20 +111,8 @@ class Configuration:
         Raises:
             T2TError: an unknown band or knob, a missing one, a number out of bounds, shares that do not sum to 1.
         """
-        if not isinstance(data, Mapping):
-            raise T2TError(f"a configuration is a JSON object from band to knobs, not {shown(data)}")
-        names = [field.name for field in fields(BandKnobs)]
-        for band, knobs in data.items():
-            if not isinstance(band, str) or band not in NAMES:
-                raise T2TError(f"unknown opponent band {shown(band)}", cause=f"the bands are {', '.join(NAMES)}")
-            if not isinstance(knobs, Mapping):
-                raise T2TError(f"band {band} must be a JSON object, not {shown(knobs)}", where=f"band {band}")
-            odd = [k for k in knobs if k not in names] or [k for k in names if k not in knobs]
-            if odd:
-                problem = "is missing" if odd[0] in names else "is unknown"
-                raise T2TError(f"{shown(odd[0])} {problem}", where=f"band {band}", cause="each band has " + ", ".join(names))
-        nothing = {band.name: BandKnobs(0.0, band.low, band.high) for band in BANDS}
-        return cls(tuple(BandKnobs(**data[name]) if name in data else nothing[name] for name in NAMES))
+        nothing = {band.name: asdict(BandKnobs(0.0, band.low, band.high)) for band in BANDS}
+        return cls(tuple(BandKnobs(**values) for values in read_values(data, NAMES, KNOBS, GROUP, nothing).values()))
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Band -> knob -> number, for all bands."""
@@ -139,17 +121,6 @@ class Configuration:
     def counts(self, count: int) -> dict[str, int]:
         """How many of `count` games each band gets: by largest remainder, ties to the weaker opponent (our choice)."""
         return dict(zip(NAMES, apportion([k.share for k in self.knobs], count), strict=True))
-
-
-def apportion(shares: Sequence[float], count: int) -> list[int]:
-    """Divide `count` in proportion to `shares` by largest remainder; ties (within 1e-9) go to the earlier share."""
-    total = sum(shares)
-    quotas = [share / total * count for share in shares]
-    counts = [floor(quota + 1e-9) for quota in quotas]
-    by_remainder = sorted(range(len(shares)), key=lambda i: (-round(quotas[i] - counts[i], 9), i))
-    for i in by_remainder[: count - sum(counts)]:
-        counts[i] += 1
-    return counts
 
 
 def _checked(band: Band, knobs: BandKnobs) -> BandKnobs:

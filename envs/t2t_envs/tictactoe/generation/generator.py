@@ -8,10 +8,11 @@ from itertools import accumulate
 from math import floor
 
 from t2t_core.seeding import Stream
+from t2t_core.shares import apportion
 
 from .. import rules
 from ..instance import EMPTY, MOVERS, Instance, board_text, start_fault
-from .configuration import BANDS, P_STEP, Band, BandKnobs, Configuration, apportion
+from .configuration import BANDS, P_STEP, Band, BandKnobs, Configuration
 from .request import Request
 
 MOST_STONES = 7  # the most stones of a mid-game start, so that at least two cells are free

@@ -8,10 +8,9 @@ from typing import Any
 from t2t_core.projection import Settling
 from t2t_core.records import Projection
 from t2t_core.seeding import Stream
+from t2t_core.shares import random_shares
 
-from .configuration import BANDS, KNOBS, BandKnobs, Configuration
-
-GROUP = "opponent band"
+from .configuration import BANDS, GROUP, KNOBS, BandKnobs, Configuration
 
 
 def project(proposal: Mapping[str, Any] | None, previous: Configuration) -> Projection[Configuration]:
@@ -34,10 +33,8 @@ def random_configuration(seed: int) -> Configuration:
     """Draw shares from a flat Dirichlet, each band's range between two uniform draws from the band, and uniform mixtures (our
     choice), all rounded to 4 places."""
     stream = Stream.of(seed, "random configuration")
-    cuts = sorted(round(stream.uniform(), 4) for _ in BANDS[1:])
-    shares = [round(high - low, 4) for low, high in zip([0.0, *cuts], [*cuts, 1.0], strict=True)]  # spacings: flat Dirichlet
     knobs = []
-    for band, share in zip(BANDS, shares, strict=True):
+    for band, share in zip(BANDS, random_shares(stream, len(BANDS)), strict=True):
         low, high = sorted(round(band.low + stream.uniform() * (band.high - band.low), 4) for _ in range(2))
         knobs.append(BandKnobs(share, low, high, round(stream.uniform(), 4), round(stream.uniform(), 4)))
     return Configuration(tuple(knobs))

@@ -12,7 +12,7 @@ from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import Testbed
-from t2t_core.projection import Settling
+from t2t_core.projection import Settling, read_values
 from t2t_core.records import (
     Fault,
     InstanceSet,
@@ -27,6 +27,7 @@ from t2t_core.records import (
     Verdict,
 )
 from t2t_core.seeding import Stream
+from t2t_core.shares import apportion
 from t2t_core.store import jsonlines
 from t2t_plugin_template.coins import HIGHEST, SYSTEMS, Payment, fewest_coins
 
@@ -107,17 +108,7 @@ class Change(Testbed[Payment, Coins, Request]):
         return Request(count, _protected() if exclude is None else exclude)
 
     def read_configuration(self, data: Any) -> Coins:
-        try:
-            values = {system: {knob.name: data[system][knob.name] for knob in KNOBS} for system in SYSTEMS}
-        except (TypeError, KeyError, IndexError):
-            needed = f"each of {', '.join(SYSTEMS)} needs a share, an amount and kinds"
-            raise T2TError("this is no configuration", cause=needed) from None
-        for system, knobs in values.items():
-            for knob in KNOBS:
-                value = knobs[knob.name]
-                if isinstance(value, bool) or not isinstance(value, int | float) or not knob.low <= value <= knob.high:
-                    raise T2TError(f"{system}.{knob.name} must lie in {knob.low:g}..{knob.high:g}, not {ascii(value)[:60]}")
-        return Coins(values)
+        return Coins(read_values(data, SYSTEMS, KNOBS, self.group))
 
     def random_configuration(self, request: Request, seed: int) -> Coins:
         stream = Stream.of(seed, "configuration")
@@ -140,7 +131,7 @@ class Change(Testbed[Payment, Coins, Request]):
     # --- instances
 
     def generate(self, configuration: Coins, request: Request, seed: int) -> Sequence[Payment]:
-        counts = _apportioned([knobs["share"] for knobs in configuration.values.values()], request.count)
+        counts = apportion([knobs["share"] for knobs in configuration.values.values()], request.count)
         made: list[Payment] = []
         for (system, knobs), count in zip(configuration.values.items(), counts, strict=True):
             stream = Stream.of(seed, system)
@@ -229,16 +220,6 @@ def _systems(text: str) -> list[str]:
     if not all(name in SYSTEMS for name in names) or len(set(names)) != len(names):
         raise T2TError(f"--systems wants some of {','.join(SYSTEMS)}, not {ascii(text)[:60]}")
     return names
-
-
-def _apportioned(shares: Sequence[float], count: int) -> list[int]:
-    """Whole numbers in these shares that sum to the count. What rounding down leaves over goes to the largest remainders."""
-    exact = [share * count for share in shares]
-    counts = [int(number) for number in exact]
-    largest = sorted(range(len(counts)), key=lambda place: counts[place] - exact[place])
-    for place in largest[: count - sum(counts)]:
-        counts[place] += 1
-    return counts
 
 
 def _drawn(name: str, system: str, knobs: Mapping[str, float], stream: Stream, exclude: frozenset[bytes]) -> Payment:
