@@ -138,7 +138,7 @@ def _read(text: str, tagged: bool) -> list[Block]:
         try:
             paths, fault = objects.read(value.data, _inside), ""
             if paths and names_a_wait(" ".join(value.comments)) and not any(repeats(path) for _, path in paths):
-                raise Unplaceable("a comment names a wait and no cell stands twice")
+                raise Unplaceable("a comment mentions a wait, but no cell is repeated")
         except Unplaceable as error:
             paths, fault = [], str(error)
         if paths is not None:

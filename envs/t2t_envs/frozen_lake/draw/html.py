@@ -1,6 +1,6 @@
-"""One self-contained HTML page: the lake, a step slider, play and pause, trajectories, checks. It loads nothing.
+"""One self-contained HTML page: the lake, a step slider, play and pause, trajectories, checks. It loads no other file.
 
-Without scripts the picture, the trajectories and the checks still stand; the slider needs the page's one script.
+The picture, the trajectories and the checks also work without JavaScript; only the slider needs the page's script.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def render_html(
     title: str = "",
     notes: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """A whole page that plays the paths step by step, with the verdict's checks where one is given, and texts to unfold (title,
-    text)."""
+    """A whole page that plays the paths step by step. If a `verdict` is given, the page shows its checks; `notes` are pairs of a
+    title and a text that unfolds on a click."""
     scene = Scene.of(instance, paths)
     tokens = "".join(token(scene, a, 0, attributes=f' id="agent-{a}" class="move"') for a in range(instance.num_agents))
     return frame.render(
@@ -52,7 +52,7 @@ def _environment() -> Environment:
 
 
 def _moments(scene: Scene) -> dict[str, Any]:
-    """Per step the agents' places on the page, who is in conflict or in a hole, and what is said of it."""
+    """For each step: where the agents are on the page, which of them are in a conflict or a hole, and the text that says so."""
     agents, steps = range(scene.instance.num_agents), range(scene.steps + 1)
     conflicts, falls = {step for step, _ in scene.conflicts}, {step for step, *_ in scene.falls}
     return {

@@ -1,4 +1,4 @@
-"""Pixels, by pillow: one frame as an array, or an animated GIF."""
+"""Draws pixels with pillow: one frame as an array, or an animated GIF."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import numpy as np
     from PIL import Image
 
-SMOOTH = 3  # drawn so many times larger, then scaled down: pillow's shapes have hard edges
+SMOOTH = 3  # draw this many times larger, then scale down, because pillow's shapes have hard edges
 MIN_CELL, MAX_CELL = 8, 256
-MAX_PIXELS = 4096  # of one side
+MAX_PIXELS = 4096  # per side
 
 Paths = Sequence[Sequence[Cell]] | Mapping[int, Sequence[Cell]]
 
@@ -31,7 +31,7 @@ def render_rgb(instance: Instance, paths: Paths | None = None, step: int | None 
 
 
 def render_gif(instance: Instance, paths: Paths | None = None, cell: int = 48, milliseconds: int = 600) -> bytes:
-    """An animated GIF that plays for ever: every step for `milliseconds`, the last one three times as long."""
+    """An animated GIF that loops for ever: every step lasts `milliseconds`, the last one three times as long."""
     if not 20 <= milliseconds <= 60_000:
         raise T2TError("a GIF's frames take 20..60000 milliseconds")
     scene = Scene.of(instance, paths)
@@ -102,7 +102,7 @@ class _Painter:
             colour = PALETTE[agent]
             self._box(draw, goal, 0.08, fill=_mix(colour, ICE, 0.18), outline=colour, width=max(1, unit // 18))
             x, y = self._centre(goal)
-            half, wide = round(0.42 * unit), round((0.27 if agent < 10 else 0.36) * unit)  # an agent here leaves the flag free
+            half, wide = round(0.42 * unit), round((0.27 if agent < 10 else 0.36) * unit)  # leaves the flag visible
             low = y - half + round(0.27 * unit)
             draw.rounded_rectangle((x + half - wide, y - half, x + half, low), unit // 12, fill=colour)
             self._text(draw, x + half - wide // 2, y - half + round(0.135 * unit), str(agent), 0.23, text_on(colour))

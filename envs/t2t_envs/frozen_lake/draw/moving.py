@@ -1,4 +1,4 @@
-"""A small moving picture of an answer, for pages that hold thousands of them: a third of the bytes of `render_svg`'s animation.
+"""A small moving picture of an answer, for pages with thousands of them: it has a third of the bytes of `render_svg`'s animation.
 
 Goals are frames in the agents' colours, holes dark squares, conflicts and falls red rings; every agent carries its number.
 """
@@ -11,12 +11,12 @@ from html import escape
 from ..instance import Cell, Instance
 from .scene import ALARM, GRID, HOLE, ICE, PALETTE, Scene, text_on
 
-_CELL, _RIM = 32, 10  # user units a cell, and around the board
-_SECONDS, _HOLD = 0.6, 3  # a step; steps that the end is held
+_CELL, _RIM = 32, 10  # user units per cell, and around the board
+_SECONDS, _HOLD = 0.6, 3  # seconds per step; for how many steps the end is held
 
 
 def render_moving(instance: Instance, paths: Sequence[Sequence[Cell]] | Mapping[int, Sequence[Cell]] | None = None) -> str:
-    """One <svg> element: the agents moving along their paths over and over (SMIL); of an instance alone, where they start."""
+    """One <svg> element: the agents move along their paths over and over (SMIL). Without paths they stand on their starts."""
     scene = Scene.of(instance, paths)
     side = instance.size * _CELL + 2 * _RIM
     agents = range(instance.num_agents)
@@ -76,7 +76,7 @@ def _turn(scene: Scene) -> str:
 
 
 def _ring(scene: Scene, cell: Cell, step: int) -> str:
-    """A red ring around what goes wrong, from its step on."""
+    """A red ring around a conflict or fall, from its step on."""
     x, y = _middle(scene.near(cell))
     values = ";".join("1" if at >= step else "0" for at in range(scene.steps + _HOLD + 1))
     flash = f'<animate attributeName="opacity" calcMode="discrete" values="{values}" {_turn(scene)}/>'

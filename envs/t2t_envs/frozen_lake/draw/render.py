@@ -1,7 +1,7 @@
-"""Drawings of instances, answers and solutions: as text for the terminal here, and the doors to SVG, GIF and HTML.
+"""Drawings of instances, answers and solutions: draws text for the terminal, and offers the functions for SVG, GIF and HTML.
 
 `paths` are one sequence of cells per agent, or a mapping from agent to its path (as `parse_answer` returns it); without
-paths the instance alone is drawn. `step` is the moment shown; None draws whole paths.
+paths only the instance is drawn. `step` is the moment shown; None draws whole paths.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _CELL = 5
 
 
 def render_ansi(instance: Instance, paths: Paths | None = None, step: int | None = None, color: bool = False) -> str:
-    """A board at `step` (None: the start), and with paths and no step also the table of trajectories, conflicts and falls.
+    """A board at `step` (None: the start). With paths and no step there is also a table of trajectories, conflicts and falls.
 
-    Agents are numbers, `*2` one that has fallen or is in conflict, `g0` goal 0, `#` holes. With `color` it has ANSI colours,
-    else none.
+    Agents are numbers; `*2` is agent 2 fallen or in conflict, `g0` the goal of agent 0, and `#` a hole. `color` adds ANSI
+    colours.
     """
     scene = Scene.of(instance, paths)
     parts = [_board(scene, 0 if step is None else step, color)]
@@ -89,7 +89,7 @@ def _ink(colour: str) -> str:
 
 
 def _table(scene: Scene, color: bool) -> str:
-    """Steps down, agents across; a dot where a path has ended, `!` beside an illegal move, `*` at a conflict or in a hole."""
+    """One row per step and one column per agent: a dot after a path's end, `!` at an illegal move, `*` at a conflict or fall."""
     agents = list(scene.paths)
     columns = [[f"agent {a}", *(_entry(scene, a, t) for t in range(scene.steps + 1))] for a in agents]
     widths = [max(map(len, column)) for column in columns]

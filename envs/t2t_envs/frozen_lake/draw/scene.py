@@ -1,7 +1,7 @@
-"""What the pictures show: an instance, paths as far as they are there, where agents are at each step, every conflict.
+"""What the pictures show: an instance, the paths that exist, where the agents are at each step, and every conflict.
 
-All pictures (terminal, SVG, GIF, HTML) are drawn from a scene, so that they agree. Paths may be anything the parser reads:
-cells off the grid are drawn just outside it, and endless paths are cut off with a note.
+All pictures (terminal, SVG, GIF, HTML) are drawn from a scene, so they agree. Paths may be anything the parser reads: cells off
+the grid are drawn just outside it, and very long paths are cut off with a note.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from t2t_core.errors import T2TError
 from ..instance import Cell, Instance
 from ..rules import Conflict, first_conflict, is_legal_move, position_at
 
-MAX_STEPS = 400  # drawn; our choice
-# 16 colours, chosen by search to stay apart on ice and from each other, with normal and with red-green deficient sight.
+MAX_STEPS = 400  # more steps are not drawn; our choice
+# 16 colours, found by a search for colours that differ from ice and from each other, for normal and red-green deficient sight.
 # Every agent also carries its number.
 PALETTE = (
     "#0077aa", "#dd6600", "#009977", "#cc77aa", "#3333aa", "#ddbb00", "#771133", "#00ccdd",
@@ -26,8 +26,8 @@ ICE, GRID, HOLE, ALARM, INK, MUTED = "#e8f1f7", "#ffffff", "#1f3a52", "#d31820",
 
 @dataclass(frozen=True)
 class Scene:
-    """Drawable facts. `paths` has those agents that have one; `conflicts` every conflicting pair at its step; `falls` when an
-    agent with a path enters a hole; `jumps` the illegal moves as (agent, step); `cut` how many steps are not drawn."""
+    """The facts to draw. `paths` holds the agents that have a path, `conflicts` every conflicting pair with its step, `falls`
+    the agents that enter a hole, `jumps` the illegal moves as (agent, step), and `cut` the number of steps not drawn."""
 
     instance: Instance
     paths: Mapping[int, Sequence[Cell]]
@@ -39,7 +39,7 @@ class Scene:
 
     @classmethod
     def of(cls, instance: Instance, paths: Sequence[Sequence[Cell]] | Mapping[int, Sequence[Cell]] | None = None) -> Scene:
-        """The scene of an instance alone, or with paths: one per agent in order, or those of some agents by index."""
+        """The scene of an instance, alone or with paths: one per agent in order, or a mapping from some agents to theirs."""
         if not isinstance(instance, Instance):
             raise T2TError(f"expected an Instance, not {type(instance).__name__}", next="Instance.from_dict reads one")
         given = dict(paths) if isinstance(paths, Mapping) else dict(enumerate(paths or ()))
@@ -51,7 +51,7 @@ class Scene:
         return cls(instance, drawn, steps, _conflicts(drawn, steps), _falls(instance, drawn), frozenset(jumps), longest - steps)
 
     def at(self, agent: int, step: int) -> Cell:
-        """Where an agent is; on its start where it has no path."""
+        """Where an agent is; an agent without a path is on its start."""
         path = self.paths.get(agent)
         return position_at(path, step) if path else self.instance.starts[agent]
 
@@ -64,7 +64,7 @@ class Scene:
         return fallen | {agent for conflict in self.conflicts_at(step) for agent in conflict.agents}
 
     def spot(self, agent: int, step: int) -> tuple[float, float]:
-        """(row, column) where an agent is drawn: its cell, a little aside where it shares it with others."""
+        """(row, column) where an agent is drawn: its cell, or a little aside if it shares the cell with others."""
         row, column = self.near(self.at(agent, step))
         shared = [a for a in range(self.instance.num_agents) if self.near(self.at(a, step)) == (row, column)]
         if len(shared) == 1:
@@ -79,7 +79,7 @@ class Scene:
 
 
 def _falls(instance: Instance, paths: Mapping[int, Sequence[Cell]]) -> list[tuple[int, int, Cell]]:
-    """(step, agent, hole) in the order of the steps. An agent that moves on from hole to hole falls once."""
+    """(step, agent, hole) in the order of the steps. An agent that moves from one hole to the next falls once."""
     holes = set(instance.holes)
     falls = [next(((t, agent, cell) for t, cell in enumerate(path) if cell in holes), None) for agent, path in paths.items()]
     return sorted(fall for fall in falls if fall is not None)

@@ -1,4 +1,4 @@
-"""SVG as strings: a still picture of whole paths, of one step, or an animation that plays by itself. No dependency."""
+"""Draws SVG as strings: a still picture of whole paths or of one step, or an animation that plays by itself. No dependency."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from ..instance import Cell, Instance
 from .scene import ALARM, GRID, HOLE, ICE, INK, MUTED, PALETTE, Scene, text_on
 
-CELL = 60.0  # user units a cell
-RIM = 34.0  # around the board: row and column numbers, agents that left the grid
+CELL = 60.0  # user units per cell
+RIM = 34.0  # around the board, for row and column numbers and agents that left the grid
 STEP_SECONDS = 0.7
 _FLAG = "h11.5a10 10 0 0 1 10 10v9.5h-15a6.5 6.5 0 0 1 -6.5 -6.5z"
 _NUMBER = 'font-weight="700" text-anchor="middle"'
-HOLD_SECONDS = 1.4  # at the end of each turn of the animation
+HOLD_SECONDS = 1.4  # the pause at the end of each turn of the animation
 
 
 def render_svg(
@@ -22,7 +22,7 @@ def render_svg(
     step: int | None = None,
     animate: bool = False,
 ) -> str:
-    """One <svg> element: starts, goals, holes, and with paths either whole paths (`step` None), the moment `step`, or, with
+    """One <svg> element with starts, goals and holes. With paths it shows whole paths (`step` None), the moment `step` or, with
     `animate`, the agents moving along their paths (SMIL, which browsers and README pages play). Conflicts and falls are red."""
     scene = Scene.of(instance, paths)
     moving = animate and scene.steps > 0
@@ -63,7 +63,7 @@ def centre(cell: tuple[float, float]) -> tuple[float, float]:
 
 
 def board(scene: Scene) -> str:
-    """Everything that never moves: ice, holes, numbers, goals."""
+    """Everything that does not move: ice, holes, numbers, goals."""
     return _board(scene) + "".join(_goals(scene))
 
 
@@ -105,13 +105,13 @@ def _goals(scene: Scene) -> list[str]:
 
 
 def _lane(scene: Scene, agent: int) -> float:
-    """How far an agent's line is moved aside, so that lines in one cell lie beside each other."""
+    """How far an agent's line is shifted, so that lines through the same cell do not cover each other."""
     k = scene.instance.num_agents
     return 0.0 if k == 1 else (agent / (k - 1) - 0.5) * min(22.0, 7.0 * (k - 1))
 
 
 def _path(scene: Scene, agent: int) -> str:
-    """The line of one path; red and dashed where a move is illegal."""
+    """The line of one path; illegal moves are red and dashed."""
     colour, lane = PALETTE[agent], _lane(scene, agent)
     cells = [scene.near(cell) for cell in scene.paths[agent]]
     points = [(x + lane, y + lane) for x, y in map(centre, cells)]
@@ -130,9 +130,9 @@ def _path(scene: Scene, agent: int) -> str:
 
 
 def _pauses(scene: Scene) -> list[str]:
-    """A pause sign on every cell where an agent waits, with the number of steps where it is more than one."""
+    """A pause sign on every cell where an agent waits one step; if it waits longer, the number of steps instead."""
     parts: list[str] = []
-    taken: dict[Cell, int] = {}  # signs on a cell lie beside each other
+    taken: dict[Cell, int] = {}  # signs on the same cell are drawn side by side
     for agent, step, count in [(a, step, count) for a in scene.paths for step, count in _waits(scene, a)]:
         cell = scene.near(scene.paths[agent][step])
         x, y = centre(cell)
@@ -149,7 +149,7 @@ def _pauses(scene: Scene) -> list[str]:
 
 
 def _waits(scene: Scene, agent: int) -> list[tuple[int, int]]:
-    """(first step, number of waits) of every stay before the last cell of a path is reached for good."""
+    """(first step, number of waits) of every stay before the path reaches its last cell for good."""
     path = scene.paths[agent]
     last = len(path) - 1
     while last and path[last - 1] == path[last]:
@@ -177,7 +177,7 @@ def _arrow(points: Sequence[tuple[float, float]], colour: str) -> str:
 
 
 def token(scene: Scene, agent: int, step: int, motion: str = "", attributes: str = "") -> str:
-    """An agent at a step: a disc in its colour with its number. `motion` is put inside."""
+    """An agent at a step: a disc in its colour with its number. `motion` is an animation to put inside."""
     x, y = centre(scene.spot(agent, step))
     colour = PALETTE[agent]
     ring = ALARM if not motion and agent in scene.faulty_at(step) else "#ffffff"
@@ -195,7 +195,7 @@ def _turn(scene: Scene) -> float:
 
 
 def _motion(scene: Scene, agent: int) -> str:
-    """Where the agent is at each step; it stands still while the turn ends."""
+    """Where the agent is at each step; at the end of the turn it stands still for a while."""
     places = [centre(scene.spot(agent, step)) for step in range(scene.steps + 1)]
     places.append(places[-1])
     turn = _turn(scene)
@@ -209,7 +209,7 @@ def _motion(scene: Scene, agent: int) -> str:
 
 
 def _star(x: float, y: float) -> str:
-    """A burst around a point."""
+    """A star-shaped burst around a point."""
     points = " ".join(f"{x + r * dx:g},{y + r * dy:g}" for r, dx, dy in _RAYS)
     return f'<polygon points="{points}" fill="{ALARM}" stroke="#ffffff" stroke-width="2"/>'
 
@@ -232,7 +232,7 @@ def _burst(scene: Scene, step: int, cell: Cell, name: str) -> str:
 
 
 def _flash(scene: Scene, cell: Cell, step: int) -> str:
-    """The burst appears when its step comes."""
+    """A burst that is visible only during its step."""
     turn = _turn(scene)
     start, end = step * STEP_SECONDS / turn, min((step + 1) * STEP_SECONDS / turn, 0.9999)
     x, y = centre(scene.near(cell))

@@ -1,4 +1,4 @@
-"""A curriculum inside an environment: a designer chooses what lakes are drawn, from how the episodes so far have ended."""
+"""A curriculum inside an environment: a designer looks at how the episodes ended and chooses which lakes are drawn next."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from ..verifier import CHECKS
 from .episode import FAILURES
 from .lakes import ConfigurationSource, read_configuration
 
-SAMPLES = 10_000  # our choice: as many lakes as a designer's request is projected for
+SAMPLES = 10_000  # our choice: the number of lakes in the request that a proposal is projected for
 
 
 class CurriculumWrapper(gym.Wrapper[Any, Any, Any, Any]):
-    """Asks a designer or a curriculum every `every` episodes, with the verdicts of the episodes since the last time and the
-    rounds before, and draws what it proposes from the next reset on.
+    """Asks a designer or a curriculum every `every` episodes. It shows it the verdicts of the episodes since the last time and
+    the rounds before, and draws lakes of its proposal from the next reset on.
 
     Args:
         env: a step or text environment, made with a `configuration` or with `max_size`.
-        designer: any that `t2t plugins` lists and that asks no model of a run: "learnability", "level-replay", "rule", ...
-        configuration: what is drawn first.
-        every: episodes of a round.
-        seed: of the designer's draws.
+        designer: any that `t2t plugins` lists and that needs no model from a run: "learnability", "level-replay", "rule", ...
+        configuration: the configuration that lakes are drawn from at first.
+        every: the number of episodes in a round.
+        seed: the seed of the designer's random draws.
 
-    `history` holds the rounds: each configuration with the breakdown of what came of it.
+    `history` holds the rounds: each configuration with the breakdown of its episodes.
 
     Example:
         env = CurriculumWrapper(gym.make("MAPFFrozenLake-v0", max_size=10, observation="padded"), "learnability",
                                 Configuration.uniform(), every=500)
 
     Raises:
-        T2TError: an unknown designer, sizes beyond the spaces, or a designer that fails.
+        T2TError: the designer is unknown or fails, or a size does not fit the environment's spaces.
     """
 
     def __init__(
@@ -81,14 +81,14 @@ class CurriculumWrapper(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def _with_kinds(scored: list[Scored]) -> list[Scored]:
-    """With whether each lake requires a wait, which curricula tell cells apart by."""
+    """Fill in whether each lake requires a wait, because curricula tell cells apart by it."""
     labels = solve_many([answer.instance for answer in scored], wait=True)
     kinds = [replace(answer.instance, requires_wait=label.requires_wait) for answer, label in zip(scored, labels, strict=True)]
     return [replace(answer, instance=instance) for answer, instance in zip(scored, kinds, strict=True)]
 
 
 def _verdict(info: dict[str, Any]) -> Verdict:
-    """The verdict that an episode's last info stands for."""
+    """The verdict that an episode's last info encodes."""
     valid = bool(info["valid"])
     failure = CHECKS[info["failure"] - 1] if "checks" in info and not valid else FAILURES[info.get("failure", 0)]
     checks = dict(info["checks"]) if "checks" in info else {name: name != failure for name in CHECKS}

@@ -1,4 +1,4 @@
-"""One episode of MAPF-FrozenLake, as the environments share it: which lake, and how it ended."""
+"""One episode of MAPF-FrozenLake, shared by the environments: which lake is played, and how the episode ended."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from .lakes import (
 )
 from .stepper import stepping_core
 
-FAILURES = ("", "hole_free", "conflict_free", "goal_reached")  # what the number in an info says
+FAILURES = ("", "hole_free", "conflict_free", "goal_reached")  # an info holds the index
 CONFLICTS = ("", "vertex", "edge")
 RESET_OPTIONS = ("instance", "pool")
 
 
 def stream_of(seed: int | None) -> Stream:
-    """The stream that a seed starts, or a random one; environment i of a vector draws its lakes with the key of fork i."""
+    """The stream for a seed, or a random one for None. Environment i of a vector draws its lakes with the key of fork i."""
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
     return Stream.of(int(seed), "lakes")
 
 
 class Lobby:
-    """What environments are made of: their options, where their lakes come from, and the instances behind the lakes."""
+    """What environments are made from: their options, the source of their lakes, and the instances behind the lakes."""
 
     def __init__(
         self, given: Mapping[str, Any], pool: PoolSource | None, desc: Any, configuration: ConfigurationSource | None
@@ -48,7 +48,7 @@ class Lobby:
         self.changed = False  # whether a configuration has been set since
 
     def configure(self, configuration: ConfigurationSource) -> Any:
-        """From now on lakes come from this configuration: the core's source of them."""
+        """Draw lakes from this configuration from now on; returns the core's source of them."""
         self.lakes = configured_lakes(read_configuration(configuration), self.options)
         self.changed = True
         return self.source()
@@ -61,7 +61,7 @@ class Lobby:
         return stepping_core().EnvOptions(**self.options.stepper())
 
     def instance(self, lake: tuple[Any, ...]) -> Instance:
-        """The instance behind a lake of the core that was not given to `reset`."""
+        """The instance behind a lake of the core, if the lake was not given to `reset`."""
         size, holes, starts, goals, name, guise, optimum, _ = lake
         if isinstance(self.lakes, GivenLakes):
             return self.lakes.instances[int(name)]
@@ -73,7 +73,7 @@ class Lobby:
         return Instance(size, holes, starts, goals, objective, identity, **labels)
 
     def _wait(self, size: int) -> bool | None:
-        """Whether the drawn lakes of this size all require a wait, or none does; None if nobody asked."""
+        """Whether all drawn lakes of this size require a wait (True) or none does (False); None if both kinds are drawn."""
         waits = {part[3] for part in self.lakes.parts if part[0] == size} if not isinstance(self.lakes, GivenLakes) else set()
         return waits == {1 << 32} if waits in ({0}, {1 << 32}) else None
 
@@ -90,13 +90,13 @@ class Episode:
         self.stepper = stepping_core().Stepper(lobby.core_options(), lobby.source())
         self.shaped = self.options.reward == "shaped"
         self._given: Instance | None = None
-        self._drawn: Instance | None = None  # the instance behind the present lake, once somebody has asked for it
-        self._choices: Stream | None = None  # which instance of a pool that a reset names
+        self._drawn: Instance | None = None  # the instance behind the current lake, once somebody has asked for it
+        self._choices: Stream | None = None  # chooses from a pool that is given to `reset`
         self._potential = 0.0
         self._potentials: list[float] = []
 
     def seed(self, seed: int | None) -> None:
-        """Start the stream of lakes; None: from a random seed, unless it has begun."""
+        """Start the stream of lakes. None starts it from a random seed, unless it has already begun."""
         if seed is None and self._choices is not None:
             return
         stream = stream_of(seed)
@@ -104,12 +104,12 @@ class Episode:
         self._choices = stream.fork(1 << 62)
 
     def set_configuration(self, configuration: ConfigurationSource) -> None:
-        """Lakes of this configuration from the next reset on."""
-        self._drawn = self.instance if self.started else None  # while what it was drawn of is known
+        """Draw lakes of this configuration from the next reset on."""
+        self._drawn = self.instance if self.started else None  # while its source is still known
         self.stepper.set_source(self.lobby.configure(configuration))
 
     def start(self, options: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Begin the next lake of the stream, or one that `options` give, and return reset's info."""
+        """Begin the next lake of the stream, or the one that `options` give, and return the info for `reset`."""
         self._given = self._instance_of(options) if options else None
         self._drawn = None
         if self._given is not None:
@@ -161,7 +161,7 @@ class Episode:
         return episode_reward(self.options.reward, cost, optimum), info
 
     def known_optimum(self) -> int | None:
-        """The optimum of a lake that was solved: stored with what was given, else as `labels` says."""
+        """The optimum of a solved lake: stored with a given instance, otherwise searched for if `labels` allows it."""
         if self._given is not None:
             return self._given.optimum
         if self.options.labels is False and not isinstance(self.lobby.lakes, GivenLakes):
@@ -170,8 +170,8 @@ class Episode:
         return optimum if optimum >= 0 else None
 
     def individual_rewards(self, ended: bool) -> list[float]:
-        """At the end, per agent: 1.0 if it stands on its goal and neither fell nor took part in a conflict, else 0.0 (ours);
-        shaped, each by how far it is itself."""
+        """At the end, per agent: 1.0 if it stands on its goal and neither fell nor took part in a conflict, else 0.0 (ours). If
+        rewards are shaped, each agent's reward follows its own progress."""
         agents = range(self.options.num_agents)
         rewards = [0.0 for _ in agents]
         if ended:
@@ -184,7 +184,7 @@ class Episode:
         return rewards
 
     def misuse(self, error: Exception) -> T2TError:
-        """What a stepper's complaint means to the user."""
+        """The user's error for an error of the stepper."""
         told = str(error) if isinstance(error, ValueError) else f"the action cannot be read: {error}"
         if "call reset() first" in told:
             return T2TError(told.partition(":")[0], where="step()", next="call reset() first")
@@ -196,18 +196,18 @@ class Episode:
 
     @property
     def instance(self) -> Instance:
-        """The instance being played, with the labels that are known; T2TError before the first."""
+        """The instance being played, with the known labels; T2TError before the first episode."""
         self.check_started()
         if self._given is not None:
             return self._given
         if self._drawn is None:
             self._drawn = self.lobby.instance(self.stepper.lake())
-        elif self._drawn.optimum is None and (optimum := self.stepper.lake()[6]) >= 0:  # found since
+        elif self._drawn.optimum is None and (optimum := self.stepper.lake()[6]) >= 0:  # found in the meantime
             self._drawn = replace(self._drawn, **{f"optimal_{self.options.objective}": optimum})
         return self._drawn
 
     def optimum(self) -> int | None:
-        """The exact optimum of the present lake, searched for if need be; None if `max_nodes` doesn't decide it."""
+        """The exact optimum of the current lake, searched for if necessary; None if it isn't found within `max_nodes`."""
         self.check_started()
         if self._given is not None:
             return self._given.optimum
@@ -225,7 +225,7 @@ class Episode:
 
     @property
     def paths(self) -> list[list[Cell]]:
-        """Per agent its cells so far, the start first."""
+        """Each agent's cells so far, from its start."""
         self.check_started()
         size = self.stepper.lake()[0]
         cells = [divmod(cell, size) for cell in self.stepper.history]
@@ -233,11 +233,11 @@ class Episode:
 
     @property
     def recent(self) -> list[list[Cell]]:
-        """Per agent the last two of its cells (at the start: the only one)."""
+        """Each agent's last two cells (at the start, its only one)."""
         return [path[-2:] for path in self.paths]
 
     def __getstate__(self) -> dict[str, Any]:
-        """For copies (a search that tries moves out) and pickles."""
+        """For pickles, and for copies such as a search makes to try moves."""
         state = {name: value for name, value in self.__dict__.items() if name != "stepper"}
         return state | {"state": self.stepper.save()}
 
@@ -249,7 +249,7 @@ class Episode:
 
 
 def restart(stepper: Any, *masks: Any) -> None:
-    """Begin the next lake, or of a vector those of the mask. Raises T2TError if there is no such lake."""
+    """Begin the next lake, or those in the mask of a vector. Raises T2TError if no lake of the requested kind is found."""
     try:
         stepper.reset(*masks) if masks else stepper.restart()
     except stepping_core().NoSuchLake as error:
@@ -257,7 +257,7 @@ def restart(stepper: Any, *masks: Any) -> None:
 
 
 def no_such_lake(error: Exception) -> T2TError:
-    """What the core's complaint means to the user."""
+    """The user's error for an error of the core."""
     drawn, undecided = error.args
     return T2TError(
         f"no such lake was found in {drawn} draws ({undecided} of them undecided)",
@@ -268,14 +268,14 @@ def no_such_lake(error: Exception) -> T2TError:
 
 
 def check_reset_options(options: Mapping[str, Any] | None, known: Collection[str] = RESET_OPTIONS) -> None:
-    """Refuse what no reset understands, so that a typing error does not play a random instance in silence."""
+    """Refuse unknown options, so that a typing error does not silently play a random instance."""
     unknown = [name for name in options or {} if name not in known]
     if unknown:
         raise T2TError(f"unknown reset option {unknown[0]!r}", where="reset options", next="use one of " + ", ".join(known))
 
 
 def failure(fell: bool, conflict: int) -> int:
-    """The number of the check that failed first, a place in `FAILURES`."""
+    """The number of the check that failed first, an index of `FAILURES`."""
     return 1 if fell else 2 if conflict else 3
 
 

@@ -1,4 +1,4 @@
-"""The rules as pure functions: Gymnasium's functional interface, for searches and for whoever carries states about."""
+"""The rules as pure functions: Gymnasium's functional interface, for searches and other code that keeps states."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .stepper import stepping_core
 
 
 class LakeState(NamedTuple):
-    """All that decides what happens next. Nothing in it is ever changed in place.
+    """Everything that decides what happens next. It is never changed in place.
 
-    `holes` are (row, column) of the holes, `positions` and `goals` the agents' cells, `step` the steps taken, `failed` whether
-    an agent fell or two conflicted in the last one.
+    `holes`, `positions` and `goals` are cells (row, column), the last two in the order of the agents. `step` counts the steps
+    taken. `failed` says whether an agent fell or two agents conflicted in the last step.
     """
 
     holes: frozenset[tuple[int, int]]
@@ -31,13 +31,13 @@ class LakeState(NamedTuple):
 class MAPFFrozenLakeFuncEnv(FuncEnv[LakeState, Any, Any, float, bool, None, None]):
     """
     MAPF-FrozenLake without a state of its own: `initial(rng)` draws a lake that is proven solvable, `transition(state, action)`
-    is one joint action, and neither changes what it was given. The rules are those of `MAPFFrozenLakeEnv`.
+    performs one joint action, and neither changes its arguments. The rules are those of `MAPFFrozenLakeEnv`.
 
     Args:
         given: `size`, `num_agents`, `hole_ratio`, `require_wait`, `on_hole`, `on_conflict` and `max_steps` of that environment.
 
-    The observation is that environment's dict, the reward 1.0 for the step that solves the lake and 0 else. `terminal` says
-    whether an episode has ended by itself; the interface has no truncation, so whoever plays stops at `max_steps`.
+    The observation is that environment's dict. The reward is 1.0 for the step that solves the lake, otherwise 0. `terminal` says
+    whether an episode has ended by itself. The interface has no truncation, so the caller must stop at `max_steps`.
     `state_of(instance)` starts a given lake. Gymnasium calls the interface experimental.
     """
 
@@ -50,7 +50,7 @@ class MAPFFrozenLakeFuncEnv(FuncEnv[LakeState, Any, Any, float, bool, None, None
         self.action_space = joint_action_space(self._options)
 
     def initial(self, rng: np.random.Generator, params: None = None) -> LakeState:
-        """A fresh lake; equal generators draw equal ones."""
+        """A fresh lake; equal generators draw equal lakes."""
         stepper = stepping_core().Stepper(self._lobby.core_options(), self._lobby.source())
         stepper.seed(stream_of(int(rng.integers(1 << 63))).fork(0).next())
         restart(stepper)
@@ -62,7 +62,7 @@ class MAPFFrozenLakeFuncEnv(FuncEnv[LakeState, Any, Any, float, bool, None, None
         return LakeState(frozenset(instance.holes), tuple(instance.goals), tuple(instance.starts))
 
     def transition(self, state: LakeState, action: Any, rng: Any = None, params: None = None) -> LakeState:
-        """The state after a joint action; nothing is random."""
+        """The state after a joint action. It is deterministic."""
         blocks = self._options.on_hole == "block", self._options.on_conflict == "block"
         made = rules.move(self._options.size, state.holes, state.positions, [int(a) for a in action], *blocks)
         failed = bool(made.fell) or made.conflict is not None

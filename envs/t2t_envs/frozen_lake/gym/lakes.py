@@ -1,6 +1,6 @@
-"""Where the environments' lakes come from: drawn at random and proven solvable, or given.
+"""The sources of the environments' lakes: drawn at random and proven solvable, or given by the user.
 
-Lake n of a stream depends on the stream's key, n and the source alone: not on when it is asked for, nor on what else runs.
+Lake n of a stream depends only on the stream's key, n and the source, not on when it is drawn or what else runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .stepper import stepping_core
 
 PoolSource = str | PathLike[str] | Iterable[Instance | Mapping[str, Any]]
 ConfigurationSource = str | PathLike[str] | Mapping[str, Any] | Configuration
-STALL = 200_000  # our choice: candidates in a row without a lake of the wanted kind before a reset gives up
+STALL = 200_000  # our choice: a reset gives up after so many candidates in a row without a lake of the requested kind
 UNKNOWN = -1
 _ALL, _EITHER = 1 << 32, -1  # a share, in parts of 2^32; a lake that requires a wait, or doesn't
 
@@ -38,9 +38,9 @@ class DrawnLakes:
     """Solvable random lakes.
 
     Args:
-        parts: per kind of lake its size, hole count, the sum of the shares so far (of 2^32) and the share of the lakes that
-            require a wait (of 2^32; -1: as it comes).
-        layout: the holes of all of them; None: they are drawn too.
+        parts: for each kind of lake its size, hole count, the sum of the shares so far (of 2^32) and the share of the lakes that
+            require a wait (of 2^32; -1 takes lakes of both kinds as they are drawn).
+        layout: the holes that all lakes have; None draws them too.
     """
 
     parts: tuple[tuple[int, int, int, int], ...]
@@ -59,7 +59,7 @@ class DrawnLakes:
 
 @dataclass(frozen=True, eq=False)
 class GivenLakes:
-    """A pool of instances, each as likely as any other."""
+    """A pool of instances, all equally likely."""
 
     instances: tuple[Instance, ...]
 
@@ -77,7 +77,7 @@ class GivenLakes:
 
 
 class FlatLake(NamedTuple):
-    """A lake as the core takes it: holes (N*N) uint8, starts and goals (k) int32, cells as row * N + column; -1: no optimum."""
+    """A lake as the core takes it: holes (N*N) uint8, starts and goals (k) int32 as row * N + column; optimum -1 if unknown."""
 
     size: int
     holes: Any
@@ -100,15 +100,15 @@ Lakes = DrawnLakes | GivenLakes
 def choose_lakes(
     given: Mapping[str, Any], pool: PoolSource | None, desc: Any, configuration: ConfigurationSource | None
 ) -> tuple[EnvOptions, Lakes]:
-    """The options and the lakes of an environment made with these arguments. What the lakes settle (their size, how many agents
-    and holes there are) need not be given, and may not contradict them.
+    """The options and the lakes of an environment made with these arguments. The size and the numbers of agents and holes need
+    not be given if the lakes determine them; if given, they must agree with the lakes.
 
     Raises:
-        T2TError: an argument is wrong, or says something else than another.
+        T2TError: an argument is wrong, or contradicts another.
     """
     named = [name for name, value in (("pool", pool), ("desc", desc), ("configuration", configuration)) if value is not None]
     if len(named) > 1:
-        cause = "each says where the lakes come from"
+        cause = "each determines where the lakes come from"
         raise T2TError(f"give {named[0]} or {named[1]}, not both", where="environment", cause=cause)
     settled = {name: value for name, value in given.items() if name not in _DRAWN or value is not None}
     if configuration is not None:
@@ -121,13 +121,13 @@ def choose_lakes(
     return options, drawn_lakes(options)
 
 
-_DRAWN = ("size", "num_agents", "hole_ratio")  # None stands for the default, or for what the lakes settle
+_DRAWN = ("size", "num_agents", "hole_ratio")  # None stands for the default, or for the value that the lakes determine
 
 
 def drawn_lakes(options: EnvOptions) -> DrawnLakes:
     """Random lakes of one size and hole count."""
     if options.size > MAX_DRAWN_SIZE:
-        cause = f"the solver, which proves them solvable, takes up to {MAX_DRAWN_SIZE}"
+        cause = f"the solver must prove them solvable, and it takes sizes up to {MAX_DRAWN_SIZE}"
         told = f"random lakes have sizes up to {MAX_DRAWN_SIZE}"
         raise T2TError(told, where="option size", cause=cause, next="give desc= or pool=")
     if options.num_agents > options.free_cells:
@@ -141,12 +141,13 @@ def drawn_lakes(options: EnvOptions) -> DrawnLakes:
 
 
 def configured_lakes(configuration: Configuration, options: EnvOptions) -> DrawnLakes:
-    """The lakes of a configuration: each size with its data ratio, a wait with its wait ratio. A hole count is capped at what
-    the size can hold."""
+    """The lakes of a configuration: a size comes with its data ratio, a lake that requires a wait with the size's wait ratio. A
+    hole count is capped at what the size can hold."""
     sizes = [size for size in SIZES if configuration[size].data_ratio]
     if sizes[-1] > options.frame:
         raise T2TError(
-            f"the configuration draws {sizes[-1]}x{sizes[-1]} lakes, the environment shows up to {options.frame}x{options.frame}",
+            f"the configuration draws {sizes[-1]}x{sizes[-1]} lakes, but the environment shows at most "
+            f"{options.frame}x{options.frame}",
             where="configuration",
             cause="the spaces of an environment are fixed when it is made",
             next=f"make the environment with max_size={sizes[-1]}",
@@ -169,7 +170,7 @@ def configured_lakes(configuration: Configuration, options: EnvOptions) -> Drawn
 
 
 def read_configuration(source: ConfigurationSource) -> Configuration:
-    """A configuration as it is, from its dict form, or from a JSON file. Raises T2TError if it is none."""
+    """A configuration, given as such, in its dict form or as a JSON file. Raises T2TError if it is not a configuration."""
     if isinstance(source, Configuration):
         return source
     if isinstance(source, Mapping):
@@ -182,7 +183,7 @@ def read_configuration(source: ConfigurationSource) -> Configuration:
 
 def read_pool(source: PoolSource, num_agents: int | None = None) -> list[Instance]:
     """The instances of a JSON Lines file, a MovingAI `.scen` file, or a list of instances or their dicts. Raises T2TError if one
-    is wrong or there is none."""
+    is wrong or the pool is empty."""
     if isinstance(source, (str, PathLike)):
         path = Path(source)
         if path.suffix == ".scen":
@@ -206,7 +207,7 @@ def check_fit(instances: Sequence[Instance], options: EnvOptions) -> None:
             continue
         name, has, takes = ("num_agents", item.num_agents, options.num_agents) if fits else ("size", item.size, options.frame)
         raise T2TError(
-            f"the instance has {name} {has}, the environment was made with {name}={takes}",
+            f"the instance has {name} {has}, but the environment was made with {name}={takes}",
             where=f"instance {item.id}",
             cause="the spaces of an environment are fixed when it is made",
             next=f"make the environment with {name}={has}" + ("" if fits else ", or with max_size for lakes of several sizes"),
@@ -233,16 +234,16 @@ def _from_pool(given: dict[str, Any], pool: PoolSource) -> tuple[EnvOptions, Lak
     odd = [item for item in instances if item.objective != options.objective]
     if odd:
         raise T2TError(
-            f"the instance has the objective {odd[0].objective}, the environment {options.objective}",
+            f"the instance has the objective {odd[0].objective}, but the environment has {options.objective}",
             where=f"instance {odd[0].id}",
-            next="give a pool of one objective, and name it in the environment's objective",
+            next="give a pool whose instances have the same objective, and make the environment with that objective",
         )
     return options, GivenLakes(tuple(instances))
 
 
 def _labelled(instance: Instance, options: EnvOptions) -> Instance:
-    """A map's one lake with its optimum, which every solved episode is judged by; without it where labels are off, the map is
-    too large for the solver, or `max_nodes` does not decide it."""
+    """The only lake of a map with its optimum, because every solved episode is judged by it. The optimum is left out if labels
+    are off, the map is too large for the solver, or the search does not finish within `max_nodes`."""
     if options.labels is False or instance.size > MAX_DRAWN_SIZE:
         return instance
     (label,) = solve_many([instance], max_nodes=options.max_nodes)
@@ -269,9 +270,9 @@ def _from_desc(given: dict[str, Any], desc: Any) -> tuple[EnvOptions, Lakes]:
         return options, GivenLakes((_labelled(instance, options),))
     if layout.size > MAX_DRAWN_SIZE:
         raise T2TError(
-            f"agents are drawn on maps of up to {MAX_DRAWN_SIZE} cells a side, this one has {layout.size}",
+            f"agents are drawn on maps of up to {MAX_DRAWN_SIZE} cells a side, but this one has {layout.size}",
             where="option desc",
-            next="name starts and goals in the map, or give a .scen file as pool",
+            next="mark starts and goals in the map, or give a .scen file as pool",
         )
     if options.num_agents > layout.size**2 - len(layout.holes):
         raise T2TError(f"{options.num_agents} agents do not fit on the map", where="options desc, num_agents")

@@ -1,4 +1,4 @@
-"""The spaces that follow from an environment's options. `observations` and the native core fill them."""
+"""The spaces that follow from an environment's options. `observations` and the native core make observations that fit them."""
 
 from __future__ import annotations
 
@@ -44,13 +44,14 @@ def _observation_template(options: EnvOptions, joint: bool) -> spaces.Space[Any]
 
 
 def _flat(options: EnvOptions, parts: int, bits: int, goals: int) -> spaces.Box:
-    """`parts` times so many bits with the steps to so many goals, then the time."""
+    """`parts` times (`bits` bits and the steps to `goals` goals), then the time."""
     low = np.concatenate([np.zeros(bits), np.full(2 * goals, -1.0)] * parts + [np.zeros(1)]).astype(np.float32)
     return spaces.Box(low, np.ones(len(low), np.float32), dtype=np.float32)
 
 
 def _fresh(space: Any) -> Any:
-    """An unseeded copy that shares the constant bounds: making a Box takes longer than making a whole environment should."""
+    """An unseeded copy that shares the constant bounds, because making a Box takes longer than making a whole environment
+    should."""
     twin = copy.copy(space)
     if isinstance(space, spaces.Dict):
         twin.spaces = {name: _fresh(part) for name, part in space.spaces.items()}
@@ -58,7 +59,7 @@ def _fresh(space: Any) -> Any:
 
 
 def observation_space(options: EnvOptions, joint: bool = True) -> spaces.Space[Any]:
-    """The space of the joint observation, or of one agent's."""
+    """The space of the joint observation, or of one agent's observation."""
     space: spaces.Space[Any] = _fresh(_observation_template(options, joint))
     return space
 
@@ -75,5 +76,5 @@ def joint_action_space(options: EnvOptions) -> spaces.MultiDiscrete:
 
 
 def state_space(options: EnvOptions) -> spaces.Box:
-    """The whole grid as planes, whatever the observation is."""
+    """The whole grid as planes, independent of the observation."""
     return _bits(1 + 2 * options.num_agents, options.frame, options.frame)

@@ -1,7 +1,7 @@
-"""What an environment shows of a lake, in each of its forms, in plain Python: what the native core's `Observer` does, number
-for number.
+"""An environment's observations of a lake, in all forms, in plain Python. They equal those of the native core's `Observer`,
+number for number.
 
-Arrays are as large as the frame, F x F; a smaller lake lies in its upper left corner, and what is off it looks like a hole.
+Arrays are as large as the frame, F x F. A smaller lake is in the upper left corner, and cells off the lake look like holes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FULL, HALF, LEAST = 255, 128, 64
 
 @dataclass(frozen=True)
 class Sight:
-    """The lake at a moment: holes (N, N), positions and goals (row, column), steps taken."""
+    """The lake at one moment: holes (N, N), positions and goals (row, column), steps taken."""
 
     holes: Any
     positions: Sequence[Cell]
@@ -30,7 +30,7 @@ class Sight:
 
 
 class Observer:
-    """Arguments as the native core's options."""
+    """Makes observations; its arguments are the native core's options."""
 
     def __init__(
         self, *, frame: int, agents: int, max_steps: int, form: int, view: int, relative_goals: bool, pixels: int, **_: Any
@@ -39,7 +39,7 @@ class Observer:
         self.form, self.relative_goals, self.pixels = FORMS[form], relative_goals, pixels
 
     def observe(self, sight: Sight, agent: int) -> Any:
-        """The joint observation (agent = -1), or that of one agent: itself first, then the others in their order."""
+        """The joint observation (agent = -1), or that of one agent, with itself first and then the others in order."""
         first, joint = max(agent, 0), agent < 0
         each = range(self.agents) if joint else range(agent, agent + 1)
         match self.form:
@@ -86,7 +86,7 @@ class Observer:
         return {**grids, "positions": positions, "goals": goals, "step": sight.step}
 
     def _window(self, sight: Sight, agent: int) -> Any:
-        """(3, w, w): holes and what lies off the grid, the other agents, the goal (or the border cell nearest to it)."""
+        """(3, w, w): holes and cells off the grid; the other agents; the goal (or the border cell nearest to it)."""
         width = 2 * self.view + 1
         row, column = sight.positions[agent]
         window = np.zeros((3, width, width), np.uint8)
@@ -111,7 +111,7 @@ class Observer:
         return planes
 
     def _encode(self, sight: Sight, planes: Any, order: Sequence[int], joint: bool) -> Any:
-        """Planes as they are, as numbers in a row with the steps to the goals and the time, or as an image."""
+        """The planes unchanged, as a flat array with the steps to the goals and the time, or as an image."""
         match self.form:
             case "planes":
                 return planes
@@ -122,9 +122,9 @@ class Observer:
         return np.concatenate([planes.ravel().astype(np.float32), (steps / np.float32(self.frame - 1)).ravel(), [time]])
 
     def _image(self, planes: Any, agents: int, joint: bool) -> Any:
-        """(S, S, 3): every cell as a square of pixels, from the upper left corner, what is left over as a hole. Red: holes;
-        green: agents; blue: goals. The first agent is brightest; the others are all alike, or, in a joint observation, each
-        a little darker."""
+        """(S, S, 3): every cell as a square of pixels, from the upper left corner; left-over pixels look like a hole. Holes are
+        red, agents green and goals blue. The first agent is brightest; the others all look alike or, in a joint observation,
+        each is a little darker than the one before."""
         width, windowed = planes.shape[-1], self.view >= 0
         cells = np.zeros((width, width, 3), np.uint8)
         cells[..., 0] = planes[0] * FULL

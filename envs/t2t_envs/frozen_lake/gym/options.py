@@ -33,7 +33,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class EnvOptions:
-    """Checked options; `MAPFFrozenLakeEnv` documents each. T2TError names the first wrong one."""
+    """Checked options; `MAPFFrozenLakeEnv` documents each. T2TError names the first invalid one."""
 
     size: int = 5
     num_agents: int = 2
@@ -95,20 +95,21 @@ class EnvOptions:
     def _check_form(self) -> None:
         cells = self.frame if self.view is None else 2 * self.view + 1
         if self.observation == "image" and self.image_size < cells:
-            raise T2TError(f"an image of {self.image_size} pixels has none for each of {cells} cells", where="option image_size")
+            told = f"an image {self.image_size} pixels wide has less than one pixel for each of {cells} cells"
+            raise T2TError(told, where="option image_size")
         if self.observation == "padded" and self.view is not None:
             raise T2TError(
                 'observation="padded" shows the whole lake',
                 where="options observation, view",
-                next='observation="planes" with a view is as large for every size',
+                next='use observation="planes": with a view, it has the same shape for every size',
             )
         if self.relative_goals and self.observation != "dict":
-            cause = '"flat" always holds the steps to the goals, and planes and images show where they are'
-            raise T2TError('relative_goals goes with observation="dict"', where="option relative_goals", cause=cause)
+            cause = '"flat" always holds the steps to the goals, and planes and images show where the goals are'
+            raise T2TError('relative_goals requires observation="dict"', where="option relative_goals", cause=cause)
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> EnvOptions:
-        """The options of these keyword arguments; T2TError for one that there is not."""
+        """The options with these keyword arguments; T2TError for an unknown one."""
         known = [field.name for field in fields(cls)]
         unknown = [name for name in given if name not in known]
         if unknown:
@@ -126,7 +127,7 @@ class EnvOptions:
 
     @property
     def frame(self) -> int:
-        """The side of what is observed: `max_size`, or the size."""
+        """The side of the observed square: `max_size`, or the size."""
         return self.size if self.max_size is None else self.max_size
 
     @property
@@ -152,7 +153,7 @@ class EnvOptions:
             "relative_goals": self.relative_goals,
             "pixels": self.image_size,
             "reuse": self.reuse,
-            # Played backwards, a lake keeps the optimum of the makespan, but not of the sum of costs, nor whether it takes waits.
+            # Played backwards, a lake keeps its optimal makespan, but not its optimal sum of costs, nor whether it needs a wait.
             "reversible": self.objective == "makespan" and self.require_wait is None,
             "objective": OBJECTIVES.index(self.objective),
             "max_nodes": self.max_nodes,
@@ -169,7 +170,7 @@ def _integer(name: str, value: Any, low: int, high: int) -> int:
 
 
 def with_steps(spec: EnvSpec, steps: int) -> EnvSpec:
-    """The spec with the limit that the environment itself keeps, so that wrappers and libraries read it there."""
+    """The spec with the step limit that the environment itself enforces, so that wrappers and libraries can read it."""
     spec = copy.deepcopy(spec)
     spec.max_episode_steps = steps
     return spec

@@ -22,7 +22,7 @@ from .rendering import FPS, RENDER_MODES, check_render_mode, render_frame
 class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo ships no types
     """
     MAPF-FrozenLake with one policy per agent. The rules, the arguments and the starting state are those of the joint
-    environment (`MAPFFrozenLakeEnv`); what differs is said here.
+    environment (`MAPFFrozenLakeEnv`). Only the differences are described here.
 
     ```python
     import pettingzoo, t2t_envs
@@ -31,31 +31,31 @@ class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[mis
     ```
 
     ## Agents
-    `agent_0` ... `agent_<k-1>`. All of them live until the episode ends, and end together. In the AEC twin the agents choose
-    one after the other, none sees what the others chose, and all move when the last has chosen.
+    `agent_0` ... `agent_<k-1>`. All of them take part until the episode ends. In the AEC twin the agents choose one after the
+    other without seeing the choices of the others, and all move once the last has chosen.
 
     ## Action Space
-    `Discrete(5)` per agent: 0 left, 1 down, 2 right, 3 up, 4 wait. `infos[agent]["action_mask"]` (int8, 5) is 1 for the
-    actions that are no move off the grid or into a hole; `env.action_space(agent).sample(mask)` takes it, and
+    `Discrete(5)` per agent: 0 left, 1 down, 2 right, 3 up, 4 wait. `infos[agent]["action_mask"]` (int8, 5) is 0 for actions
+    that move off the grid or into a hole, otherwise 1; `env.action_space(agent).sample(mask)` takes it, and
     `env.action_masks()` has a row for each agent.
 
     ## Observation Space
-    As in the joint environment, with the agent itself first and the others after it in their order: `positions[0]` and
-    `goals[0]` are its own, and so are the first of the position planes and of the goal planes. With `view=r` an agent has its
-    own window only: `holes` and `others` are `(w, w)`, `positions` and `goals` `(1, 2)`, planes `(3, w, w)`. A padded observation
-    is `(6, N, N)`, an image shows the agent itself brightest and the others all alike.
+    As in the joint environment, with the agent itself first and the others after it in order: `positions[0]` and `goals[0]` are
+    its own, and so are the first position plane and the first goal plane. With `view=r` an agent sees only its own window:
+    `holes` and `others` are `(w, w)`, `positions` and `goals` `(1, 2)`, planes `(3, w, w)`. A padded observation is `(6, N, N)`.
+    An image shows the agent itself brightest and all others in the same shade.
 
-    `env.state()` gives the whole grid as planes, `(1 + 2k, N, N)` uint8, whatever the observation is.
+    `env.state()` returns the whole grid as planes, `(1 + 2k, N, N)` uint8, for every form of observation.
 
     ## Rewards
     - `rewards="shared"` (default): every agent gets the reward of the joint environment.
-    - `rewards="individual"` (ours): when the episode ends, however it ends, 1.0 for each agent that stands on its goal and
-      has neither fallen nor taken part in a conflict; 0 for the others. Of the argument `reward` only `"shaped"` then plays a
-      part: each agent's own way shapes its own reward.
+    - `rewards="individual"` (ours): when the episode ends, for whatever reason, each agent gets 1.0 if it stands on its goal and
+      has neither fallen nor taken part in a conflict; the others get 0. The argument `reward` then has an effect only if it is
+      `"shaped"`: each agent's own progress shapes its own reward.
 
     ## Information
     At the end every agent's info also holds the verdict of the episode (see `MAPFFrozenLakeEnv`). `reset` takes the options
-    `instance` and `pool`, and ignores others, as PettingZoo's own tests ask for. `action_masks=False` leaves the masks out.
+    `instance` and `pool`, and ignores others, as PettingZoo's own tests require. `action_masks=False` leaves the masks out.
 
     ## Version History
     * v0: Initial version release
@@ -138,7 +138,8 @@ class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[mis
         return dict(zip(self._names, self._episode.individual_rewards(ended), strict=True))
 
     def action_masks(self) -> np.ndarray[Any, np.dtype[np.int8]]:
-        """(k, 5) int8, a row per agent in the order of `possible_agents`; 0 if an action is no use, as in the infos."""
+        """(k, 5) int8, a row per agent in the order of `possible_agents`. As in the infos, 0 marks an action that moves off the
+        grid or into a hole."""
         self._episode.check_started()
         masks: np.ndarray[Any, np.dtype[np.int8]] = self._episode.stepper.masks()
         return masks
@@ -154,24 +155,24 @@ class MAPFFrozenLakeParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[mis
 
     @property
     def instance(self) -> Instance:
-        """The instance being played, with the labels that are known."""
+        """The instance being played, with its known labels."""
         return self._episode.instance
 
     @property
     def optimum(self) -> int | None:
-        """The exact optimum of the instance being played, found when asked for; None if `max_nodes` doesn't decide it."""
+        """The exact optimum of the instance being played, searched for on first use; None if it isn't found in `max_nodes`."""
         return self._episode.optimum()
 
     @property
     def paths(self) -> list[list[Cell]]:
-        """Per agent its cells (row, column) so far, the start first."""
+        """Each agent's cells (row, column) so far, from its start."""
         return self._episode.paths
 
     def render(self) -> Any:
         return render_frame(self.instance, self._episode.recent, self._episode.stepper.steps, self.render_mode)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Does nothing, because the environment holds nothing open."""
 
 
 def parallel_env(**options: Any) -> ParallelEnv[str, Any, Any]:

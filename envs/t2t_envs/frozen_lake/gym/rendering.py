@@ -1,4 +1,4 @@
-"""The environments' render modes, over the drawings of `render`."""
+"""The environments' render modes, built on the drawings of `render`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def check_render_mode(mode: str | None, known: Sequence[str] = RENDER_MODES) -> 
 
 def render_frame(instance: Instance, recent: Sequence[Sequence[Cell]], step: int, mode: str | None) -> Any:
     """The positions at `step` as text ("ansi"), as an (height, width, 3) uint8 image ("rgb_array"), or printed ("human":
-    on a terminal in colour, one frame over the other, else as plain text).
+    on a terminal in colour, each frame over the one before; otherwise as plain text).
 
-    `recent` holds per agent its last cells: the one it is on, and before it, if there is one, the one it came from.
+    `recent` holds each agent's last cells: the one it is on and, before it, the one it came from, if any.
     """
     if mode is None:
         raise T2TError("the environment has no render mode", where="render()", next='make it with render_mode="ansi"')
-    from ..draw.render import render_ansi, render_rgb  # drawing libraries are loaded only for those who draw
+    from ..draw.render import render_ansi, render_rgb  # load drawing libraries only if they are used
 
     shown = len(recent[0]) - 1
     if mode == "rgb_array":

@@ -1,4 +1,4 @@
-"""Streams of lakes, and each lake played in several guises, in plain Python: the native core's `LakeSource` and `Seat`."""
+"""Streams of lakes, each lake played in several variants, in plain Python: the native core's `LakeSource` and `Seat`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ..generation.cells import GridCell
 from ..generation.reference_sampler import candidate_of
 from ..instance import OBJECTIVES, SYMMETRIES, Cell, Instance
 
-UNKNOWN, UNDECIDED = -1, -2  # optima that are no number of steps
+UNKNOWN, UNDECIDED = -1, -2  # values of an optimum that are not a number of steps
 
 
 class NoSuchLake(Exception):
-    """(drawn, undecided): so many candidates in a row were no lake of the wanted kind."""
+    """(drawn, undecided): how many candidates in a row were not a lake of the requested kind, and how many of them undecided."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A lake: its holes (N, N), the agents' cells, the optimum of the source's objective, what it was drawn with, and how its
-    guises follow each other."""
+    """A lake: its holes (N, N), the agents' cells, the optimum of the source's objective, what it was drawn with, and the order
+    of its variants."""
 
     holes: Any
     starts: tuple[Cell, ...]
@@ -39,7 +39,7 @@ class Drawn:
         return Instance(len(self.holes), [tuple(cell) for cell in np.argwhere(self.holes)], self.starts, self.goals, objective)
 
     def distances(self, agent: int) -> dict[Cell, int]:
-        """The steps to the agent's goal from every cell that it can be reached from alone."""
+        """The steps to the agent's goal, without other agents, from every cell that can reach it."""
         holes, goal = self.holes, self.goals[agent]
         reached, queue = {goal: 0}, [goal]
         for row, column in queue:
@@ -52,7 +52,7 @@ class Drawn:
 
 
 class LakeSource:
-    """As `_native.LakeSource`."""
+    """The same as `_native.LakeSource`."""
 
     pooled = False
 
@@ -77,7 +77,7 @@ class LakeSource:
 
 
 def given_lake(holes: Any, starts: Sequence[Cell], goals: Sequence[Cell], optimum: int, name: int = 0) -> Drawn:
-    """A lake from outside: one without its optimum is not searched for it."""
+    """A lake from outside. If it comes without its optimum, the optimum is not searched for."""
     return Drawn(holes, tuple(starts), tuple(goals), UNDECIDED if optimum < 0 else optimum, name)
 
 
@@ -127,7 +127,7 @@ def _grid(instance: Instance) -> Any:
 
 class Seat:
     """One environment's stream of lakes, each played `plays` times: every time under another symmetry of the grid, with the
-    agents in another order and, where `reversible`, perhaps from the goals to the starts."""
+    agents in another order and, if `reversible`, perhaps from the goals to the starts."""
 
     def __init__(self, source: LakeSource, plays: int, reversible: bool, agents: int) -> None:
         self.source, self.plays, self.reversible, self.agents = source, plays, reversible, agents
@@ -188,7 +188,7 @@ class Seat:
         return Drawn(holes, *((goals, starts) if reversed_ else (starts, goals)), base.optimum, base.name)
 
     def find_optimum(self, objective: str, max_nodes: int) -> int:
-        """The optimum, searched for where it isn't known, and kept for the lake's other guises."""
+        """The optimum, searched for if it isn't known, and kept for the lake's other variants."""
         if self.optimum == UNKNOWN and self.played is not None:
             label = solver.solve_many([self.played.instance(objective)], max_nodes=max_nodes)[0]
             self.optimum = UNDECIDED if label.cost is None else label.cost

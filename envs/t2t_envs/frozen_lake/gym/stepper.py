@@ -1,7 +1,7 @@
-"""The stepping of environments in plain Python, over `rules`: what the native core's `Stepper` and `VectorStepper` do,
-call for call. It is their oracle in the tests and takes their place where the core is not built.
+"""The stepping of environments in plain Python, built on `rules`. It does the same as the native core's `Stepper` and
+`VectorStepper`, call for call: it is their oracle in the tests and replaces them if the core is not built.
 
-Cells are numbered row * size + column here, as in the native core.
+Cells are numbered row * size + column, as in the native core.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _KINDS = {None: 0, "vertex": 1, "edge": 2}
 
 
 def stepping_core() -> ModuleType:
-    """The native core, or this module where it is not built."""
+    """The native core, or this module if the core is not built."""
     return native_core() or sys.modules[__name__]
 
 
 class EnvOptions:
-    """As `_native.EnvOptions`."""
+    """The same as `_native.EnvOptions`."""
 
     def __init__(
         self, *, block_holes: bool, block_conflicts: bool, reuse: int, reversible: bool, objective: int, **look: Any
@@ -43,7 +43,7 @@ class EnvOptions:
 
 
 class Stepper:
-    """One environment. Arguments and methods as `_native.Stepper`; a misuse raises ValueError."""
+    """One environment, with the arguments and methods of `_native.Stepper`; wrong use raises ValueError."""
 
     def __init__(self, options: EnvOptions, source: LakeSource) -> None:
         self.options = options
@@ -143,7 +143,7 @@ class Stepper:
         return self.options.observer.planes(self.sight)
 
     def masks(self) -> Any:
-        """(k, 5) int8: 1 if an action is no move off the grid or into a hole; waiting always is."""
+        """(k, 5) int8: 0 if an action moves off the grid or into a hole, otherwise 1; waiting is always 1."""
         size = len(self._lake.holes)
         mask = np.zeros((self.options.agents, 5), np.int8)
         for agent, (row, column) in enumerate(self.positions):
@@ -203,7 +203,7 @@ def _action(value: Any) -> int:
 
 
 class VectorStepper:
-    """Many environments. Arguments and methods as `_native.VectorStepper`."""
+    """Many environments, with the arguments and methods of `_native.VectorStepper`."""
 
     def __init__(self, options: EnvOptions, source: LakeSource, count: int) -> None:
         self._options = options

@@ -20,12 +20,12 @@ from .lakes import ConfigurationSource, PoolSource
 from .rendering import FPS, RENDER_MODES, check_render_mode, render_frame
 
 MAX_ANSWER = 1_000_000  # characters; our choice: more than any model's longest response
-MAX_PROMPT = 100_000  # the longest prompt format at 32 x 32 with 16 agents is a tenth of it
+MAX_PROMPT = 100_000  # ten times the longest prompt format at 32 x 32 with 16 agents
 _OPTIONS = ("size", "num_agents", "hole_ratio", "require_wait", "objective", "max_size", "names", "labels", "max_nodes", "reuse")
 
 
 class AnyText(spaces.Text):
-    """Text of any characters. What a language model writes keeps to no alphabet; `sample` draws printable ASCII."""
+    """Text of any characters, since a language model may write any. `sample` draws printable ASCII."""
 
     def __init__(self, max_length: int, min_length: int = 0) -> None:
         super().__init__(max_length, min_length=min_length, charset=string.printable)
@@ -37,7 +37,7 @@ class AnyText(spaces.Text):
 class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
     """
     MAPF-FrozenLake as a language model plays it: the observation is a prompt that describes an instance, the action is the
-    whole answer, and the episode ends with its one step.
+    whole answer, and the episode ends after this one step.
 
     ```python
     import gymnasium as gym
@@ -66,20 +66,21 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
 
     ## Rewards
     The accuracy reward of the paper: 0 unless the answer is valid; 1.0 at the optimum, falling linearly to 0.3 at a cost gap
-    of twice the optimum, 0.3 beyond; 0.5 where the instance stores no optimum.
+    of twice the optimum, 0.3 beyond; 0.5 if the instance stores no optimum.
 
     ## Episode End
-    Terminated after one step, always. A second step raises `T2TError`.
+    The episode always terminates after one step. A second step raises `T2TError`.
 
     ## Information
-    As in `MAPFFrozenLakeEnv`; `checks` are the eight strict checks by name, and `failure` the place of the first failed one among
-    them, from 1. With `names=True` there is also `faults`: what was wrong where, as text by check.
+    As in `MAPFFrozenLakeEnv`. `checks` holds the results of the eight strict checks by name, and `failure` the position of the
+    first failed check among them, counted from 1. With `names=True` there is also `faults`: for each failed check, a text that
+    says what was wrong where.
 
     ## Arguments
     `size=5, num_agents=2, hole_ratio=0.2, require_wait=None, objective="makespan", max_size=None, names=False, labels="lazy",
     max_nodes=2_000_000, reuse=1, pool=None, desc=None, configuration=None` as in `MAPFFrozenLakeEnv`;
-    `prompt_format="board"` (`board`, `coordinates`, `compact`, or one that was added to `t2t_envs.frozen_lake.prompt.FORMATS`);
-    `render_mode=None`, `"human"`, `"ansi"` or `"rgb_array"`: the instance.
+    `prompt_format="board"` (`board`, `coordinates`, `compact`, or one that you added to `t2t_envs.frozen_lake.prompt.FORMATS`);
+    `render_mode=None`, `"human"`, `"ansi"` or `"rgb_array"`, which draw the instance.
 
     ## Version History
     * v0: Initial version release
@@ -124,7 +125,7 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         if self._answered:
-            raise T2TError("the episode has ended", where="step()", cause="it has one step", next="call reset() first")
+            raise T2TError("the episode has ended", where="step()", cause="it has only one step", next="call reset() first")
         instance = self.instance
         verdict = verify(instance, action)
         self._answered = True
@@ -142,12 +143,12 @@ class MAPFFrozenLakeTextEnv(gym.Env[str, str]):
 
     @property
     def instance(self) -> Instance:
-        """The instance being asked, with the labels that are known."""
+        """The instance being asked, with its known labels."""
         return self._episode.instance
 
     @property
     def optimum(self) -> int | None:
-        """The exact optimum of the instance being asked, found when asked for; None if `max_nodes` doesn't decide it."""
+        """The exact optimum of the instance being asked, searched for on first use; None if it isn't found in `max_nodes`."""
         return self._episode.optimum()
 
     def set_configuration(self, configuration: ConfigurationSource) -> None:

@@ -21,7 +21,7 @@ from .rendering import FPS, RENDER_MODES, check_render_mode, render_frame
 from .stepper import stepping_core
 
 Info = dict[str, Any]
-REUSE = 32  # our choice: how often a drawn lake is played, each time in another guise
+REUSE = 32  # our choice: how often a drawn lake is played, each time as another variant
 
 
 class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
@@ -35,36 +35,36 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
     ```
 
     Each environment does what `MAPFFrozenLakeEnv` does, step for step, with the same arguments. Observations are batched as
-    Gymnasium batches them: arrays with one row per environment, all of them fresh at every call. What differs:
+    Gymnasium batches them: arrays with one row per environment, all of them fresh at every call. These are the differences:
 
     ## Starting State
-    Every environment has its own stream of fresh lakes. It depends on (seed, i) for `reset(seed=seed)`, or on the i-th seed of a
-    list, and on nothing else: not on how many environments there are, nor on when the others end. Without a seed the streams
-    go on, the first time from a random one. Environment 0 plays what a single environment with this seed plays.
+    Every environment has its own stream of fresh lakes. It depends only on (seed, i) for `reset(seed=seed)`, or on the i-th seed
+    of a list, not on how many environments there are or when the others end. Without a seed the streams continue; the first
+    time, they start from a random seed. Environment 0 plays the same lakes as a single environment with this seed.
 
     `reuse` is 32: **every drawn lake is played 32 times** in its environment, one after the other, each time under another
     symmetry of the grid and order of the agents, since drawing takes far longer than playing at random. `reuse=1` draws a lake
     for every episode.
 
     ## Episode End
-    `autoreset_mode` is one of Gymnasium's three, as a member of `AutoresetMode` or its value; `metadata["autoreset_mode"]` says
-    which:
+    `autoreset_mode` is one of Gymnasium's three, given as a member of `AutoresetMode` or its value. `metadata["autoreset_mode"]`
+    holds it.
 
     - `AutoresetMode.NEXT_STEP` (default): the step after the end ignores the action, starts the next episode and returns
       its first observation with reward 0.
     - `AutoresetMode.SAME_STEP`: the step that ends an episode returns the first observation of the next one; the last
       observation and the verdict are in `final_obs` and `final_info`.
-    - `AutoresetMode.DISABLED`: nothing restarts by itself; `reset(options={"reset_mask": mask})` restarts where the mask is
-      True, and a step while an ended episode has not been restarted raises `T2TError`.
+    - `AutoresetMode.DISABLED`: nothing restarts by itself. `reset(options={"reset_mask": mask})` restarts where the mask is
+      True. A step before all ended episodes have been restarted raises `T2TError`.
 
     ## Information
-    The infos of the single environment as arrays over the environments, each key with its mask `_key`, as Gymnasium gives
-    them. `envs.unwrapped.action_masks()` are the masks of all, `(num_envs, k, 5)` int8, `envs.unwrapped.instance(i)` is what
-    environment i plays, and `set_configuration` changes what all of them draw.
+    The infos of the single environment as arrays over the environments, each key with its mask `_key`, as Gymnasium returns
+    them. `envs.unwrapped.action_masks()` are the masks of all environments, `(num_envs, k, 5)` int8, `envs.unwrapped.instance(i)`
+    is the instance that environment i plays, and `set_configuration` changes the configuration that all of them draw from.
 
-    A vector environment pickles and copies, in the middle of episodes too.
+    A vector environment can be pickled and copied, even in the middle of episodes.
 
-    Without the native core the same class runs on the Python rules, slowly.
+    Without the native core the same class runs slowly, on the Python rules.
 
     ## Version History
     * v0: Initial version release
@@ -104,7 +104,7 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
 
     @property
     def spec(self) -> EnvSpec | None:
-        """What the environments were made of; its `max_episode_steps` are the `max_steps` in force."""
+        """The spec that made the environments; its `max_episode_steps` are the `max_steps` in force."""
         return self._spec
 
     @spec.setter
@@ -158,14 +158,14 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
         return turn
 
     def _shape(self, rewards: Any) -> None:
-        """Add what the potentials have gained, where this step did not begin an episode."""
+        """Add the gain of the potentials, except where this step began an episode."""
         begun = self._stepper.restarted.astype(bool)
         now = np.where(self._done | begun, 0.0, self._stepper.potentials())
         rewards += np.where(begun, 0.0, self._options.gamma * now - self._potentials)
         self._potentials = now
 
     def _renew(self, last: Any, verdict: Info) -> tuple[Any, Info]:
-        """Restart what has ended within the step that ended it; `last` is what that step showed."""
+        """Restart the environments that have just ended, within the same step; `last` is the observation of that step."""
         mask, final = self._done, np.full(self.num_envs, None, dtype=object)
         for index in np.flatnonzero(mask).tolist():
             final[index] = _row(last, index)
@@ -177,11 +177,11 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
 
     @property
     def _tells(self) -> bool:
-        """Whether the start of an episode has anything to say."""
+        """Whether the start of an episode has any info."""
         return self._options.names or self._options.labels is True
 
     def _starts(self, mask: Any) -> Info:
-        """What reset says of the lakes of the environments in `mask`."""
+        """The reset infos of the environments in `mask`."""
         infos: Info = {}
         if self._options.names:
             names = np.full(self.num_envs, None, dtype=object)
@@ -201,7 +201,7 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
         return infos
 
     def action_masks(self) -> np.ndarray[Any, np.dtype[np.int8]]:
-        """(num_envs, k, 5) int8, 0 if an action is a move off the grid or into a hole."""
+        """(num_envs, k, 5) int8, 0 if an action moves off the grid or into a hole, otherwise 1."""
         if self._done is None:
             raise T2TError("there is no episode yet", where="action_masks()", next="call reset() first")
         masks: np.ndarray[Any, np.dtype[np.int8]] = self._stepper.masks()
@@ -212,7 +212,7 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
         self._stepper.set_source(self._lobby.configure(configuration))
 
     def instance(self, index: int) -> Instance:
-        """The instance that environment `index` plays, with the labels that are known."""
+        """The instance that environment `index` plays, with its known labels."""
         return self._lobby.instance(self._stepper.lake(index))
 
     def _actions(self, actions: Any) -> Any:
@@ -229,12 +229,12 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
             return np.ones(self.num_envs, bool)
         if not isinstance(mask, np.ndarray) or mask.dtype != bool or mask.shape != (self.num_envs,) or not mask.any():
             raise T2TError(
-                f"reset_mask must be a boolean array of shape ({self.num_envs},) with a True in it", where="reset options"
+                f"reset_mask must be a boolean array of shape ({self.num_envs},) with at least one True", where="reset options"
             )
         return mask
 
     def _keys(self, seed: int | Sequence[int] | None) -> Any:
-        """One stream key per environment; none if the streams go on."""
+        """One stream key per environment; none if the streams continue."""
         if seed is None and self._seeded:
             return np.zeros(0, np.uint64)
         self._seeded = True
@@ -243,7 +243,7 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
             parent = stream_of(seed)
             return np.array([parent.fork(index).next() for index in range(self.num_envs)], np.uint64)
         if len(seed) != self.num_envs or not all(isinstance(value, (int, np.integer)) and value >= 0 for value in seed):
-            raise T2TError(f"seed must be an integer, or {self.num_envs} integers that are not negative", where="reset()")
+            raise T2TError(f"seed must be an integer, or {self.num_envs} non-negative integers", where="reset()")
         return np.array([stream_of(int(value)).fork(0).next() for value in seed], np.uint64)
 
     def render(self) -> tuple[Any, ...] | None:
@@ -267,15 +267,15 @@ class MAPFFrozenLakeVectorEnv(VectorEnv[Any, Any, Any]):
 
 
 class Verdicts:
-    """What the ends of episodes mean, many at a time. Most episodes end badly, so what concerns the solved ones is worked out
-    for those alone."""
+    """The verdicts of many episodes at a time. Most episodes fail, so the values that only solved ones have are computed only
+    for those."""
 
     def __init__(self, options: EnvOptions, given: bool) -> None:
         self.kind, self.hidden = options.reward, options.labels is False and not given
         self.objective = options.objective
 
     def ends(self, rewards: Any, done: Any, outcomes: Any, stepper: Any) -> Info:
-        """The verdicts of the environments in `done`; their rewards go into `rewards`."""
+        """The verdicts of the environments in `done`; writes their rewards into `rewards`."""
         any_valid, any_failed, (valid, failed, failure, conflict, *costs) = outcomes
         infos: Info = {"valid": valid, "_valid": done.copy()}
         if any_failed:
@@ -307,7 +307,7 @@ _COSTS = ("makespan", "sum_of_costs")
 
 
 def _row(batch: Any, index: int) -> Any:
-    """One environment's observation out of a batch."""
+    """One environment's observation, taken from a batch."""
     if not isinstance(batch, dict):
         return batch[index].copy()
     return {name: int(part[index]) if name == "step" else part[index].copy() for name, part in batch.items()}

@@ -1,1 +1,1 @@
-"""Reads answers: text -> tokens -> lines -> paths, with tables and JSON objects beside them. Call `frozen_lake.parser`."""
+"""Reads answers: text -> tokens -> lines -> paths, and tables and JSON objects along the way. Call `frozen_lake.parser`."""

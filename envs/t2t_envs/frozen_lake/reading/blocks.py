@@ -1,4 +1,4 @@
-"""What was read of a text: blocks of paths, and rows of steps that become paths."""
+"""The results of reading a text: blocks of paths, and rows of steps that become paths."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from . import tokens
 from .remarks import Beside, of_label
 from .tokens import Cell, Label, Path, Token
 
-_NEVER = (tokens.ARROW, tokens.SCRAP, tokens.RUIN, tokens.NUMBER)  # in the row of a step
+_NEVER = (tokens.ARROW, tokens.SCRAP, tokens.RUIN, tokens.NUMBER)  # not allowed in a row of a step
 
 
 class Unplaceable(Exception):
-    """What the reader cannot place."""
+    """The text contains something that the reader cannot interpret. The message says what."""
 
 
 @dataclass
 class Block:
-    """The paths of one run of lines, in the order in which they stand, and what could not be placed."""
+    """The paths of one run of lines, in the order of the text, and the first thing that could not be interpreted."""
 
     paths: list[tuple[Label, Path]] = field(default_factory=list)
     fault: str = ""
-    origins: set[int] = field(default_factory=set)  # where the agents' steps begin to count; 0 where none is named
+    origins: set[int] = field(default_factory=set)  # the numbers at which the agents' steps begin; 0 if the steps have no numbers
 
     @property
     def labels(self) -> set[Label]:
         return {label for label, _ in self.paths}
 
     def add(self, paths: Sequence[tuple[Label, Path]], fault: str = "", origin: int = 0) -> None:
-        """`origin` is the number of the first step. Agents that begin at different steps would wait for each other."""
+        """`origin` is the number of the first step. It must be the same for all agents: an agent that begins later would have to
+        wait first."""
         self.paths += paths
         if paths:
             self.origins.add(origin)
@@ -37,17 +38,17 @@ class Block:
 
 
 class Steps:
-    """Rows of one step each, with a cell for every agent. Cells without labels belong to the agents in order."""
+    """Rows with one step each and a cell for every agent. Cells without labels belong to the agents in order."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[int, dict[Label, Cell]]] = []
         self._fault = ""
         self._named = False
-        self._waits: set[tuple[int, Label | None]] = set()  # the rows that name a wait, and whose, if they say so
+        self._waits: set[tuple[int, Label | None]] = set()  # the rows that mention a wait, and its agent if the row names one
 
     @property
     def tell_paths(self) -> bool:
-        """Whether these are several steps of named agents, or of two and more: a cell without a label is nobody's."""
+        """Whether there are several steps, and either labels or several agents. Single cells without labels belong to nobody."""
         return any(row for _, row in self.rows[1:]) and (self._named or any(len(row) > 1 for _, row in self.rows))
 
     @property
@@ -59,7 +60,7 @@ class Steps:
             self.rows.append((number, {}))
 
     def take(self, line: Sequence[Token]) -> None:
-        """The cells on a line, each of the label before it."""
+        """Add the cells on a line, each to the label before it."""
         last: Label | None = None
         row, label, named = self.rows[-1][1], None, any(token.kind == tokens.LABEL for token in line)
         self._named = self._named or named
@@ -67,20 +68,20 @@ class Steps:
             if token.kind == tokens.LABEL:
                 label = last = token.value
                 if Beside(()).clashes(of_label(token.text)):
-                    self._fault = self._fault or "the remark with a label in the row of a step is not understood"
+                    self._fault = self._fault or "the remark beside a label in the row of a step is not understood"
             elif token.kind in tokens.CELLS:
                 key: Label | None = label if named else len(row)
                 if key is None or key in row:
-                    self._fault = self._fault or f"{token.text[:20]} at step {self.last} belongs to no agent, or is its second"
+                    self._fault = self._fault or f"{token.text[:20]} at step {self.last} has no agent, or its agent has two cells"
                 else:
                     row[key], label, last = token.value, None, key
             elif token.kind == tokens.WAIT:
                 self._waits.add((len(self.rows) - 1, last))
             elif token.kind in _NEVER or (token.kind == tokens.WORD and Beside(()).clashes(token.text)):
-                self._fault = self._fault or f"{ascii(token.text)[:20]} stands in the row of a step"
+                self._fault = self._fault or f"{ascii(token.text)[:20]} does not belong in the row of a step"
 
     def paths(self) -> list[tuple[Label, Path]]:
-        """The agents' paths. Raises Unplaceable if steps are missing, or an agent between two of its cells."""
+        """The agents' paths. Raises Unplaceable if steps are missing, or if an agent is missing between two of its cells."""
         if self._fault:
             raise Unplaceable(self._fault)
         counted([number for number, _ in self.rows])
@@ -93,18 +94,18 @@ class Steps:
         for place, waiting in self._waits:
             paths = cells_of.values() if waiting is None else [cells_of.get(waiting, [])]
             if not any(stays(cells, place) for cells in paths):
-                raise Unplaceable(f"a wait is named in row {place + 1} and no cell stands twice")
+                raise Unplaceable(f"row {place + 1} mentions a wait, but no cell is repeated there")
         return [(label, tuple(cells)) for label, cells in cells_of.items()]
 
 
 def stays(cells: Sequence[Cell], place: int) -> bool:
-    """Whether the cell at this place stands there twice in a row, or is where the path has ended."""
+    """Whether the cell at this place is repeated directly before or after it, or the path has ended by then."""
     if place >= len(cells) - 1:
         return True
     return cells[place] in (cells[place + 1], cells[place - 1] if place else None)
 
 
 def counted(numbers: Sequence[int]) -> None:
-    """Raise Unplaceable if the numbers of steps do not count from 0 or 1."""
+    """Raise Unplaceable if the step numbers do not count up from 0 or 1."""
     if numbers and (numbers[0] not in (0, 1) or list(numbers) != list(range(numbers[0], numbers[0] + len(numbers)))):
-        raise Unplaceable("the steps do not count from 0 or 1")
+        raise Unplaceable("the step numbers do not count up from 0 or 1")

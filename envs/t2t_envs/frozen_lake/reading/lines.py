@@ -1,7 +1,8 @@
-"""Lines of tokens -> blocks of paths: by agent, a path behind each label, or by step, every agent's cell behind each number.
+"""Turns lines of tokens into blocks of paths: by agent, with a path after each label, or by step, with every agent's cell after
+each number.
 
-A block is a run of lines that hold paths. Other words break it; blank lines, rules and code fences do not, unless the block
-starts over. Between answer tags nothing breaks a block, and there cells that belong to nobody make it unparsable.
+A block is a run of lines that hold paths. Other words end it. Blank lines, rules and code fences do not, unless a label comes
+again after them. Between answer tags nothing ends a block, but cells without an agent make it unparsable.
 """
 
 from __future__ import annotations
@@ -23,37 +24,37 @@ _WORDS = {tokens.WORD, tokens.NEUTRAL, tokens.WAIT, tokens.LABEL}
 _EMPTY = {tokens.FENCE, tokens.DASH, tokens.COMMA, tokens.COLON, tokens.STOP}
 _GOES_ON = (*tokens.CELLS, tokens.STEP, tokens.BULLET, tokens.NUMBER, tokens.SCRAP, tokens.RUIN, tokens.WAIT)
 
-_REPEATS = re.compile(r"[(\[]?[x×*^]?[ ]?[0-9]{1,4}[ ]?[x×]?[)\]]?", re.IGNORECASE)  # a line of its own: "x2", "(2)"
+_REPEATS = re.compile(r"[(\[]?[x×*^]?[ ]?[0-9]{1,4}[ ]?[x×]?[)\]]?", re.IGNORECASE)  # on a line of its own: "x2", "(2)"
 
-_SHORT, _ENOUGH = 8, 1000  # tokens of a line that says one thing of an agent; letters of all that are kept
+_SHORT, _ENOUGH = 8, 1000  # the most tokens of a line that is kept as a note on an agent, and the most characters of its notes
 
 
 class LineReader:
-    """Reads lines one after the other; `close` gives the blocks that were found."""
+    """Reads lines one after the other; `close` returns the blocks."""
 
     def __init__(self, tagged: bool) -> None:
         self._tagged = tagged
         self._blocks: list[Block] = []
         self._open: OpenPath | None = None
-        self._before = (False, False)  # `_broken` and `_loose` as they were when it was opened
+        self._before = (False, False)  # `_broken` and `_loose` when the path was opened
         self._steps: Steps | None = None
         self._table: list[list[Token]] = []
-        self._heading: Label | None = None  # the agent that the lines are about: "Path:" below belongs to it
-        self._wait = ""  # words between the tags that name one
-        self._step_in_words = ""  # between the tags: no row can be read from it
+        self._heading: Label | None = None  # the agent of the last heading: a "Path:" below belongs to it
+        self._wait = ""  # words between the tags that mention a wait
+        self._step_in_words = ""  # a step between the tags that is written in words, so that no row can be read from it
         self._said_of_agent = ""
-        self._orphan = ""  # cells that belong to nobody
-        self._broken = False  # words since the last line with paths: the next path starts a new block
-        self._loose = False  # a blank line, a rule or a fence since then
-        self._adjacent = False  # the line before belonged to the open path
-        self._list = False  # the open path has one cell so far, or each on a line of its own
+        self._orphan = ""  # cells without an agent
+        self._broken = False  # there were words since the last line with paths, so the next path starts a new block
+        self._loose = False  # there was a blank line, a rule or a fence since the last line with paths
+        self._adjacent = False  # the previous line belonged to the open path
+        self._list = False  # no line of the open path has had two cells yet
 
     def text(self, text: str) -> None:
         for line in tokens.lines(text):
             self._line(line)
 
     def paths(self, paths: Sequence[tuple[Label, Path]], fault: str = "", origin: int = 0) -> None:
-        """Paths that were read elsewhere, as if they were one line; their steps count from `origin`."""
+        """Add paths that were read elsewhere, as if they were one line; their steps count from `origin`."""
         self._end()
         self._block([label for label, _ in paths]).add(paths, fault, origin)
 
@@ -62,7 +63,7 @@ class LineReader:
         if self._blocks and self._orphan:
             self._blocks[-1].add([], self._orphan)
         if self._blocks and self._wait and not any(repeats(path) for _, path in self._blocks[-1].paths):
-            self._blocks[-1].add([], f"{ascii(self._wait)[:40]} names a wait and no cell stands twice")
+            self._blocks[-1].add([], f"{ascii(self._wait)[:40]} mentions a wait, but no cell is repeated")
         return self._blocks if self._tagged else _joined(self._blocks)
 
     # --- one line
@@ -90,14 +91,14 @@ class LineReader:
             self._prose(line)
 
     def _note(self, line: Sequence[Token], kinds: set[str]) -> None:
-        """Keep what a short line under an agent's heading says of it: "Wait: 1" above "Path: ..."."""
+        """Keep a short line under an agent's heading as a note on the agent, such as "Wait: 1" above "Path: ..."."""
         if tokens.LABEL in kinds:
             self._said_of_agent = ""
         elif kinds & {tokens.COLON, tokens.DASH} and len(line) <= _SHORT and len(self._said_of_agent) < _ENOUGH:
             self._said_of_agent += f" {tokens.written(line)}"
 
     def _is_step(self, line: Sequence[Token], kinds: set[str]) -> bool:
-        """A row of a step or its heading, and not one cell with which the open path goes on."""
+        """Whether the line is the row of a step, or its heading, and not a single cell that continues the open path."""
         if _first(line).kind != tokens.STEP or tokens.WORD in kinds:
             return False
         path, cells = self._open, _cells(line)
@@ -135,7 +136,7 @@ class LineReader:
             self._list = _cells(segment) < 2
 
     def _goes_on(self, line: Sequence[Token], kinds: set[str]) -> bool:
-        """Whether the open path goes on with this line: no words in it, or an arrow that leads to it."""
+        """Whether this line continues the open path: it holds no words, or an arrow leads to it."""
         if self._open is None or _first(line).kind not in (*_GOES_ON, tokens.ARROW):
             return False
         led = line[0].kind == tokens.ARROW or (self._open.joined and bool(self._open.cells))
@@ -157,7 +158,7 @@ class LineReader:
         if self._tagged and _cells(line) and _first(line).kind == tokens.STEP:
             self._step_in_words = self._step_in_words or said
         if self._tagged and tokens.LABEL in kinds and _joins_a_cell(line):
-            self._orphan = self._orphan or f"{ascii(said)[:30]} stands before a path"
+            self._orphan = self._orphan or f"a path follows {ascii(said)[:30]}, whose meaning is unclear"
         if not kinds & {*_WORDS, *tokens.CELLS, tokens.RUIN, tokens.STEP}:
             self._loose = True
             return
@@ -169,9 +170,9 @@ class LineReader:
             return
         if self._tagged and kinds & set(tokens.CELLS):
             if not kinds & _WORDS:
-                self._orphan = self._orphan or f"{next(t.text for t in line if t.kind in tokens.CELLS)[:20]} belongs to no agent"
+                self._orphan = self._orphan or f"{next(t.text for t in line if t.kind in tokens.CELLS)[:20]} has no agent"
             elif self._open is not None and self._adjacent and _joins_a_cell(line):
-                self._open.fault = self._open.fault or "the path goes on among other words"
+                self._open.fault = self._open.fault or "the path continues in the middle of other words"
         self._end_path()
         if not self._tagged:
             self._end_steps()
@@ -199,11 +200,11 @@ class LineReader:
         if steps is None or not steps.tell_paths:
             return
         if not self._tagged and steps.rows[0][0] != 0:
-            return  # outside of tags it may be said of later steps
+            return  # outside the tags, this may be prose about later steps
         self._broken = True
         try:
             if self._step_in_words:
-                raise Unplaceable(f"{ascii(self._step_in_words)[:40]} is no row of a step")
+                raise Unplaceable(f"{ascii(self._step_in_words)[:40]} is not a readable row of a step")
             paths = steps.paths()
         except Unplaceable as error:
             self._block([]).add([], str(error))
@@ -229,7 +230,7 @@ class LineReader:
             self._prose([token for row in rows for token in row if token.kind != tokens.PIPE])
 
     def _table_of_one(self, rows: Sequence[Sequence[Token]]) -> None:
-        """A table under an agent's heading: a row for each step."""
+        """Read a table under an agent's heading, with a row for each step."""
         path, began, header = self._open, False, [""]
         for row in rows:
             began = began or _cells(row) > 0
@@ -251,7 +252,7 @@ class LineReader:
 
 
 def _joined(blocks: Sequence[Block]) -> list[Block]:
-    """Blocks with words between that have different agents are one: an answer may say something of each agent's path."""
+    """Join successive blocks of different agents, because an answer may comment on each agent's path between them."""
     joined: list[Block] = []
     for block in blocks:
         if joined and block.labels and joined[-1].labels and not joined[-1].labels & block.labels:
@@ -262,7 +263,7 @@ def _joined(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _path_of_heading(line: Sequence[Token]) -> int:
-    """Behind "Path:" on a line that gives the path of the agent in the heading above; 0 on any other line."""
+    """The place after "Path:" on a line that gives the path of the agent in the heading above; 0 on any other line."""
     place = 0
     while place < len(line) and line[place].kind in (*_LEADING, tokens.BULLET):
         place += 1
@@ -283,7 +284,7 @@ def _cells(line: Sequence[Token]) -> int:
 
 
 def _openings(line: Sequence[Token]) -> list[int]:
-    """Where labels stand that a path follows, on the line or, after a heading, below it."""
+    """The places of the labels that a path follows, on the line or, after a heading, below it."""
     starts = []
     for start, token in enumerate(line):
         if token.kind != tokens.LABEL:
@@ -302,18 +303,18 @@ def _openings(line: Sequence[Token]) -> list[int]:
 
 
 def _starts_with_words(line: Sequence[Token]) -> bool:
-    """Whether a path follows words such as "start", by an arrow: "start (2,0), goal (1,2)" is no path."""
+    """Whether a path follows words such as "start". It must have an arrow: "start (2,0), goal (1,2)" is not a path."""
     kinds = [token.kind for token in line if token.kind not in (tokens.NEUTRAL, tokens.COLON)]
     return len(kinds) > 1 and kinds[0] in tokens.CELLS and kinds[1] == tokens.ARROW
 
 
 def _counts_cells(line: Sequence[Token]) -> bool:
-    """Whether a number leads to a cell: `2x(2,0)`, `2*(2,0)`, `2 x (2,0)`."""
+    """Whether a number multiplies a cell: `2x(2,0)`, `2*(2,0)`, `2 x (2,0)`."""
     counts = [token for token in line if token.text.lower() not in ("x", "×")]
     return len(counts) > 1 and counts[0].kind in (tokens.SCRAP, tokens.NUMBER) and counts[1].kind in tokens.CELLS
 
 
 def _joins_a_cell(line: Sequence[Token]) -> bool:
-    """Whether an arrow stands beside a cell."""
+    """Whether an arrow comes directly before or after a cell."""
     kinds = [token.kind for token in line]
     return any(tokens.ARROW in pair and not set(tokens.CELLS).isdisjoint(pair) for pair in zip(kinds, kinds[1:], strict=False))

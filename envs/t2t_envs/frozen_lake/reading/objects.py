@@ -17,7 +17,7 @@ _LABEL = re.compile(r"\s*+(?:(?:agent|robot|a|r)[ _#-]{0,2}+)?+([0-9]{1,9}+)\s*+
 _STEP = re.compile(r"\s*+(?:(?:time[ _-]?)?(?:step|time|t)[ _=-]{0,2}+)([0-9]{1,4}+)\s*+", re.IGNORECASE)
 _AGENT_KEYS = ("agent", "agent_id", "agentid", "agent_index", "robot", "robot_id", "id", "name", "label", "index")
 _STEP_KEYS = ("step", "t", "time", "timestep", "time_step", "timestamp", "arrive", "arrival", "arrival_time")
-_TIMES = ("times", "timesteps", "time_steps", "timestamps", "arrivals", "arrival_times")  # of the cells, beside a path
+_TIMES = ("times", "timesteps", "time_steps", "timestamps", "arrivals", "arrival_times")  # the times of a path's cells
 _PATH_KEYS = ("path", "route", "trajectory", "plan", "cells", "positions", "coordinates", "moves", "waypoints")
 _CELL_KEYS = ("cell", "position", "pos", "location", "coordinate", "coordinates")
 _ROW_KEYS, _COLUMN_KEYS = ("row", "r"), ("column", "col", "c")
@@ -25,7 +25,7 @@ _LISTS = ("paths", "routes", "trajectories", "plans", "agents", "robots", "solut
 _STEP_LISTS = ("steps", "timesteps", "time_steps", "states")
 _TEXTS = ("answer", "final_answer", "solution", "output", "response", "result", "text", "content", "paths")
 _DEEPEST = 5
-# Fields that say how long the agent is on a cell: from two steps on, or at all.
+# Fields that say how long the agent is on a cell: `_LASTING` means a wait from two steps on, `_WAITING` from one.
 _LASTING = re.compile(r"duration|repeats?|times|count|for_steps|steps")
 _WAITING = re.compile(
     r"(?:(?:num|n|is)_)?(?:wait|delay|hold|pause|stay|idle|dwell)(?:s|ing|ed)?(?:_?(?:steps?|time|count|turns?|here))?"
@@ -35,9 +35,9 @@ _WAIT = re.compile(r"(?:wait|stay|hold|idle|pause|remain|noop|no-op|none)(?:s|ed
 
 
 def read(data: Any, text: Callable[[str], Paths | None]) -> Paths | None:
-    """The paths in a JSON value, None if it holds none; `text` reads an answer that stands in it as text.
+    """The paths in a JSON value; None if it holds none. `text` reads an answer that is a string in the value.
 
-    Raises Unplaceable if it holds something that is no path, or two answers.
+    Raises Unplaceable if something in the place of a path is not a path, or if there are two different answers.
     """
     return _read(data, "", 0, text)
 
@@ -64,12 +64,12 @@ def _read(data: Any, name: str, depth: int, text: Callable[[str], Paths | None])
         return None
     first = next(iter(readings.values()))
     if any(paths != first for paths in readings.values()):
-        raise Unplaceable("an object holds two answers")
+        raise Unplaceable("an object holds two different answers")
     return _alone(first, data, readings)
 
 
 def _alone(paths: Paths | None, data: Mapping[str, Any], held: Container[str]) -> Paths | None:
-    """The paths of an object, if the fields beside them say nothing of time that the paths don't."""
+    """The paths of an object. Raises Unplaceable if a field beside them contradicts the paths or is not understood."""
     if paths is not None:
         _beside([path for _, path in paths], {key: value for key, value in data.items() if key not in held})
     return paths
@@ -79,14 +79,14 @@ def _beside(paths: Sequence[Path], fields: Mapping[str, Any]) -> None:
     beside = Beside(*paths)
     for name, value in fields.items():
         if beside.field_clashes(name, value):
-            raise Unplaceable(f"{ascii(name)[:30]} beside a path says what the path does not")
+            raise Unplaceable(f"{ascii(name)[:30]} beside a path contradicts the path or is not understood")
 
 
 def _by_agent(values: Mapping[int, Any], count: int) -> Paths | None:
     if len(values) < count:
         raise Unplaceable("an agent has two entries")
     if all(isinstance(value, str) and not any(c.isdigit() for c in value) for value in values.values()):
-        return None  # what is said of the agents in words
+        return None  # remarks on the agents in words
     _begin_together(values.values())
     return [(label, _path(value)) for label, value in values.items()]
 
@@ -115,7 +115,7 @@ def _by_step(values: Mapping[int, Any], count: int) -> Paths | None:
 
 
 def _list(data: Sequence[Any], name: str, depth: int, text: Callable[[str], Paths | None]) -> Paths | None:
-    """Objects that name their agent or their step; under the name of a list of paths also the paths in order."""
+    """Reads objects that name their agent or their step. If `name` is a name for a list of paths, they may also be in order."""
     if not data:
         return None
     agents = [_agent(item) for item in data]
@@ -147,7 +147,8 @@ def _agent(item: Any) -> tuple[Label, Any] | None:
 
 
 def _path_of(item: Any) -> Any:
-    """What stands under the only name of a path; a list of words beside it names the moves (`"moves": ["right", "up"]`)."""
+    """The value of the only key that means a path. A list of words doesn't count beside a path, since it names the moves
+    (`"moves": ["right", "up"]`)."""
     if not isinstance(item, dict):
         return None
     named = [value for key, value in item.items() if key.lower() in _PATH_KEYS]
@@ -160,7 +161,7 @@ def _is_word(value: Any) -> bool:
 
 
 def _value(item: Any, keys: Sequence[str]) -> Any:
-    """The value of the only one of these keys; None if there is none or more than one."""
+    """The value if exactly one of these keys is present, otherwise None."""
     if not isinstance(item, dict):
         return None
     values = [value for key, value in item.items() if key.lower() in keys]
@@ -203,14 +204,14 @@ def _path(value: Any) -> Path:
         if isinstance(times := _value(value, _TIMES), list):
             counted([time if type(time) is int else -1 for time in times])
             if len(times) != len(path):
-                raise Unplaceable("there are not as many times as cells")
+                raise Unplaceable("the number of times differs from the number of cells")
         named = (*_AGENT_KEYS, *(_TIMES if isinstance(times, list) else ()))
         _beside([path], {key: held for key, held in value.items() if held is not inner and key.lower() not in named})
         return path
     if isinstance(value, str):
         return _written(value)
     if not isinstance(value, list) or not value:
-        raise Unplaceable("an agent's path is no list of cells")
+        raise Unplaceable("an agent's path is not a list of cells")
     steps = [_value(item, _STEP_KEYS) for item in value]
     if any(step is not None for step in steps):
         counted([step if type(step) is int else -1 for step in steps])
@@ -222,7 +223,8 @@ def _path(value: Any) -> Path:
 
 
 def _beside_cell(item: Mapping[str, Any], stands_twice: bool) -> None:
-    """Raise Unplaceable if a field of a cell says that the agent stays on it, and it does not, or nobody knows what it says."""
+    """Raise Unplaceable if a field of a cell says that the agent stays on it, but it does not, or if the field is not
+    understood."""
     for key, value in item.items():
         name = key.lower()
         if name in (*_STEP_KEYS, *_CELL_KEYS, *_ROW_KEYS, *_COLUMN_KEYS):
@@ -238,11 +240,11 @@ def _beside_cell(item: Mapping[str, Any], stands_twice: bool) -> None:
             stays: Path = ((0, 0), (0, 0)) if stands_twice else ((0, 0),)
             clashes = name not in _AGENT_KEYS and Beside(stays).field_clashes(name, value)
         if clashes:
-            raise Unplaceable(f"{ascii(key)[:30]} beside a cell says what the path does not")
+            raise Unplaceable(f"{ascii(key)[:30]} beside a cell contradicts the path or is not understood")
 
 
 def _written(text: str) -> Path:
-    """A path that stands as text."""
+    """The path in a string."""
     path = OpenPath(0)
     for line in tokens.lines(text):
         for token in line:
@@ -251,7 +253,7 @@ def _written(text: str) -> Path:
     if fault := path.end():
         raise Unplaceable(fault)
     if not path.cells:
-        raise Unplaceable("a path that stands as text holds no cell")
+        raise Unplaceable("a string in the place of a path holds no cell")
     return tuple(path.cells)
 
 
@@ -271,4 +273,4 @@ def _cell(value: Any) -> Cell:
 
 
 def _refuse(value: Any) -> Cell:
-    raise Unplaceable(f"{str(value)[:40]!a} is no cell")
+    raise Unplaceable(f"{str(value)[:40]!a} is not a cell")

@@ -1,8 +1,9 @@
-"""What an answer says beside its cells: it may say nothing of time that the cells don't say, or the path is not what was meant.
+"""Judges what an answer says beside its cells. If it says something about time that the cells don't, the cells are not the path
+that was meant.
 
-Two measures. What belongs to a path (a label's remark, a field of JSON, a column of a table, a mark within the path) must be
-understood: a number has to be a known quantity that the path can bear, words must not speak of time or repetition. Free prose
-has no such form; there only a wait or a repetition that is named counts.
+There are two standards. Text that belongs to a path (a label's remark, a field of JSON, a column of a table, a mark within the
+path) must be understood: a number must be a known quantity that agrees with the path, and words must not speak of time or
+repetition. Free prose cannot be held to that, so there only a wait or a repetition that is mentioned counts.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _WAIT = (
     r"stop|remain|rest(?:s|ed|ing)\b|frozen|freez|等|停|待|ожид|жд[её]|пауз|대기|지연|espera|aguard|attend[sre]|warte|aspett|pausa)"
 )
 _CELL = re.compile(r"[(\[{<]\s*+-?+[0-9]++\s*+,\s*+-?+[0-9]++\s*+[)\]}>]")
-# What is said of waiting and takes no time: that there is none, or that it is done on the goal.
+# Remarks on waiting that take no time: there is no wait, or the agent waits on its goal.
 _FREE = re.compile(
     rf"\b(?:no|not|never|without|zero|0|does\s?n['’]?t|need\s?n['’]?t|n['’]t)\s(?:[a-z]+\s){{0,4}}{_WAIT}[a-z]{{0,9}}"
     rf"|{_WAIT}[a-z]{{0,9}}\s(?:is|was)\s(?:not|un)[a-z]{{0,9}}|{_WAIT}[a-z]{{0,9}}\s(?:[a-z]+\s){{0,3}}after\s(?:arriv|reach)[a-z]{{0,9}}"
@@ -33,7 +34,7 @@ _WAITS = re.compile(
 )
 _TWICE = re.compile(r"(?<![a-z0-9])(?:[x×✕][ ]?[0-9]+|[0-9]+[ ]?[x×✕]|twice|thrice|[0-9]+ times)(?![a-z0-9])", re.IGNORECASE)
 _HOW_LONG_A_WAIT = re.compile(rf"{_WAIT}[a-z]{{0,9}}\W{{1,3}}(?:for\s)?([0-9]{{1,6}})", re.IGNORECASE)
-# Behind a path's last cell waiting is free, but not what is said of its beginning.
+# After a path's last cell, waiting takes no time unless the words refer to an earlier part of the path.
 _BEFORE = re.compile(
     r"\b(?:start|first|initial|before|begin|origin|midway|after|until|once|let)|delay|\blate|offset|head start|[(\[]",
     re.IGNORECASE,
@@ -59,7 +60,7 @@ _WAITING = re.compile(rf"(?:^|_){_WAIT}|^(?:start|departure|begin)_?(?:time|step
 _TIMES = re.compile(r"(?:^|_)(?:duration|time|arrives?|arrival|finish|t)(?:_|$)")
 _NOTHING = ("", "0", "0.0", "-", "no", "none", "false", "null", "n/a", "—", "–")
 
-# Fields and columns that say nothing of time, whatever their names contain; by what they hold.
+# Fields and columns that say nothing about time, grouped by their contents.
 _SCORES = re.compile(
     r"(?:agent|robot)?_?(?:id|index|number|name|label)|priority|score|confidence|probability|reward|size|grid_?size|seed|rank|#"
 )
@@ -78,7 +79,7 @@ _SAYINGS = re.compile(
 
 
 def repeats(path: Path | Sequence[Any]) -> int:
-    """How often a path stays on its cell."""
+    """How many steps of a path stay on the same cell."""
     return sum(cell == other for cell, other in zip(path, path[1:], strict=False))
 
 
@@ -91,13 +92,13 @@ def _arrival(path: Path | Sequence[Any]) -> int:
 
 
 def names_a_wait(words: str) -> bool:
-    """Whether prose says that an agent waits on its way, or that something is done more than once."""
+    """Whether prose says that an agent waits on the way, or that something is done more than once."""
     rest = _FREE.sub(" ", words)
     return _WAITS.search(rest) is not None or _TWICE.search(rest) is not None
 
 
 def waits_before(words: str) -> bool:
-    """Whether words behind a path's last cell name a wait that comes before it."""
+    """Whether words after a path's last cell mention a wait before that cell."""
     rest = _FREE.sub(" ", words)
     return _ONCE.match(rest) is not None or (_WAITS.search(rest) is not None and _BEFORE.search(rest) is not None)
 
@@ -108,16 +109,16 @@ def of_label(written: str) -> str:
 
 
 class Beside:
-    """What stands beside one path, or several: `clashes` tells what they can't bear."""
+    """Judges text beside one path, or several: `clashes` says whether it contradicts them or is not understood."""
 
     def __init__(self, *paths: Path | Sequence[Any]) -> None:
         self._waits = sum(repeats(path) for path in paths)
-        self._most = sum(map(len, paths))  # no sum of times is more
+        self._most = sum(map(len, paths))  # an upper bound on any sum of times
         self._times = {time for path in paths for time in (len(path), len(path) - 1, _arrival(path))}
         self._times |= {sum(map(_arrival, paths)), self._most - len(paths)}
 
     def clashes(self, remark: str) -> bool:
-        """Whether a remark says something of time that the path does not, or that nobody understands."""
+        """Whether a remark says something about time that the path does not, or something that is not understood."""
         text = _FREE.sub(" ", _AGENT.sub(" ", _CELL.sub(" ", remark)))
         if any(int(number) > self._waits for number in _HOW_LONG_A_WAIT.findall(text)):
             return True
@@ -130,7 +131,7 @@ class Beside:
         return _TIME.search(_QUANTITY.sub(" ", text)) is not None
 
     def field_clashes(self, name: str, value: Any) -> bool:
-        """The same of a field or a column: a value of JSON under its name."""
+        """The same for a field or a column, given its name and its JSON value."""
         name = name.strip().lower().replace(" ", "_")
         if _THOUGHTS.fullmatch(name) or value is None or value is False or (type(value) in (int, float) and not value):
             return False

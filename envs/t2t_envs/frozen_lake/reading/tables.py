@@ -1,4 +1,4 @@
-"""Tables with `|` between columns: a row for each agent, or a row for each step and a column for each agent."""
+"""Reads tables with `|` between columns: a row for each agent, or a row for each step and a column for each agent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REMARKS = (tokens.NEUTRAL, tokens.STOP, tokens.COLON)
 
 
 def read(lines: Sequence[Line]) -> list[tuple[Label, Path]]:
-    """The paths in the lines of a table; none if it has no agents. Unplaceable for what stands between cells and is none."""
+    """The paths in the lines of a table; none if it has no agents. Raises Unplaceable for anything that is not understood."""
     rows = [_columns(line) for line in lines]
     rules = [all(not column or {t.kind for t in column} <= {tokens.DASH, tokens.COLON} for column in row) for row in rows]
     header: list[list[Token]] = []
@@ -33,7 +33,7 @@ def read(lines: Sequence[Line]) -> list[tuple[Label, Path]]:
     named = bool(header) and _says(header[0], _AGENT)
     labelled = [row for row in rows if _labels(row) or (named and row and _number(row[0]) is not None)]
     if labelled and any(_cells(column) for row in rows if row not in labelled for column in row):
-        raise Unplaceable("a row of a table belongs to no agent")
+        raise Unplaceable("a row of a table has no agent")
     return [path for row in labelled if (path := _row(header, row)) is not None]
 
 
@@ -50,7 +50,7 @@ def _columns(line: Line) -> list[list[Token]]:
 
 
 def _by_step(header: Sequence[Line], agents: dict[int, Label], rows: Sequence[Sequence[Line]]) -> list[tuple[Label, Path]]:
-    """A row for each step; an agent's column may end before the last."""
+    """Reads a table with a row for each step; an agent's column may end before the last row."""
     paths: dict[Label, list[Cell]] = {label: [] for label in agents.values()}
     if len(paths) < len(agents):
         raise Unplaceable("an agent has two columns")
@@ -76,7 +76,8 @@ def _by_step(header: Sequence[Line], agents: dict[int, Label], rows: Sequence[Se
 
 
 def _understand(title: Line, entries: Mapping[int, Line], paths: Sequence[Sequence[Cell]], beside: Beside) -> None:
-    """Raise Unplaceable if a column beside those of cells, its entries by row, says something of time that the cells do not."""
+    """Raise Unplaceable if a column beside the cells says something about time that the cells do not. `entries` are its entries
+    by row."""
     name = tokens.written(title)
     numbers = [number for entry in entries.values() if (number := _number(entry)) is not None]
     if len(numbers) == len(entries) and (not name or _says(title, _STEP) or _is_step(title)):
@@ -87,7 +88,7 @@ def _understand(title: Line, entries: Mapping[int, Line], paths: Sequence[Sequen
         if waits and any(stays(cells, place) for cells in paths):
             continue
         if beside.field_clashes(name, " ".join(token.text for token in entry if token.kind not in _SILENT)):
-            raise Unplaceable(f"{ascii(name)[:30]} beside the cells says what they do not")
+            raise Unplaceable(f"{ascii(name)[:30]} beside the cells contradicts them or is not understood")
 
 
 def _is_step(title: Line) -> bool:
@@ -95,7 +96,7 @@ def _is_step(title: Line) -> bool:
 
 
 def _of_agent(column: Line) -> bool:
-    """Whether a column's title names an agent, and nothing but its cells: "Agent 0", "Agent 0 position", "A0 (red)"."""
+    """Whether a column's title promises an agent's cells and nothing else: "Agent 0", "Agent 0 position", "A0 (red)"."""
     if [t.kind for t in column[:1]] != [tokens.LABEL]:
         return False
     return not _says(column, _OTHER) and {t.kind for t in column[1:]} <= {tokens.WORD, tokens.NEUTRAL, tokens.COLON}
@@ -106,13 +107,13 @@ def _labels(row: Sequence[Line]) -> list[int]:
 
 
 def _number(column: Line) -> int | None:
-    """The number that a column gives, perhaps with a remark beside it."""
+    """The number in a column, perhaps with a remark beside it; None if there isn't exactly one."""
     numbers = [token for token in column if token.kind not in _REMARKS]
     return int(numbers[0].value) if len(numbers) == 1 and numbers[0].kind in (tokens.NUMBER, tokens.STEP) else None
 
 
 def _only_cell(column: Line, before: Sequence[Cell]) -> Cell | None:
-    """The one cell of a column, None if it is empty."""
+    """The only cell of a column; None if the column is empty."""
     cells: list[Cell] = [token.value for token in column if token.kind in tokens.CELLS]
     others = [token for token in column if token.kind not in (*tokens.CELLS, *_REMARKS, tokens.WAIT)]
     waits = any(token.kind == tokens.WAIT for token in column)
@@ -155,12 +156,12 @@ def _row(header: Sequence[Line], row: Sequence[Line]) -> tuple[Label, Path] | No
             continue
         name = tokens.written(header[number]) if number < len(header) else ""
         if beside.field_clashes(name, " ".join(token.text for token in column if token.kind not in _SILENT)):
-            raise Unplaceable(f"{ascii(name)[:30]} beside a path says what the path does not")
+            raise Unplaceable(f"{ascii(name)[:30]} beside a path contradicts the path or is not understood")
     return path.label, tuple(path.cells)
 
 
 def _columns_of_path(header: Sequence[Line], columns: Sequence[Line]) -> list[Line]:
-    """The columns that hold the path: the one whose header says so, those of the steps, or all if no header is."""
+    """The columns that hold the path: the one whose header says so, or those of the steps, or all if there is no header."""
     holding = [place for place, column in enumerate(columns) if _cells(column)]
     paths = [place for place, column in enumerate(header) if _says(column, _PATH) and place < len(columns)]
     if len(paths) == 1 and len(header) > 1:
@@ -170,7 +171,7 @@ def _columns_of_path(header: Sequence[Line], columns: Sequence[Line]) -> list[Li
     if header:
         numbers = [_number(column) for column in header[1:]]
         if None in numbers:
-            raise Unplaceable("the columns of a table are not those of steps")
+            raise Unplaceable("the columns of a table do not have step numbers")
         counted([number for number in numbers if number is not None])
     return list(columns if columns[0] else columns[1:])
 

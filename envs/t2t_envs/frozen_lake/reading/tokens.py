@@ -1,8 +1,8 @@
-"""An answer's text as lines of tokens. Every character belongs to a token, to markup or to white space, so that nothing between
-two cells goes unseen.
+"""Splits an answer's text into lines of tokens. Every character belongs to a token, to markup or to white space, so nothing
+between two cells goes unnoticed.
 
-Work and memory are linear in the length of the text: every pattern is possessive or bounded, and a coordinate of many digits
-is never turned into a number.
+Work and memory are linear in the length of the text, because every pattern is possessive or bounded and a coordinate of many
+digits is never turned into a number.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ Cell = tuple[int, int]
 Path = tuple[Cell, ...]
 Label = int | str
 
-FAR = 1_000_000  # stands for any coordinate of more digits: beyond every grid, on either side
+FAR = 1_000_000  # replaces any longer coordinate, positive or negative: it is beyond every grid
 _DIGITS = 6
 
 CELL, BARE, LABEL, STEP, BULLET, NUMBER = "cell", "bare", "label", "step", "bullet", "number"  # BARE: a cell without brackets
 ARROW, COMMA, DASH, PIPE, COLON = "arrow", "comma", "dash", "pipe", "colon"
 NEUTRAL, WAIT, WORD, STOP, FENCE = "neutral", "wait", "word", "stop", "fence"
-ALIGN = "align"  # of LaTeX: it may stand behind a label
+ALIGN = "align"  # LaTeX's `&`, which may follow a label
 CELLS = (CELL, BARE)
-SCRAP = "scrap"  # what has no meaning in a path
-RUIN = "ruin"  # what was meant for a cell, or for several, and is none: (1 2), (1,2,3), (2,0 -> 2,1)
+SCRAP = "scrap"  # has no known meaning in a path
+RUIN = "ruin"  # meant as one or several cells, but malformed: (1 2), (1,2,3), (2,0 -> 2,1)
 
 
 class Token(NamedTuple):
@@ -40,7 +40,7 @@ _ROW = r"(?:(?:row|r)\s{0,3}+[=:]?+\s*+)?+" + _NUMBER
 _COLUMN = r"(?:(?:column|col|c)\s{0,3}+[=:]?+\s*+)?+" + _NUMBER
 _INSIDE = rf"\s*+{_ROW}\s*+,\s*+{_COLUMN}\s*+(?:\\right)?+"
 _ARROWS = "→⇒⟶⟹➔➜➝➞➡⮕▶►▸⟼↦⇢⇨➤➙➛➠🡒⭢⟾⇝"
-_LABELLED = r"[ \t]{0,4}+(?:[*_`\"'][ \t]{0,2}+){0,4}+"  # what may stand between a short label and its colon
+_LABELLED = r"[ \t]{0,4}+(?:[*_`\"'][ \t]{0,2}+){0,4}+"  # allowed between a short label and its colon
 _TOKEN = re.compile(
     rf"""
       (?P<cell>\({_INSIDE}\) | \[{_INSIDE}\] | \{{{_INSIDE}\}} | <{_INSIDE}>
@@ -88,7 +88,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
 _INTEGER = re.compile(_NUMBER)
-# Marks of HTML, LaTeX and chat templates that only set text; any other (`<wait>`, `\\ldots`) may say something.
+# Markup of HTML, LaTeX and chat templates that only formats text. Any other (`<wait>`, `\\ldots`) may carry meaning.
 _MARKUP = re.compile(
     r"</?(?:a|b|i|u|s|em|strong|code|pre|p|br|hr|h[1-6]|div|span|ul|ol|li|dl|dt|dd|tt|kbd|samp|small|big|sub|sup|mark|font|center"
     r"|blockquote|details|summary|table|thead|tbody|t[rhd]|section|article|body|html|xml|agents?|robots?|paths?|route|cells?|pos|position"
@@ -101,12 +101,12 @@ _MARKUP = re.compile(
 )
 _LETTER = re.compile(r"[^\W\d_]")
 
-# Typographic spaces, and the full-width forms of East Asian writing; digits stay what they are.
+# Typographic spaces and the full-width forms of East Asian writing. Digits are not changed.
 _PLAIN = str.maketrans(
     dict.fromkeys("\u00a0\u2007\u2009\u202f\u3000", " ")
     | dict(zip("（）［］｛｝【】〈〉⟨⟩，；：｜－＝＞−、", "()[]{}[]()(),;:|-=>-,", strict=True))
 )
-# Words that say nothing of time: where a path begins and ends, and which way a move goes.
+# Words that say nothing about time: where a path begins and ends, and the direction of a move.
 _NEUTRAL = re.compile(
     r"start(?:s|ed|ing)?|ends?|ended|final|finish(?:ed)?|goal|target|destination|arrive[sd]?|reached|done|at|the|its"
     r"|left|right|up|down|north|south|east|west|move[sd]?|moving",
@@ -125,7 +125,7 @@ _ORDINARY = {
 
 
 def lines(text: str) -> Iterator[list[Token]]:
-    """The tokens of each line; white space and markup are left out."""
+    """The tokens of each line, without white space and markup."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not text.isascii():
@@ -161,7 +161,7 @@ def _token(kind: str, match: re.Match[str]) -> Token:
         return Token(STEP, int(match[kind]), text)
     if kind == BULLET:
         return Token(BULLET, int(text.strip(" \t.):")), text)
-    if kind == RUIN:  # with words in it, or one number, it is a remark: (3 moves), [1]
+    if kind == RUIN:  # if it has words, or only one number, it is a remark: (3 moves), [1]
         return Token(SCRAP if _LETTER.search(text) or len(_INTEGER.findall(text)) < 2 else RUIN, None, text)
     if kind == WORD:
         return _word(text)
@@ -177,7 +177,7 @@ def _word(text: str) -> Token:
 
 
 def written(line: Iterable[Token]) -> str:
-    """The words, numbers and signs of a line, without its punctuation."""
+    """The words, numbers and other signs of a line, without punctuation, bullets and labels."""
     return " ".join(token.text for token in line if token.kind not in _PUNCTUATION and token.kind not in (BULLET, LABEL))
 
 
@@ -192,7 +192,7 @@ def coordinate(digits: str) -> int:
 
 
 def label(text: str) -> Label:
-    """A label as written; one that is no ordinary number (`-1`, `A`, one of many digits) is kept as text."""
+    """A label as written. A label that is not an ordinary number (`-1`, `A`, one of many digits) is kept as text."""
     if text.isdecimal():
         significant = text.lstrip("0")
         return int(significant or "0") if len(significant) <= _DIGITS else significant
