@@ -110,7 +110,7 @@ def _optional(value: Any) -> Complaint:
     return None if value is None else _facts(value)
 
 
-def _place(value: Any) -> Complaint:
+def _path(value: Any) -> Complaint:
     """An attribute that need not be there: a path."""
     return None if value is None or isinstance(value, str | os.PathLike) else "which is no path"
 
@@ -148,6 +148,14 @@ def _terms(value: Any) -> Complaint:
 
 def _finite(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _hashable(value: Any) -> Complaint:
+    try:
+        hash(value)
+    except TypeError:
+        return "which cannot be counted, because it is not hashable"
+    return None
 
 
 def _anything(value: Any) -> Complaint:
@@ -202,9 +210,13 @@ METHODS: Mapping[str, Mapping[str, Check]] = {
         "breakdown": _breakdown,
     },
 }
-_OPTIONAL_METHODS: Mapping[str, Mapping[str, Check]] = {"policy": {"notes": _texts}}
+_OPTIONAL_METHODS: Mapping[str, Mapping[str, Check]] = {
+    "policy": {"notes": _texts},
+    "job agent": {"act_all": _many(AgentTurn)},
+    "testbed": {"plan": _hashable, "picture": _a(str)},
+}
 _ATTRIBUTES: Mapping[str, Mapping[str, Check]] = {
-    "policy": {"checkpoint": _place},
+    "policy": {"checkpoint": _path},
     "designer": {"settings": _optional, "asks_own_policy": _flag},
     "context module": {"title": _a(str), "settings": _optional, "request": _a(str, type(None))},
     "trainer": {"defaults": _optional, "constants": _optional, "facts": _optional},
@@ -236,6 +248,7 @@ _ATTRIBUTES: Mapping[str, Mapping[str, Check]] = {
         "preset": _a(str),
         "baselines": _texts,
         "commands": _text_by_name,
+        "file_formats": _text_by_name,
         "observed": _text_by_name,
         "constants": _optional,
     },

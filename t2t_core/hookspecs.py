@@ -395,6 +395,12 @@ class JobAgent(Protocol):
 
     It keeps nothing between two turns: what it does follows from the state, so that an interrupted episode continues where it
     stopped.
+
+    Three methods are optional. `act_all(states)` returns the next turn of each of several episodes, in their order; an agent
+    has it if one call for many is quicker than a call for each (a model that answers in batches). Where it is missing, and
+    where answers cost money, `act` is called for one episode at a time. `spend_at_most(usd)` is called before each `act` by an
+    agent's caller if answers cost money: the agent then sends nothing that could go beyond it, and raises `BudgetSpent` where
+    nothing more fits. `close()` lets go of a GPU or processes once no episode needs the agent.
     """
 
     def act(self, state: EpisodeState) -> AgentTurn:

@@ -1,4 +1,5 @@
-"""Values that come from strangers (files, language models, callers): read as numbers where they are some, and shown in short."""
+"""Values that come from strangers (files, language models, plugins, callers): read as numbers where they are some, shown in
+short, and made plain JSON for the record."""
 
 from __future__ import annotations
 
@@ -7,6 +8,10 @@ from math import isfinite
 from typing import Any
 
 from t2t_core.errors import T2TError
+from t2t_core.redaction import without_secrets
+
+MAX_DEPTH = 16
+MAX_VALUES = 20_000
 
 
 def shown(value: object) -> str:
@@ -37,6 +42,36 @@ def brief_value(value: object) -> float | str | None:
 def brief_key(key: object) -> str:
     """The key of an object for the record: the beginning of a text, anything else as `shown`."""
     return key[:40] if isinstance(key, str) else shown(key)
+
+
+def plain_json(value: Any) -> Any:
+    """A plugin's value as JSON: NaN and infinities become None, huge integers and other objects a short text.
+
+    Raises:
+        ValueError: nested deeper than 16, or more than 20,000 values.
+    """
+    left = [MAX_VALUES]
+
+    def walk(item: Any, depth: int) -> Any:
+        left[0] -= 1
+        if depth > MAX_DEPTH or left[0] < 0:
+            raise ValueError("it is nested too deeply" if depth > MAX_DEPTH else "it holds too many values")
+        if isinstance(item, Mapping):
+            return {without_secrets(str(k))[:200]: walk(v, depth + 1) for k, v in item.items()}
+        if isinstance(item, (list, tuple)):
+            return [walk(v, depth + 1) for v in item]
+        if item is None or isinstance(item, bool):
+            return item
+        if isinstance(item, str):
+            return without_secrets(item)
+        if isinstance(item, int):
+            return int(item) if item.bit_length() < 256 else f"an integer of {item.bit_length()} bits"
+        number = getattr(item, "__float__", None)
+        if number is None:
+            return type(item).__name__
+        return float(item) if isfinite(float(item)) else None
+
+    return walk(value, 0)
 
 
 def check_fields(data: Any, known: Sequence[str], required: Sequence[str]) -> None:

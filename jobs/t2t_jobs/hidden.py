@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.evaluation.answers import ANSWERS
+from t2t_core.evaluation.columns import columns_of, first
 from t2t_core.evaluation.evaluate import evaluate
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.scoring import scored
-from t2t_core.evaluation.tables import columns_of, first, value
+from t2t_core.evaluation.tables import value
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.run.experiment import Experiment

@@ -9,9 +9,10 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from t2t_core.evaluation.answers import ANSWERS
+from t2t_core.evaluation.columns import arranged
 from t2t_core.evaluation.row_tables import RowTable
 from t2t_core.evaluation.scoring import scored
-from t2t_core.evaluation.tables import arranged, tabulate
+from t2t_core.evaluation.tables import tabulate
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import Json
 from t2t_core.store import folders, schema

@@ -9,11 +9,12 @@ from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS, NOT_ASKED
+from t2t_core.evaluation.columns import arranged, natural
 from t2t_core.evaluation.lines import read_response
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.scoring import scored
 from t2t_core.evaluation.stats import Difference, holm, paired_difference
-from t2t_core.evaluation.tables import arranged, natural, value
+from t2t_core.evaluation.tables import value
 from t2t_core.records import Metric, Scored
 from t2t_core.store import jsonlines
 from t2t_core.store.paths import SafePath

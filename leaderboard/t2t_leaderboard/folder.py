@@ -20,8 +20,8 @@ from typing import Any
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS
+from t2t_core.evaluation.columns import first
 from t2t_core.evaluation.questions import Evaluation
-from t2t_core.evaluation.tables import first
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.plugins import installed
 from t2t_core.records import LATER_SAMPLING, InstanceSet, Sampling

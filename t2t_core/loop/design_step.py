@@ -6,7 +6,6 @@ configuration stays in force, and the step's record says what happened.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from typing import Any
 from t2t_core import guard
 from t2t_core.evaluation.lines import response_fault, response_record
 from t2t_core.hookspecs import AnyTestbed, Brief, Designer, RoundState, Trainer
+from t2t_core.hostile import plain_json
 from t2t_core.loop import context
 from t2t_core.records import ConfigurationRecord, Projection, Proposal, Request, Response, Round, Scored
 from t2t_core.redaction import without_secrets
@@ -23,8 +23,6 @@ from t2t_core.run.experiment import Experiment
 from t2t_core.run.schemas import Correction, Cost, Design, Projected
 
 MAX_TEXT = 2_000_000  # characters kept of a reply
-MAX_DEPTH = 16
-MAX_VALUES = 20_000
 MAX_NOTES = 100
 
 
@@ -157,36 +155,6 @@ def _text(value: Any) -> str | None:
 
 def _kept_call(response: Response) -> Response:
     return replace(response, text=_text(response.text) or "", error=_text(response.error))
-
-
-def plain_json(value: Any) -> Any:
-    """A plugin's value as JSON: NaN and infinities become None, huge integers and other objects a short text.
-
-    Raises:
-        ValueError: nested deeper than 16, or more than 20,000 values.
-    """
-    left = [MAX_VALUES]
-
-    def walk(item: Any, depth: int) -> Any:
-        left[0] -= 1
-        if depth > MAX_DEPTH or left[0] < 0:
-            raise ValueError("it is nested too deeply" if depth > MAX_DEPTH else "it holds too many values")
-        if isinstance(item, Mapping):
-            return {without_secrets(str(k))[:200]: walk(v, depth + 1) for k, v in item.items()}
-        if isinstance(item, (list, tuple)):
-            return [walk(v, depth + 1) for v in item]
-        if item is None or isinstance(item, bool):
-            return item
-        if isinstance(item, str):
-            return without_secrets(item)
-        if isinstance(item, int):
-            return int(item) if item.bit_length() < 256 else f"an integer of {item.bit_length()} bits"
-        number = getattr(item, "__float__", None)
-        if number is None:
-            return type(item).__name__
-        return float(item) if math.isfinite(float(item)) else None
-
-    return walk(value, 0)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from t2t_core.evaluation.answers import ANSWERS, Progress
 from t2t_core.evaluation.evaluate import evaluate
 from t2t_core.evaluation.scoring import scored
 from t2t_core.hookspecs import Brief, TrainingJob
-from t2t_core.loop import design_step
+from t2t_core.hostile import plain_json
 from t2t_core.loop.design_step import (
     Decision,
     decide,
@@ -98,7 +98,7 @@ class Loop:
             reader = {"reader": self.testbed.reader}
             folders.open_manifest(self.folder, KIND, settings, asked=transport.asked, session=reader)
             context = {module.spec: module.module for module in self.context}
-            values = design_step.plain_json(resolved(self.experiment, self.testbed, self.trainer, self.designer, context))
+            values = plain_json(resolved(self.experiment, self.testbed, self.trainer, self.designer, context))
             if not (everything := self.folder / "resolved.json").exists():
                 folders.write_json(everything, values)
             self.tracking.follow(self.folder, values)
@@ -203,7 +203,7 @@ class Loop:
 
             def progress(figures: Mapping[str, Any]) -> None:
                 guard.alive()
-                kept = design_step.plain_json(figures)
+                kept = plain_json(figures)
                 metrics.append(kept)
                 self.tracking.update(earlier, kept)
                 for text in kept.get("warnings", ()):
@@ -237,7 +237,7 @@ class Loop:
             samples=result.samples,
             updates=result.updates,
             tokens=result.tokens,
-            metrics=design_step.plain_json(result.metrics),
+            metrics=plain_json(result.metrics),
             keep_updates=result.keep_updates,
         )
         folders.sync_folder(files.checkpoint)  # before the file that refers to it is written

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from t2t_core.errors import T2TError
 from t2t_core.evaluation.answers import ANSWERS
+from t2t_core.evaluation.columns import columns_of
 from t2t_core.evaluation.evaluate import evaluate
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.scoring import scored
 from t2t_core.evaluation.stats import paired_difference, stratified
-from t2t_core.evaluation.tables import Tally, columns_of, together, value
+from t2t_core.evaluation.tables import Tally, together, value
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import InstanceSet, Scored
 from t2t_core.run.engines import Engines

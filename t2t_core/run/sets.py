@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
+from t2t_core.evaluation.columns import first
 from t2t_core.evaluation.questions import Evaluation
 from t2t_core.evaluation.scoring import scored
-from t2t_core.evaluation.tables import first
 from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import InstanceRecord, InstanceSet, Request, Scored
 from t2t_core.run.experiment import Experiment

@@ -15,7 +15,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from t2t_core.errors import T2TError
-from t2t_core.evaluation.tables import columns_of
+from t2t_core.evaluation.columns import columns_of
 from t2t_core.plugins import installed
 from t2t_core.report.summary import Budget
 from t2t_core.run.closing_bench import Values, evaluations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,8 @@ from t2t_core.testing.base import as_json, calling, mapping, require, short
 
 def check_agent(agent: Any, family: Any) -> None:
     """The contract of `hookspecs.JobAgent`: at the beginning, after scores were told, after a submission that was refused, and
-    in an episode that counts, it returns an `AgentTurn` of the right types, and leaves its state as it was.
+    in an episode that counts, it returns an `AgentTurn` of the right types, and leaves its state as it was. If it has `act_all`,
+    it returns one such turn for each of these states when it is asked about all of them at once.
 
     Args:
         agent: what your factory makes.
@@ -22,19 +23,39 @@ def check_agent(agent: Any, family: Any) -> None:
     """
     with calling("describe()"):
         as_json(dict(mapping(agent.describe(), "describe()")), "describe()")
-    for when, state in _states(family):
+    states = list(_states(family))
+    for when, state in states:
         before = repr(state)
         with calling(f"act() {when}"):
             turn = agent.act(state)
         require(repr(state) == before, f"act() {when} changed its state", next="copy before you edit")
-        require(isinstance(turn, AgentTurn), f"act() {when} returned {type(turn).__name__}, not an AgentTurn")
-        require(isinstance(turn.text, str), f"AgentTurn.text is {short(turn.text)}, no text")
-        for call in turn.calls:
-            require(isinstance(call, ToolCall), f"AgentTurn.calls holds {short(call)}, no ToolCall")
-            texts = isinstance(call.name, str) and isinstance(call.arguments, str)
-            require(texts, f"a call's name or arguments are no texts: {short(call)}", next="arguments are JSON text")
-        answered = turn.response is None or isinstance(turn.response, Response)
-        require(answered, f"AgentTurn.response is {short(turn.response)}, no Response")
+        _turn(turn, f"act() {when}")
+    if hasattr(agent, "act_all"):
+        _all_at_once(agent, [state for _, state in states])
+
+
+def _all_at_once(agent: Any, states: Sequence[EpisodeState]) -> None:
+    before = repr(states)
+    with calling("act_all()"):
+        turns = agent.act_all(states)
+    require(repr(states) == before, "act_all() changed its states", next="copy before you edit")
+    listed = isinstance(turns, Sequence) and not isinstance(turns, str)
+    require(listed, f"act_all() returned {type(turns).__name__}, not a list of AgentTurn")
+    fault = f"act_all() returned {len(turns)} turns for {len(states)} states"
+    require(len(turns) == len(states), fault, next="return one turn for each state, in their order")
+    for turn in turns:
+        _turn(turn, "act_all()")
+
+
+def _turn(turn: Any, called: str) -> None:
+    require(isinstance(turn, AgentTurn), f"{called} returned {type(turn).__name__}, not an AgentTurn")
+    require(isinstance(turn.text, str), f"AgentTurn.text is {short(turn.text)}, no text")
+    for call in turn.calls:
+        require(isinstance(call, ToolCall), f"AgentTurn.calls holds {short(call)}, no ToolCall")
+        texts = isinstance(call.name, str) and isinstance(call.arguments, str)
+        require(texts, f"a call's name or arguments are no texts: {short(call)}", next="arguments are JSON text")
+    answered = turn.response is None or isinstance(turn.response, Response)
+    require(answered, f"AgentTurn.response is {short(turn.response)}, no Response")
 
 
 def _states(family: Any) -> Iterator[tuple[str, EpisodeState]]:

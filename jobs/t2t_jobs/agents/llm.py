@@ -48,7 +48,7 @@ class LanguageModelAgent:
         return self.act_all([state])[0]
 
     def act_all(self, states: Sequence[EpisodeState]) -> list[AgentTurn]:
-        """A turn for each state. States with the same sampling are asked about in one call."""
+        """A turn for each state, in their order. States with the same sampling are asked about in one call."""
         turns: list[AgentTurn] = [AgentTurn()] * len(states)
         kinds: dict[Sampling, list[int]] = {}
         for place, state in enumerate(states):

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
+from t2t_core.evaluation.columns import columns_of
 from t2t_core.evaluation.demonstrations import refuse_protected
-from t2t_core.evaluation.tables import columns_of
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.seeding import Stream
 from t2t_core.store import folders

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from t2t_core import hookspecs
 from t2t_core.conversation import judge, play
 from t2t_core.errors import T2TError
+from t2t_core.evaluation.columns import columns_of
 from t2t_core.evaluation.questions import Evaluation
-from t2t_core.evaluation.tables import columns_of, tabulate
+from t2t_core.evaluation.tables import tabulate
 from t2t_core.plugins import installed
 from t2t_core.records import Message, Place, Response, Sampling, Scored, Task
 from t2t_core.run.closing_bench import measure
