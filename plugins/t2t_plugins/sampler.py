@@ -16,7 +16,7 @@ from t2t_core.records import Sampling
 
 # Copying the cache costs as much as a few steps, so ended rows are dropped only once fewer than this share of the rows is live.
 _COMPACT_BELOW = 0.8
-_COLUMNS = 64  # the cache grows by so many tokens at a time, since most answers are far shorter than the limit
+_COLUMNS = 16  # the cache grows by so many tokens at a time: most answers are far shorter than the limit, and it is copied
 _GREEDY = Sampling()
 _LARGEST = 20_000_000  # layers x width x inner width, about 60 M parameters; for larger models `generate` is as fast
 

@@ -67,10 +67,16 @@ REPLIES = {
     "leading blank lines (DeepSeek while it waits)": ((200, {}, b"\n\n\n" + ok(completion())[2]), "answer", GOOD, KNOWN),
     "finish reason null": (ok(completion(finish=None)), "answer", GOOD, KNOWN),
     "stop_reason is a token (vLLM)": (
-        ok(choice(message={"content": GOOD}, finish_reason="stop", stop_reason=151645)), "answer", GOOD, KNOWN,
+        ok(choice(message={"content": GOOD}, finish_reason="stop", stop_reason=151645)),
+        "answer",
+        GOOD,
+        KNOWN,
     ),
     "stop_reason is a stop text, which may be called anything (vLLM)": (
-        ok(choice(message={"content": GOOD}, finish_reason="stop", stop_reason="length")), "answer", GOOD, KNOWN,
+        ok(choice(message={"content": GOOD}, finish_reason="stop", stop_reason="length")),
+        "answer",
+        GOOD,
+        KNOWN,
     ),
     "finish reason nobody knows": (ok(completion(finish="because")), "answer", GOOD, KNOWN),
     "eos": (ok(completion(finish="eos")), "answer", GOOD, KNOWN),
@@ -219,10 +225,16 @@ REPLIES = {
     # cut answers
     "length": (ok(completion(GOOD[:20], "length")), "cut", GOOD[:20], KNOWN),
     "stop_reason max_tokens (a gateway to Anthropic)": (
-        ok(choice(message={"content": GOOD[:20]}, finish_reason=None, stop_reason="max_tokens")), "cut", GOOD[:20], KNOWN,
+        ok(choice(message={"content": GOOD[:20]}, finish_reason=None, stop_reason="max_tokens")),
+        "cut",
+        GOOD[:20],
+        KNOWN,
     ),
     "done_reason length (a gateway to Ollama)": (
-        ok({**choice(message={"content": ""}), "done_reason": "length"}), "cut", "", KNOWN,
+        ok({**choice(message={"content": ""}), "done_reason": "length"}),
+        "cut",
+        "",
+        KNOWN,
     ),
     "length before the answer": (ok(completion(None, "length", ZERO, {"reasoning_content": "hm"})), "cut", "", NONE),
     "length, message null": (ok(choice(message=None, finish_reason="length")), "cut", "", KNOWN),

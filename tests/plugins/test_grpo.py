@@ -22,6 +22,7 @@ from t2t_core.store import schema
 from t2t_plugins.trainers.facts import CellFacts, CellRecord, Judged
 from t2t_plugins.trainers.grpo import Grpo
 from t2t_plugins.trainers.grpo.batch import Batch, advantages_of
+from t2t_plugins.trainers.grpo.packing import pack
 from t2t_plugins.trainers.grpo.playing import Rollout, Turn
 from t2t_plugins.trainers.grpo.settings import Settings
 from t2t_plugins.trainers.grpo.states import STATE, read_state
@@ -138,7 +139,7 @@ def test_equal_turns_are_read_once_and_lose_nothing(checkpoint, tmp_path):
     twice = [*played, *played]
     advantages = [0.9, -1.1, 0.3, -0.2, 1.4, -1.0, *[0.5] * len(played)]
     batch = Batch.of(twice, advantages, training.settings)
-    assert sum(len(ids) for ids, _ in batch.parts) == sum(len(game.turns) for game in played)
+    assert sum(len(ids) for ids in [part.ids for part in batch.parts]) == sum(len(game.turns) for game in played)
     logprobs = batch.logprobs(training.model, 1.0)
     value, _ = batch.loss(logprobs, logprobs.detach(), None, training.settings)
     apart = [Batch.of([game], [a], training.settings) for game, a in zip(twice, advantages, strict=True)]
@@ -148,6 +149,20 @@ def test_equal_turns_are_read_once_and_lose_nothing(checkpoint, tmp_path):
         for b, game in zip(apart, twice, strict=True)
     )
     assert value.item() == pytest.approx(summed.item(), abs=1e-6)
+
+
+@pytest.mark.parametrize("row, tokens", [(512, 1024), (512, 30), (12, 1024), (1, 1)])
+def test_an_answer_in_a_shared_row_reads_as_if_it_stood_there_alone(checkpoint, tmp_path, row, tokens):
+    model = Training(job(checkpoint, tmp_path), Settings(prompt_format="plain")).model
+    prompts = (5, 9, 11), (7,), (5, 9, 11, 20, 3)
+    turns = [(prompt, answer) for prompt in prompts for answer in ((4, 8, 15), (4, 8), (16,), (23, 42, 4, 8))]
+    parts, starts = pack(turns, tokens, row)
+    assert starts.keys() == set(turns) and sum(len(part.own) for part in parts) == sum(len(answer) for _, answer in turns)
+    packed = torch.cat([part.logprobs(model, 0.7) for part in parts])
+    for (prompt, answer), start in starts.items():
+        logits = model(torch.tensor([[*prompt, *answer]])).logits[0, len(prompt) - 1 : -1] / 0.7
+        alone = logits.log_softmax(-1).gather(-1, torch.tensor(answer)[:, None])[:, 0]
+        assert torch.allclose(packed[start : start + len(answer)], alone, atol=1e-5)
 
 
 def test_games_without_an_advantage_are_left_out_and_still_weigh(checkpoint, tmp_path):

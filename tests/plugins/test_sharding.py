@@ -56,9 +56,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Trainings:
     """Trainings done together in two processes, and the same ones in this one."""
 
-    def __init__(
-        self, model: Path, root: Path, sharding: str, jobs: Mapping[str, Mapping[str, Any]], machines: int = 1
-    ) -> None:
+    def __init__(self, model: Path, root: Path, sharding: str, jobs: Mapping[str, Mapping[str, Any]], machines: int = 1) -> None:
         self.model, self.root, self.sharding, self.jobs, self.machines = model, root, sharding, jobs, machines
         self.figures: dict[str, list[dict[str, Any]]] = {}
 
@@ -378,9 +376,7 @@ def test_two_machines_do_what_one_process_does(model: Path, tmp_path: Path, monk
 
 @pytest.mark.skipif(importlib.util.find_spec("deepspeed") is None, reason="DeepSpeed is not installed")
 @pytest.mark.parametrize("sharding", ["zero2", "zero3"])
-def test_zero_does_what_one_process_does(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sharding: str
-) -> None:
+def test_zero_does_what_one_process_does(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sharding: str) -> None:
     jobs = {
         "adamw": ADAMW,
         "begun": {**ADAMW, "epochs": 2, "save_every": 2, "max_updates": 2, "into": "parts"},

@@ -143,9 +143,7 @@ def main() -> None:
             if settings.sharding == "fsdp2":
                 watched["policy"] = Together(model)
 
-        def finished(
-            trainer: Any, *more: Any, facts: dict[str, Any] = facts, watched: dict[str, Together] = watched
-        ) -> Any:
+        def finished(trainer: Any, *more: Any, facts: dict[str, Any] = facts, watched: dict[str, Together] = watched) -> Any:
             facts |= spread(trainer) | {"together": {name: together.most for name, together in watched.items()}}
             return finish(trainer, *more)
 

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from t2t_plugins.trainers.grpo.playing import Rollout
+from t2t_plugins.trainers.grpo.packing import Ids, Part, pack
+from t2t_plugins.trainers.grpo.playing import Rollout, Turn
 from t2t_plugins.trainers.grpo.settings import Settings
 
-TOKENS = 4096  # of a part, including padding: larger parts are mostly padding, smaller ones mostly overhead of calls
 SPARE = 1e-4  # added to a group's standard deviation, as TRL does
-
-Row = tuple[tuple[int, ...], tuple[int, ...]]  # what a turn saw, and what the policy wrote
 
 
 def parts_of(items: Sequence[Any], size: int) -> list[list[Any]]:
@@ -39,23 +37,22 @@ def advantages_of(rewards: Sequence[Sequence[float]], scale: str) -> list[list[f
 
 @dataclass(frozen=True)
 class Batch:
-    """The turns of an update. Equal turns, which are most of them in a task with few states, share one row. Rows are sorted by
-    length into parts of TOKENS, so that there is little padding. Without a KL term, turns without an advantage are left out.
+    """The turns of an update, packed. Without a KL term, turns without an advantage are left out.
 
     Args:
-        parts: for each part, the token ids (rows, columns) and the mask of the policy's own tokens.
+        parts: what the model reads.
         places: for every token of the policy in every turn (tokens,), its index among the own tokens of all parts.
         advantages: the advantage of every such token.
         weights: its share in the loss; the shares sum to 1 except for "dr_grpo".
     """
 
-    parts: Sequence[tuple[Any, Any]]
+    parts: Sequence[Part]
     places: Any
     advantages: Any
     weights: Any
 
     @classmethod
-    def of(cls, rollouts: Sequence[Rollout], advantages: Sequence[float], settings: Settings, tokens: int = TOKENS) -> Batch:
+    def of(cls, rollouts: Sequence[Rollout], advantages: Sequence[float], settings: Settings) -> Batch:
         import torch
 
         total = sum(rollout.tokens for rollout in rollouts)
@@ -67,33 +64,22 @@ class Batch:
         if not settings.beta:
             turns = [row for row in turns if row[1]] or turns
         turns.sort(key=lambda row: len(row[0].prompt) + len(row[0].tokens))
-        starts: dict[Any, int] = {}
-        own_tokens = 0
+        parts, starts = pack(_words(turn) for turn, _, _ in turns)
         places: list[int] = []
         gains: list[float] = []
         shares: list[float] = []
         for turn, advantage, weight in turns:
-            words = (tuple(turn.prompt), tuple(turn.tokens))
-            if words not in starts:
-                starts[words] = own_tokens
-                own_tokens += len(turn.tokens)
-            places += range(starts[words], starts[words] + len(turn.tokens))
+            start = starts[_words(turn)]
+            places += range(start, start + len(turn.tokens))
             gains += [advantage] * len(turn.tokens)
             shares += [weight] * len(turn.tokens)
-        parts = [tensors(part) for part in _parts_by_length(list(starts), tokens)]
         return cls(parts, torch.tensor(places), torch.tensor(gains), torch.tensor(shares))
 
     def logprobs(self, model: Any, temperature: float) -> Any:
         """The log-probability (tokens,) of each of the policy's tokens under the model at that temperature."""
         import torch
 
-        parts = []
-        for ids, own in self.parts:
-            hidden = model.model(input_ids=ids).last_hidden_state[:, :-1]
-            mask = own[:, 1:]
-            logits = model.lm_head(hidden[mask]) / temperature
-            parts.append(-torch.nn.functional.cross_entropy(logits, ids[:, 1:][mask], reduction="none"))
-        return torch.cat(parts)[self.places]
+        return torch.cat([part.logprobs(model, temperature) for part in self.parts])[self.places]
 
     def loss(self, logprobs: Any, old: Any, reference: Any, settings: Settings) -> tuple[Any, float]:
         """The loss to minimise, and the mean KL per token (0 without a reference)."""
@@ -112,24 +98,5 @@ class Batch:
         return ((settings.beta * kl - gain) * self.weights).sum(), float(kl.detach().mean())
 
 
-def _parts_by_length(rows: Sequence[Row], tokens: int) -> list[list[Row]]:
-    """Split rows of rising length into parts of at most so many tokens, with all rows of a part padded to its longest."""
-    parts: list[list[Row]] = []
-    for row in rows:
-        width = len(row[0]) + len(row[1])
-        if not parts or (len(parts[-1]) + 1) * width > tokens:
-            parts.append([])
-        parts[-1].append(row)
-    return parts
-
-
-def tensors(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> tuple[Any, Any]:
-    """The token ids (rows, columns) of prompts and what the policy wrote after them, and the mask of the latter."""
-    import torch
-
-    width = max(len(prompt) + len(tokens) for prompt, tokens in rows)
-    ids = torch.tensor([[*prompt, *tokens, *[0] * (width - len(prompt) - len(tokens))] for prompt, tokens in rows])
-    own = torch.zeros(len(rows), width, dtype=torch.bool)
-    for row, (prompt, tokens) in enumerate(rows):
-        own[row, len(prompt) : len(prompt) + len(tokens)] = True
-    return ids, own
+def _words(turn: Turn) -> tuple[Ids, Ids]:
+    return tuple(turn.prompt), tuple(turn.tokens)
