@@ -24,12 +24,25 @@ PAIRS = [
     ("<antThinking>", "</antThinking>"),
     ("<longcat_think>", "</longcat_think>"),
     ("<seed:think>", "</seed:think>"),
+    ("<rationale>", "</rationale>"),
+    ("<draft>", "</draft>"),
+    ("<thinking_process>", "</thinking_process>"),
+    ("<deep-thinking>", "</deep-thinking>"),
+    ("<self_reflection>", "</self_reflection>"),
+    ("<mm:think>", "</mm:think>"),
+    ("＜think＞", "＜/think＞"),
+    ("<|think|>", "<|/think|>"),
+    ("<|reasoning_start|>", "<|reasoning_end|>"),
+    ("<|inner_prefix|>", "<|inner_suffix|>"),
+    ("[unused16]", "[unused17]"),
     ("[THINK]", "[/THINK]"),
+    ("[THOUGHT]", "[/THOUGHT]"),
     ("◁think▷", "◁/think▷"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("<|channel>thought\n", "<channel|>"),
     ("<unused94>thought\n", "<unused95>"),
+    ('<details type="reasoning" done="true">', "</details>"),
     ("<|channel|>analysis<|message|>", "<|end|>"),
     ("<|start|>assistant<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
 ]
@@ -44,7 +57,7 @@ def test_a_thought_is_set_aside_closed_or_not(opening: str, closing: str) -> Non
     assert set_aside_thoughts(f"said{opening}cut off") == ("said", True)
 
 
-@pytest.mark.parametrize(("opening", "closing"), PAIRS[:-2])
+@pytest.mark.parametrize(("opening", "closing"), PAIRS[:-3])
 def test_an_end_without_a_beginning_ends_a_thought_that_began_with_the_text(opening: str, closing: str) -> None:
     assert set_aside_thoughts(f"a draft{closing}said") == ("said", False)
     assert set_aside_thoughts(f"{opening}one{closing}a draft{closing}said") == ("said", False)
@@ -69,6 +82,9 @@ def test_an_end_without_a_beginning_ends_a_thought_that_began_with_the_text(open
         ("Here's my thought process:\na draft", "Here's my thought process:\na draft"),
         ("said\nHere is my response: so", "said\nHere is my response: so"),
         ("Here are my reasoning steps:\na draft\n[BEGIN FINAL RESPONSE]said", "said"),
+        ("Thinking...\na draft\n...done thinking.\nsaid", "\nsaid"),
+        ("Thinking...\nsaid", "Thinking...\nsaid"),
+        ("<details><summary>said</summary></details>", "<details><summary>said</summary></details>"),
         ("<think/>said<think />", "<think/>said<think />"),
         ("<think>a draft</thinking>still</think>said", "said"),
         ("<thin\u212a>said", "<thin\u212a>said"),

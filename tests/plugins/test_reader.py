@@ -110,6 +110,25 @@ READ: dict[str, list[str]] = {
         f"{JSON}, where {json.dumps(EARLIER)} was first",
         json.dumps({"current": SHOWN, "proposed": BOTH}),
     ],
+    "text that is struck out or commented out, with drafts in it": [
+        f"~~{json.dumps(EARLIER).replace('0.5', '0.7')}~~ {JSON}",
+        f"<!-- {json.dumps(EARLIER).replace('0.5', '0.7')} -->\n{JSON}",
+    ],
+    "what stands under a name that says that it is no proposal, beside one": [
+        json.dumps({name: {"3": FOUR, "4": THREE}, "proposal": BOTH})
+        for name in (
+            "before",
+            "previous",
+            "Draft",
+            "delta",
+            "bounds",
+            "max",
+            "observed",
+            "fallback",
+            "not used",
+            "expected_valid",
+        )
+    ],
     "the form sketched with `...`, `<…>` or letters before the proposal": [
         f'The form is {{"3": {{...}}, ...}}.\n{JSON}',
         f'As {{"3": {{"data_ratio": <float>, "hole_ratio": <float>}}, ...}}.\n{JSON}',
@@ -147,6 +166,19 @@ REFUSED: dict[str, list[str]] = {
         '{"configuration": ' + JSON + ' "summary": "the "hard" ones"}',
         JSON[:-1] + ', "summary": "unfinished}',
         JSON.replace(":", "=", 1).replace("{", '{"x":', 1),
+    ],
+    "what stands under such a name alone": [
+        json.dumps({name: BOTH}) for name in ("delta", "increase_by", "multipliers", "rejected", "min", "expected", "previous")
+    ],
+    "a proposal that the words behind it take back": [
+        f"{JSON}\n\nActually, scratch that. Keep the current configuration.",
+        f"{JSON}\nWait, that's wrong: the hole ratio of 4 should be 0.3.",
+        f"{JSON}\nCorrection: set the data ratio of 4 to 0.5.",
+        f"{JSON} Never mind.",
+    ],
+    "a number above 1 under a name without a word for a ratio": [
+        JSON.replace('"hole_ratio": 0.1', '"holes": 2'),
+        JSON.replace('"wait_ratio": 0.3', '"wait": 30'),
     ],
     "an abbreviated object": [
         '{"3": {"data_ratio": 0.4, "hole_ratio": 0.1, ...}, "4": {...}}',
@@ -209,7 +241,16 @@ REFUSED: dict[str, list[str]] = {
         "| size | data_ratio |\n|---|---|\n| 3 | 0.4 to 0.5 |",
         "| size | data_ratio |\n|---|---|\n| 3 | 0.4 | 1 |",
     ],
-    "only thoughts": [f"<scratchpad>{JSON}", f"<think>{JSON}", f"<think>{JSON}</think>", f"{JSON}</think>"],
+    "only thoughts": [
+        f'<details type="reasoning">{JSON}</details> no',
+        f"Thinking...\n{JSON}\n...done thinking.\nI keep it.",
+        f"<draft>{JSON}</draft>",
+        f"~~{JSON}~~",
+        f"<scratchpad>{JSON}",
+        f"<think>{JSON}",
+        f"<think>{JSON}</think>",
+        f"{JSON}</think>",
+    ],
 }
 
 

@@ -5,8 +5,8 @@ extracted; how it is extracted is our choice, written down here and in docs/task
 
 **Which text counts.** The last `<answer>` block that holds a path counts. An unclosed block runs to the next tag or the end, so
 a sentence that mentions the tags holds no path. If there is no such block, the last block of agent lines in which an agent moves
-counts. If a label comes again after words, a blank line or a fence, a new block starts. Text that is struck out (`~~…~~`,
-`<del>…</del>`) or commented out (`<!--…-->`) never counts.
+counts, unless it only repeats a part of the one before. If a label comes again after words, a blank line or a fence, a new
+block starts. Text that is struck out (`~~…~~`, `<del>…</del>`) or commented out (`<!--…-->`) never counts.
 
 **What is a path.** A label (`Agent 0:`, `Robot 1 -`, `**A2**:`, `Agent 0 path:`, `Agent 0 (3 moves):`, bulleted or not) and
 then cells, `(r,c)`, `[r, c]`, `[r][c]`, `(r=0, c=1)`, with arrows, commas, line breaks and markup between. Bare `r,c` counts as
@@ -28,11 +28,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from t2t_core.reading import loose_json
+from t2t_core.reading.struck import without_struck
 from t2t_core.reading.thoughts import set_aside_thoughts
 
 from .instance import MAX_AGENTS
 from .reading import objects
-from .reading.blocks import Block, Unplaceable
+from .reading.blocks import Block, Unplaceable, without_recaps
 from .reading.lines import LineReader
 from .reading.remarks import names_a_wait, repeats
 from .reading.tokens import FAR, Cell, Label, Path
@@ -43,16 +44,16 @@ __all__ = ["FAR", "READER", "Reading", "format_answer", "parse_answer", "read_an
 # and `Agent (0):`; 3 knew neither Gemma's marks of thought nor marks of direction, nor a list of moves beside a path in JSON; 4
 # took a scratchpad for an answer and `<del>` for text, passed over waits named in a label or in JSON, and refused `(waits for
 # Agent 0)`; 5 passed over times beside a path in JSON that leave a step out; 6 passed over columns,
-# fields, marks and remarks that it did not know, and lost the waits that were named in them.
-READER = 7
+# fields, marks and remarks that it did not know, and lost the waits that were named in them; 7 took a recap of starts and goals
+# for the answer, and read paths that were called a draft, or written in another order.
+READER = 8
 
-_STRUCK = re.compile(
-    r"(?<![\w)\]~])~~(?=[^\s~>])[^~\n]++~~(?![\w(\[~>])"
-    r"|<(?P<struck>del|strike)>(?:(?!</?+(?:del|strike)>|\n).)*+</(?P=struck)>"
-    r"|<!--(?:(?!-->|<!--).)*+-->",
-    re.IGNORECASE | re.ASCII | re.DOTALL,
-)
 _TAG = re.compile(r"<(/)?answer>", re.IGNORECASE | re.ASCII)
+_NONE = re.compile(
+    r"<answer>[^<]{0,200}?\b(?:no\s(?:[a-z-]+\s){0,3}(?:solutions?|paths?|plans?|answer)|impossible|unsolvable|infeasible"
+    r"|unable|cannot|can['’]t)\b[^<]{0,200}</answer>",
+    re.IGNORECASE | re.ASCII,
+)
 _JSON = re.compile(r"""\{(?=\s*+["'“‘\w])|\[(?=\s*+\{)""")
 
 # The pieces of the documented form, for the fast reader.
@@ -85,19 +86,20 @@ def parse_answer(text: str) -> Mapping[Label, Path] | None:
 def read_answer(text: str) -> Reading:
     """`parse_answer`, with the reason if nothing can be read."""
     said, unfinished = set_aside_thoughts(text)
-    if any(sign in said for sign in ("~~", "</", "<!--")):
-        said = _STRUCK.sub("", said)
+    said = without_struck(said)
     for body in reversed(list(_tagged(said))):
         if plain := _plain(body):
             return Reading(plain)
         blocks = _read(body, tagged=True)
         if blocks:
             return _settled(blocks[0])
+    if _NONE.search(said):
+        return Reading(None, "the answer says that there is no path")
     if plain := _plain(said):
         return Reading(plain)
     if blocks := _read(said, tagged=False):
         moving = [block for block in blocks if block.fault or any(len(path) > 1 for _, path in block.paths)]
-        return _settled((moving or blocks)[-1])
+        return _settled(without_recaps(moving or blocks)[-1])
     return Reading(None, "the text ends within its thoughts" if unfinished else "it holds no path")
 
 

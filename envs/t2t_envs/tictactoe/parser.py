@@ -1,8 +1,8 @@
 """Read the move in what a policy said: the one move that a message can mean, or none.
 
-Thoughts are set aside first, because a draft there never counts. In the rest, a `<move>` tag takes precedence. Without one, the
-message must be nothing but a move ("4", "Move: 4", "I play cell 4.", `{"move": 4}`). Two different moves, or a number among other
-words, are not a move: nothing is guessed. (Our choice.)
+Thoughts and struck-out text are set aside first, because a draft there never counts. In the rest, a `<move>` tag takes
+precedence. Without one, the message must be nothing but a move ("4", "Move: 4", "I play cell 4.", `{"move": 4}`). Two different
+moves, or a number among other words, are not a move: nothing is guessed. (Our choice.)
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from t2t_core.reading.struck import without_struck
 from t2t_core.reading.thoughts import set_aside_thoughts
 
+# Version of this rule, recorded with all verdicts. 1 knew fewer marks of thought, and counted a move that was struck out.
+READER = 2
 FORMATS = ("think", "compact")
 _TAG = re.compile(r"<move\s{0,9}>([^<]{0,80}+)", re.IGNORECASE | re.ASCII)
 _WORDS = "i'll i will play choose take pick on at in to my the next best final answer move is x cell square position number boxed"
@@ -55,7 +58,7 @@ def _has_form(text: str, format: str) -> bool:
 
 
 def _cell(text: str) -> int | None:
-    said = set_aside_thoughts(text).text
+    said = without_struck(set_aside_thoughts(text).text)
     tagged = [match for content in _TAG.findall(said) if (match := _MOVE.fullmatch(content))]
     bare = _MOVE.fullmatch(said.strip())
     cells = {int(match[1]) for match in tagged or ([bare] if bare else [])}

@@ -19,7 +19,7 @@ from .generation.generator import generate
 from .generation.projection import project, random_configuration
 from .generation.request import Request
 from .instance import MAX_SEED, Instance
-from .parser import FORMATS
+from .parser import FORMATS, READER
 from .prompt import MEMORYLESS, make_prompt, make_reply
 from .reward import RANGE, RUBRIC, reward_terms
 from .verifier import CHECKS, verify
@@ -103,6 +103,7 @@ class TicTacToe(Testbed[Instance, Configuration, Request]):
         Metric("response_tokens", "response tokens", "mean", _tokens, "tokens", higher_is_better=False),
     )
     checks = CHECKS
+    reader = READER
     prompt_formats = FORMATS
     memoryless = MEMORYLESS
     turns = TURNS

@@ -8,7 +8,8 @@ gives the rule case by case.
    (`t2t_core.reading.loose_json`). One that breaks off makes the reply unreadable, for what stands in it or behind it may be
    a part of it; one that only sketches the form (`{"3": {...}}`) is passed over.
 2. An object proposes where it names a group, itself or in a wrapper, by group or by knob. What proposes nothing
-   (`{}` in a closing remark) is passed over. Without any object a table of groups and knobs counts.
+   (`{}` in a closing remark, the bounds, the values before) is passed over. Without any object a table of groups and knobs
+   counts.
 3. Objects that name different groups are taken together. Where two differ in a group, the one that repeats a configuration
    that the brief showed is set aside; if two are left, the reply has two proposals and is unreadable.
 """
@@ -22,6 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from t2t_core.reading import loose_json
+from t2t_core.reading.struck import without_struck
 from t2t_core.reading.thoughts import set_aside_thoughts
 from t2t_plugins.designers.reader_table import read_table
 from t2t_plugins.designers.reader_terms import (
@@ -31,6 +33,7 @@ from t2t_plugins.designers.reader_terms import (
     Reader,
     Unreadable,
     Values,
+    is_a_count,
     knob_of,
     nearest_knob,
     number_of,
@@ -48,6 +51,20 @@ _STARTS = re.compile(r"""\{(?=\s*+(?:["'“‘}\w$.…]|//|/\*|\#))|\[(?=\s*+\{)
 _DEEPEST = 4  # wrappers around a configuration
 _AND_SO_ON = re.compile(
     r"\.\.\.|…|\b(?:etc|same|others?|rest|remaining|unchanged|omitted|similar(?:ly)?|likewise|so on)\b", re.IGNORECASE
+)
+# The name of a wrapper that says that its values are changes, bounds or reports, and so are not proposed.
+_NO_PROPOSAL = re.compile(
+    r"(?:.*_)?(?:deltas?|diff(?:erence)?s?|increments?|increases?|decreases?|increase_by|decrease_by|offsets?|multipliers?|factors?"
+    r"|relative|add|scale|old|previous|current|before|rejected|discarded|unused|not_\w+|avoid(?:ed)?|bad|wrong|draft|example"
+    r"|template|schema|min(?:imum)?|max(?:imum)?|bounds?|limits?|lower|upper|ranges?|observed|measured|history|baseline"
+    r"|alternatives?|fallback|backup|std|uncertainty|errors?|last_round|initial|expected(?:_\w+)?)"
+)
+# Words behind the proposal that take it back.
+_TAKEN_BACK = re.compile(
+    r"\b(?:scratch that|never ?mind|on second thoughts?|(?:disregard|ignore) (?:that|this|the (?:above|object|json))"
+    r"|(?:wait|no|oops|sorry|hmm|actually)\W{1,3}(?:that|this)(?:['’]s| is| was) (?:wrong|a mistake|not (?:right|correct))"
+    r"|correction\s?[:,—-])",
+    re.IGNORECASE,
 )
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"))
 
@@ -88,7 +105,7 @@ def _read(text: str, reader: Reader) -> tuple[Groups, str | None]:
         reader.note("the reply ends within its thoughts")
     if len(said.text) > MAX_CHARACTERS:
         reader.note(f"only the last {MAX_CHARACTERS} of {len(said.text)} characters were read")
-    body = said.text[-MAX_CHARACTERS:].translate(_INVISIBLE)
+    body = without_struck(said.text[-MAX_CHARACTERS:].translate(_INVISIBLE))
     candidates = _candidates(body, reader)
     unescaped = html.unescape(body.replace('\\"', '"'))
     if not candidates and unescaped != body and (candidates := _candidates(unescaped, reader)):
@@ -97,6 +114,8 @@ def _read(text: str, reader: Reader) -> tuple[Groups, str | None]:
     if not candidates:
         raise Unreadable(f"nothing in the reply names one of {', '.join(reader.form.groups)[:80]}")
     groups = _together(candidates, reader)
+    if back := _TAKEN_BACK.search(body, max(body.rfind("}"), body.rfind("|")) + 1):
+        raise Unreadable(f"what was proposed is taken back: {short(back[0])}")
     comment = next((c.abbreviated for c in candidates if c.abbreviated), "")
     if comment and not set(reader.form.groups) <= set(groups):
         raise Unreadable(f"a comment stands for what is left out: {short(comment)}")
@@ -150,7 +169,11 @@ def _proposals(data: Any, reader: Reader, summary: str | None, depth: int) -> li
     groups = _by_group(data, reader) or _by_knob(data, reader) or _rows([data], reader)
     if groups:
         return [Candidate(groups, summary)]
-    return [c for item in data.values() for c in _proposals(item, reader, summary, depth + 1)]
+    inner = []
+    for key, item in data.items():
+        name = _NO_PROPOSAL.fullmatch(re.sub(r"\W+", "_", key.strip().casefold()))
+        inner += [replace(c, other=c.other or key if name else c.other) for c in _proposals(item, reader, summary, depth + 1)]
+    return inner
 
 
 def _in_text(text: str, reader: Reader, summary: str | None, depth: int) -> list[Candidate]:
@@ -263,6 +286,8 @@ def _values(group: str, value: Any, reader: Reader) -> Values:
             number = value_of(f"{group}.{knob}", with_percent(key, number, reader), reader)
         if values.get(name, number) != number:
             raise Unreadable(f"{group}.{name} stands twice, with two values")
+        if knob not in (None, key) and is_a_count(key, number):
+            raise Unreadable(f"{group}.{short(key)} is {number}: a count, or a percentage?")
         if knob not in (None, key):
             reader.note(f"the key {short(key)} was read as {knob}")
         values[name] = number
@@ -288,7 +313,13 @@ def _together(candidates: Sequence[Candidate], reader: Reader) -> Groups:
     new = [candidate for candidate in candidates if not quotes(candidate)]
     if new and len(new) < len(candidates):
         reader.note("a configuration that the brief showed was passed over")
-    counted = new or candidates
+    proposing = [candidate for candidate in new if not candidate.other]
+    if new and not proposing:
+        raise Unreadable(f"what stands under {short(new[0].other)} is no proposal")
+    for candidate in new:
+        if candidate.other:
+            reader.note(f"what stands under {short(candidate.other)} was passed over")
+    counted = proposing or candidates
     groups: Groups = {}
     for name in dict.fromkeys(name for candidate in counted for name in candidate.groups):
         proposed: list[Values] = []

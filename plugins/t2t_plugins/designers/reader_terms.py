@@ -53,6 +53,7 @@ class Candidate:
     groups: Groups
     summary: str | None
     abbreviated: str = ""  # the comment in it that stands for more
+    other: str = ""  # the name of a wrapper that says that it is no proposal
 
 
 @dataclass
@@ -96,6 +97,16 @@ def nearest_knob(key: str, values: Values, form: Form) -> str | None:
     missing = [knob for knob in form.knobs if knob not in values]
     own = (knob for knob in missing if _letters(knob.split("_")[0]) in letters)
     return next(own, missing[0] if missing and any(word in letters for word in _QUANTITY) else None)
+
+
+def is_a_count(key: str, value: Any) -> bool:
+    """Whether a key that has no word for a ratio gives a number that is none: `"holes": 2`, `"wait": 30`."""
+    return (
+        isinstance(value, (int, float))
+        and value > 1
+        and not any(word in _letters(key) for word in _RATIO)
+        and not _UNIT.search(key)
+    )
 
 
 def with_percent(key: str, value: Any, reader: Reader) -> Any:

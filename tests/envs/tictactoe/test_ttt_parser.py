@@ -48,6 +48,8 @@ def test_the_form_of_think(text: str) -> None:
         "<think>a</think>\n4",
         "<think>a</think><move>4",
         "<move>4</move><think>so</think>",
+        "~~<move>2</move>~~ <move>4</move>",
+        "<draft><move>2</move></draft><move>4</move>",
         "4",
         "**4**",
         "4.",

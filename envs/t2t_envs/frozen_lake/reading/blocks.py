@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from . import tokens
@@ -109,3 +110,42 @@ def counted(numbers: Sequence[int]) -> None:
     """Raise Unplaceable if the step numbers do not count up from 0 or 1."""
     if numbers and (numbers[0] not in (0, 1) or list(numbers) != list(range(numbers[0], numbers[0] + len(numbers)))):
         raise Unplaceable("the step numbers do not count up from 0 or 1")
+
+
+def without_recaps(blocks: Sequence[Block]) -> list[Block]:
+    """The blocks without those that only repeat a part of the one before: "Agent 0: (2,0) -> (1,2)" after the paths, one move
+    for a check, a table from t=1 on.
+
+    A recap has only cells of the paths before, in their order, and is no plan by itself: it leaves out a path's beginning, its
+    end, or cells between two that are no neighbours. A path that only lost its waits is a plan, and no recap.
+    """
+    kept: list[Block] = []
+    whole: dict[Label, Path] = {}
+    places: dict[Label, dict[Cell, list[int]]] = {}
+    for block in blocks:
+        if kept and not block.fault and not kept[-1].fault and _repeats_a_part(block, whole, places):
+            continue
+        kept.append(block)
+        whole, places = dict(block.paths), {}
+        for label, path in whole.items():
+            places[label] = {}
+            for place, cell in enumerate(path):
+                places[label].setdefault(cell, []).append(place)
+    return kept
+
+
+def _repeats_a_part(block: Block, whole: Mapping[Label, Path], places: Mapping[Label, Mapping[Cell, Sequence[int]]]) -> bool:
+    complete = True
+    for label, path in block.paths:
+        if label not in whole:
+            return False
+        place = -1
+        for cell in path:
+            later = places[label].get(cell, ())
+            index = bisect_right(later, place)
+            if index == len(later):
+                return False
+            place = later[index]
+        jumps = any(abs(r - s) + abs(c - d) > 1 for (r, c), (s, d) in zip(path, path[1:], strict=False))
+        complete = complete and not jumps and path[0] == whole[label][0] and path[-1] == whole[label][-1]
+    return bool(block.paths) and not complete

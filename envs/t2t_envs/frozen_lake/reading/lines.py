@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from . import tables, tokens
 from .blocks import Block, Steps, Unplaceable
 from .paths import OpenPath
-from .remarks import names_a_wait, repeats
+from .remarks import names_a_wait, puts_columns_first, repeats
 from .tokens import Label, Path, Token
 
 _LEADING = (tokens.DASH, tokens.ARROW, tokens.COMMA)
@@ -155,6 +155,8 @@ class LineReader:
         said = tokens.written(line)
         if self._tagged and (names_a_wait(said) or (self._adjacent and _REPEATS.fullmatch(said))):
             self._wait = self._wait or said
+        if self._tagged and puts_columns_first(said):
+            self._orphan = self._orphan or "the cells are said to be written in another order"
         if self._tagged and _cells(line) and _first(line).kind == tokens.STEP:
             self._step_in_words = self._step_in_words or said
         if self._tagged and tokens.LABEL in kinds and _joins_a_cell(line):

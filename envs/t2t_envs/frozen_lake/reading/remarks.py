@@ -52,10 +52,23 @@ _TIME = re.compile(
     r"|still|duration|head start|no-?op|one|two|three|four|five|six|seven|eight|nine|ten)\b|[⏸⏳⌛⏱⏲💤…]|\.{2,}|[×✕]|\d",
     re.IGNORECASE,
 )
+# What says that the cells are written in another order, or are not the answer.
+_COLUMN_FIRST = re.compile(r"\b(?:col(?:umn)?s?\W{1,2}rows?|c\W{1,2}r|x\W{1,2}y)\b", re.IGNORECASE)
+_REVERSED = re.compile(r"\brevers\w*|\bbackwards?\b|\b(?:goal|end) to start\b", re.IGNORECASE)
+_NO_ANSWER = re.compile(
+    r"(?<!\bno )(?<!\bany )(?<!\bavoid )(?<!\bavoids )(?<!\bavoiding )\b(?:drafts?|old|previous|rejected|discarded|invalid|wrong"
+    r"|incorrect|obsolete|superseded|retracted|abandoned|infeasible|example|for instance|hypothetical"
+    r"|not (?:final|valid|allowed|the answer))\b",
+    re.IGNORECASE,
+)
+_HOLDS = re.compile(r"(?:is_)?(?:valid|final|accepted|correct|feasible|legal)")
 _FIRST_NUMBER = re.compile(r"[^\W\d]?-?[0-9]+")
 _AGENT = re.compile(r"\b(?:agents?|robots?)[ _#]{0,2}[0-9]{1,3}\b(?! ?[x×%])", re.IGNORECASE)
 _THOUGHTS = re.compile(r"(?:reasoning|thoughts?|thinking|thought_process|chain_of_thought|cot|scratchpad|analysis)(?:_steps)?")
 _PROSE = re.compile(r"(?:explanation|description|summary|note|comment|remark|reason|verification|strategy|detail)s?")
+_MOVES = re.compile(r"(?:action|direction|move|instruction)s?(?:_(?:taken|list|sequence))?")
+_NO_MOVE = re.compile(r"(?:start|begin|goal|end|done|finish|arrived?|reached|none|-|)(?:s|ed)?", re.IGNORECASE)
+_LETTERS = re.compile(r"[LRUDNESWH]{2,}(?:\s?[LRUDNESWH]{2,})*|[LRUDNESWH](?:[\s,;>-]{1,4}[LRUDNESWH])+")
 _WAITING = re.compile(rf"(?:^|_){_WAIT}|^(?:start|departure|begin)_?(?:time|step|t)$|^(?:time_?)?offset$")
 _TIMES = re.compile(r"(?:^|_)(?:duration|time|arrives?|arrival|finish|t)(?:_|$)")
 _NOTHING = ("", "0", "0.0", "-", "no", "none", "false", "null", "n/a", "—", "–")
@@ -97,6 +110,11 @@ def names_a_wait(words: str) -> bool:
     return _WAITS.search(rest) is not None or _TWICE.search(rest) is not None
 
 
+def puts_columns_first(words: str) -> bool:
+    """Whether words say that cells are (column, row), or (x, y), where x might be either."""
+    return _COLUMN_FIRST.search(words) is not None
+
+
 def waits_before(words: str) -> bool:
     """Whether words after a path's last cell mention a wait before that cell."""
     rest = _FREE.sub(" ", words)
@@ -114,12 +132,15 @@ class Beside:
     def __init__(self, *paths: Path | Sequence[Any]) -> None:
         self._waits = sum(repeats(path) for path in paths)
         self._most = sum(map(len, paths))  # an upper bound on any sum of times
+        self._moves = self._most - len(paths)
         self._times = {time for path in paths for time in (len(path), len(path) - 1, _arrival(path))}
         self._times |= {sum(map(_arrival, paths)), self._most - len(paths)}
 
     def clashes(self, remark: str) -> bool:
         """Whether a remark says something about time that the path does not, or something that is not understood."""
         text = _FREE.sub(" ", _AGENT.sub(" ", _CELL.sub(" ", remark)))
+        if puts_columns_first(remark) or _REVERSED.search(text) or _NO_ANSWER.search(text):
+            return True
         if any(int(number) > self._waits for number in _HOW_LONG_A_WAIT.findall(text)):
             return True
         if _WAITS.search(text):
@@ -133,6 +154,8 @@ class Beside:
     def field_clashes(self, name: str, value: Any) -> bool:
         """The same for a field or a column, given its name and its JSON value."""
         name = name.strip().lower().replace(" ", "_")
+        if _HOLDS.fullmatch(name) and (value is False or (isinstance(value, str) and value.strip().lower() in ("false", "no"))):
+            return True
         if _THOUGHTS.fullmatch(name) or value is None or value is False or (type(value) in (int, float) and not value):
             return False
         if isinstance(value, str) and (value.strip().lower() in _NOTHING):
@@ -147,6 +170,8 @@ class Beside:
             return any(self.field_clashes(f"{name}_{key}" if key.isdecimal() else key, inner) for key, inner in value.items())
         if _PROSE.fullmatch(name) and isinstance(value, str) and value.count(" ") > 3:
             return not self._waits and names_a_wait(value)
+        if _MOVES.fullmatch(name) and _LETTERS.fullmatch(str(value).strip()):
+            return sum(letter.isalpha() for letter in str(value)) > self._moves
         known = any(names.fullmatch(name) for names in (_SAYINGS, _PLACES, _SCORES, _COUNTS))
         words = "" if value is True else str(value)
         return self.clashes(words if known else f"{name.replace('_', ' ')}: {words}")
@@ -163,6 +188,8 @@ class Beside:
     def _list_clashes(self, name: str, values: list[Any]) -> bool:
         if _PLACES.fullmatch(name):
             return any(isinstance(value, str) and self.clashes(value) for value in values)
-        if len(values) > self._most and all(isinstance(value, str) for value in values):
+        named = [value for value in values if not (isinstance(value, str) and _NO_MOVE.fullmatch(value.strip()))]
+        most = self._moves if _MOVES.fullmatch(name) else self._most
+        if len(named) > most and all(isinstance(value, str) for value in values):
             return True
         return any(self.field_clashes(name, value) for value in values)

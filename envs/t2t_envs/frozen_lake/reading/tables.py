@@ -14,6 +14,7 @@ Line = Sequence[Token]
 _PATH = ("path", "route", "trajectory", "plan", "sequence")
 _AGENT = ("agent", "agents", "robot", "robots")
 _OTHER = ("action", "actions", "move", "moves", "direction", "start", "goal", "target", "end", "cost", "length", *_PATH)
+_ENDS = ("start", "goal", "target", "end", "destination", "from", "to")
 _STEP = ("step", "steps", "t", "time", "timestep", "tick", "turn", "index", "no")
 _SILENT = (tokens.NEUTRAL, tokens.COMMA, tokens.DASH, tokens.COLON, tokens.STOP, tokens.ARROW, tokens.PIPE, tokens.LABEL)
 _REMARKS = (tokens.NEUTRAL, tokens.STOP, tokens.COLON)
@@ -166,6 +167,8 @@ def _columns_of_path(header: Sequence[Line], columns: Sequence[Line]) -> list[Li
     paths = [place for place, column in enumerate(header) if _says(column, _PATH) and place < len(columns)]
     if len(paths) == 1 and len(header) > 1:
         return [columns[paths[0]]]
+    if holding and all(place < len(header) and _says(header[place], _ENDS) for place in holding):
+        return []  # where the agent starts and where it goes
     if len(holding) <= 1:
         return [columns[place] for place in holding]
     if header:

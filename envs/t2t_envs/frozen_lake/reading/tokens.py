@@ -48,7 +48,8 @@ _TOKEN = re.compile(
         | \b(?:row[ ]?|r){_NUMBER}[, ]{{0,2}}+(?:col(?:umn)?[ ]?|c){_NUMBER}(?!\w))
     | (?P<swapped>\(\s*+(?:column|col|c)\s{{0,3}}+[=:]?+\s*+{_NUMBER}\s*+,\s*+(?:row|r)\s{{0,3}}+[=:]?+\s*+{_NUMBER}\s*+\))
     | (?P<arrow>[-=–—~]{{1,3}}+(?:\[?+[lrud]\]?+|left|right|up|down)[-=–—~]{{1,3}}+> | [-=–—~]{{0,3}}+(?:>|&gt;)
-        | [{_ARROWS}](?:(?:left|right|up|down)[{_ARROWS}])?+ | &(?:rarr|\#8594|\#x2192); | \\x?(?:long)?rightarrow\b(?:\{{\}})?+
+        | [{_ARROWS}](?:(?:left|right|up|down|[lrud])[{_ARROWS}])?+ | &(?:rarr|\#8594|\#x2192); | \\x?(?:long)?rightarrow\b
+        (?:\{{(?:\\text\{{)?(?:[lrud]|left|right|up|down)?\}}{{1,2}})?+
         | \\to\b)
     | (?P<newline>\n)
     | (?P<fence>```[a-z]{{0,20}}+(?=\s|$))
@@ -57,9 +58,9 @@ _TOKEN = re.compile(
       | [*_`"'“”‘’«»$#@•‣◦▪●∙·\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe0e\ufe0f\ufeff])
     | (?P<bullet>^[ \t]{{0,8}}+[0-9]{{1,4}}+[.):](?=\s))
     | (?:\b(?:path|route|plan)[ ](?:for|of)[ ]|(?<!\w[ ])\bfor[ ]|(?:(?<!\w[ ])|(?<=\\item[ ]))(?:\b|(?<=__)))
-      (?:agente?|robot|агент|робот|智能体|代理|机器人|エージェント|ロボット)(?:-(?=[0-9])|[ \t_\#}}]{{0,3}}+)
+      (?:agente?|robot|агент|робот|智能体|代理|机器人|エージェント|ロボット|에이전트|로봇)(?:-(?=[0-9])|[ \t_\#}}]{{0,3}}+)
       (?P<bracket>[(\[{{](?=[0-9]{{1,4}}[)\]}}]))?+(?P<label>-?+[0-9]++|[a-z](?=[ \t*]{{0,4}}+:))(?(bracket)[)\]}}])
-      (?:的(?:最终|最优)?+(?:路径|路线)|の(?:経路|パス))?+(?!(?!__)\w)
+      (?:的(?:最终|最优)?+(?:路径|路线)|の(?:経路|パス)|의[ ]?(?:경로))?+(?!(?!__)\w)
       (?:['’]s)?+(?:[\s*_:,"`'-]{{1,6}}+(?:(?:final|optimal|shortest|planned|full|complete|revised|corrected|updated|new)[ ])?+
         (?:path|route|trajectory|plan|moves|sequence|schedule|is)\b){{0,3}}+
       (?:[ ](?:follows|takes|travels)(?:[ ](?:the|this)[ ](?:path|route))?+(?=[ \t*_]{{0,4}}+:))?+
@@ -131,6 +132,7 @@ def lines(text: str) -> Iterator[list[Token]]:
     if not text.isascii():
         text = text.translate(_PLAIN)
     line: list[Token] = []
+    emphasis = False  # a single star has opened on this line
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup
         if kind in _PUNCTUATION:
@@ -139,9 +141,14 @@ def lines(text: str) -> Iterator[list[Token]]:
             line.append(_ORDINARY.get(match[0]) or _token(kind, match))
         elif kind == "newline":
             yield line
-            line = []
+            line, emphasis = [], False
         elif kind == "markup":
-            if len(match[0]) > 2 and not _MARKUP.fullmatch(match[0]):
+            if match[0] == "*" and "*" not in (text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]):
+                if not emphasis and line and line[-1].kind in CELLS and text[match.start() - 1] in ")]}>":
+                    line.append(Token(SCRAP, None, "*"))  # of a footnote: nothing opened before the cell
+                elif emphasis or not text[match.end() : match.end() + 1].isspace():  # before a space it is a bullet
+                    emphasis = not emphasis
+            elif len(match[0]) > 2 and not _MARKUP.fullmatch(match[0]):
                 line.append(Token(SCRAP, None, match[0]))
         elif kind is not None:
             line.append(_token(kind, match))
