@@ -57,6 +57,10 @@ _IN_WORDS = (
 )
 _BEGINS = re.compile(r"\s*+analysis(?=\w)", re.IGNORECASE | re.ASCII)
 _FINAL = "assistantfinal"
+_SIGNS = (
+    *("think", "thought", "reasoning", "<|", "|>", "unused", "analysis", "scratch"),
+    *("monologue", "cot", "reflection", "rationale", "draft"),
+)
 _HARMONY, _DETAILS = "harmony", "details"
 _MESSAGE = "<|message|>"  # stands where another message begins: on a line of its own
 
@@ -109,9 +113,7 @@ def set_aside_thoughts(text: str) -> Said:
 def _may_hold_thoughts(text: str) -> bool:
     """Whether any mark can stand in the text: much quicker to see than where."""
     low = text.lower()
-    signs = ("think", "thought", "reasoning", "<|", "|>", "unused", "analysis", "scratch", "monologue", "cot", "reflection")
-    signs += ("rationale", "draft")
-    return any(sign in low for sign in signs)
+    return any(sign in low for sign in _SIGNS)
 
 
 def _kind(mark: re.Match[str]) -> tuple[str, bool, bool]:
