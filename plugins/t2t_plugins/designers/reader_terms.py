@@ -100,7 +100,7 @@ def nearest_knob(key: str, values: Values, form: Form) -> str | None:
 
 
 def is_a_count(key: str, value: Any) -> bool:
-    """Whether a key that has no word for a ratio gives a number that is none: `"holes": 2`, `"wait": 30`."""
+    """Whether a key that has no word for a ratio gives a number that is none: `"sizes": 2` for `size_ratio`."""
     return (
         isinstance(value, (int, float))
         and value > 1
