@@ -97,12 +97,12 @@ def main() -> None:
     pin()
     sides = {"before": given.before.resolve(), "now": ROOT}
     results: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as place:
-        for name, work in works(Path(place)).items():
+    with tempfile.TemporaryDirectory() as folder:
+        for name, work in works(Path(folder)).items():
             times: dict[str, list[float]] = {side: [] for side in sides}
             for turn in range(given.repeats + 1):
                 for side, checkout in sides.items():
-                    seconds = taken(checkout, work, Path(place))
+                    seconds = taken(checkout, work, Path(folder))
                     if turn:
                         times[side].append(seconds)
             least = min(times["now"]) / min(times["before"])

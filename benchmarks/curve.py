@@ -24,9 +24,9 @@ from typing import Any
 from measuring import ROOT, arguments, pin, write
 
 from t2t_core.seeding import key
-from t2t_envs.frozen_lake.generation.cells import GridCell, Quota
 from t2t_envs.frozen_lake.generation.configuration import hole_count
-from t2t_envs.frozen_lake.generation.sampling import draw_cell
+from t2t_envs.frozen_lake.generation.sampling import draw_stratum
+from t2t_envs.frozen_lake.generation.strata import Quota, Stratum
 
 PICTURE = ROOT / "docs" / "_static" / "cost.svg"
 OBJECTIVES = ("makespan", "sum_of_costs")
@@ -47,10 +47,10 @@ class Point:
     agents: int
 
     @property
-    def cell(self) -> GridCell:
+    def stratum(self) -> Stratum:
         size = int(self.at) if self.axis == "size" else 8
         holes = hole_count(self.at if self.axis == "hole ratio" else 0.2, size)
-        return GridCell(size, holes, self.agents, self.objective)
+        return Stratum(size, holes, self.agents, self.objective)
 
     @property
     def waits(self) -> int:
@@ -71,7 +71,7 @@ def measure(point: Point, repeat: int, count: int, seconds: float) -> tuple[int,
     begin = time.process_time()
     while made < count and (made == 0 or time.process_time() - begin < seconds):
         quota = Quota(BATCH - point.waits, point.waits, distinct=False)
-        draws = draw_cell(point.cell, key(repeat, "cost curve", made), quota)
+        draws = draw_stratum(point.stratum, key(repeat, "cost curve", made), quota)
         if len(draws.instances) < BATCH:
             raise SystemExit(f"{point}: only {len(draws.instances)} instances found")
         made += BATCH

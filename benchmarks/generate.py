@@ -32,11 +32,11 @@ from measuring import arguments, pin, spread, text, write
 
 from t2t_core.seeding import key
 from t2t_envs.frozen_lake import Configuration, Instance, generate, solver
-from t2t_envs.frozen_lake.generation.cells import GridCell, Quota
-from t2t_envs.frozen_lake.generation.generator import cells_of
-from t2t_envs.frozen_lake.generation.reference_sampler import draw_cell as readable_draw_cell
+from t2t_envs.frozen_lake.generation.generator import strata_of
+from t2t_envs.frozen_lake.generation.reference_sampler import draw_stratum as readable_draw_stratum
 from t2t_envs.frozen_lake.generation.request import Request
-from t2t_envs.frozen_lake.generation.sampling import draw_cell
+from t2t_envs.frozen_lake.generation.sampling import draw_stratum
+from t2t_envs.frozen_lake.generation.strata import Quota, Stratum
 
 MIXED = Configuration.uniform(0.2, 0.5)
 GOALS = {
@@ -62,10 +62,11 @@ def ours(objective: str, agents: int, count: int, seed: int) -> tuple[float, int
 def readable(objective: str, agents: int, count: int, seed: int) -> float:
     """Processor seconds of the readable sampler on the cells of the same configuration."""
     begin = time.process_time()
-    for cell, wait_free, wait in cells_of(MIXED, Request(count, agents, objective)):
-        instances = readable_draw_cell(cell, seed, Quota(wait_free, wait), cell.stall, solver.DEFAULT_MAX_NODES).instances
+    for stratum, wait_free, wait in strata_of(MIXED, Request(count, agents, objective)):
+        quota = Quota(wait_free, wait)
+        instances = readable_draw_stratum(stratum, seed, quota, stratum.stall, solver.DEFAULT_MAX_NODES).instances
         if len(instances) != wait_free + wait:
-            raise SystemExit(f"{cell}: {len(instances)} instances instead of {wait_free + wait}")
+            raise SystemExit(f"{stratum}: {len(instances)} instances instead of {wait_free + wait}")
     return time.process_time() - begin
 
 
@@ -114,22 +115,22 @@ def two_threads(count: int, repeats: int) -> list[dict[str, Any]]:
     return rows
 
 
-def plain_rejection(cell: GridCell, source: random.Random, count: int) -> list[Instance]:
+def plain_rejection(stratum: Stratum, source: random.Random, count: int) -> list[Instance]:
     """`count` solvable instances by plain rejection: shuffle all cells, take holes, starts and goals in order, and throw away
     whatever is not a solvable instance."""
-    at = [divmod(c, cell.size) for c in range(cell.size**2)]
+    at = [divmod(c, stratum.size) for c in range(stratum.size**2)]
     instances: list[Instance] = []
     while len(instances) < count:
         batch = []
         for _ in range(count):
             source.shuffle(at)
-            free = at[cell.holes :]
-            starts, goals = source.sample(free, cell.num_agents), source.sample(free, cell.num_agents)
+            free = at[stratum.holes :]
+            starts, goals = source.sample(free, stratum.num_agents), source.sample(free, stratum.num_agents)
             if all(s != g for s, g in zip(starts, goals, strict=True)):
-                batch.append(Instance(cell.size, at[: cell.holes], starts, goals, cell.objective))
+                batch.append(Instance(stratum.size, at[: stratum.holes], starts, goals, stratum.objective))
         labels = solver.solve_many(batch, wait=True)
         instances += [
-            Instance.from_dict(x.to_dict() | {"requires_wait": label.requires_wait, f"optimal_{cell.objective}": label.cost})
+            Instance.from_dict(x.to_dict() | {"requires_wait": label.requires_wait, f"optimal_{stratum.objective}": label.cost})
             for x, label in zip(batch, labels, strict=True)
             if label.status == "solved"
         ]
@@ -167,13 +168,13 @@ def chi_squares(count: int) -> list[dict[str, Any]]:
     rows = []
     for size, holes, agents in CELLS:
         for objective in ("makespan", "sum_of_costs"):
-            cell = GridCell(size, holes, agents, objective)
-            plain = plain_rejection(cell, random.Random(size), count)
+            stratum = Stratum(size, holes, agents, objective)
+            plain = plain_rejection(stratum, random.Random(size), count)
             classes: Callable[[Instance], Any] = form if size == 3 else shape
             for wait in (False, True):
                 theirs = [x for x in plain if x.requires_wait is wait]
                 quota = Quota(wait=len(theirs) if wait else 0, wait_free=0 if wait else len(theirs), distinct=False)
-                ours = draw_cell(cell, key(size, "chi-square"), quota).instances
+                ours = draw_stratum(stratum, key(size, "chi-square"), quota).instances
                 statistic, freedom = two_sample(Counter(map(classes, ours)), Counter(map(classes, theirs)))
                 z = (statistic - freedom) / math.sqrt(2 * freedom) if freedom else 0.0
                 rows.append({"size": size, "holes": holes, "agents": agents, "objective": objective, "wait": wait,

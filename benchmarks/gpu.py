@@ -242,7 +242,7 @@ def moved_weights(before: Path, after: Path) -> int:
     require(old.keys() == new.keys(), f"the new checkpoint is not whole: {sorted(old.keys() ^ new.keys())[:3]}")
     count = 0
     for name in old:
-        earlier, later = (safe_open(place[name], "pt").get_tensor(name) for place in (old, new))
+        earlier, later = (safe_open(weights[name], "pt").get_tensor(name) for weights in (old, new))
         require(earlier.shape == later.shape, f"{name} has another shape")
         count += int((earlier.float() != later.float()).sum())
     return count

@@ -30,9 +30,9 @@ instances = list(read_instances({path!r}))[:{units}]
 native_core().solve_many(*flat_arrays(instances), np.full({units}, 1, np.uint8), 2_000_000, False)
 """
 GENERATE = """
-from t2t_envs.frozen_lake.generation.cells import GridCell, Quota
-from t2t_envs.frozen_lake.generation.sampling import draw_cell
-draw_cell(GridCell({size}, {holes}, {agents}, {objective!r}), 1, Quota({units} // 2, {units} // 2))
+from t2t_envs.frozen_lake.generation.strata import Stratum, Quota
+from t2t_envs.frozen_lake.generation.sampling import draw_stratum
+draw_stratum(Stratum({size}, {holes}, {agents}, {objective!r}), 1, Quota({units} // 2, {units} // 2))
 """
 STEP = """
 import gymnasium, t2t_envs

@@ -79,21 +79,21 @@ def run(plan: Plan, folder: Path, pool: str) -> None:
     jobs = plan.settings.steps * plan.settings.groups * plan.settings.group
     tries = jobs // len(trained)
     for seed in plan.seeds:
-        place = SafePath.absolute(folder) / f"seed_{seed}"
+        seed_folder = SafePath.absolute(folder) / f"seed_{seed}"
 
         def room(where: SafePath, seed: int = seed) -> Room:
             return Room(where, pool, secret=seed)
 
         outer = OuterPlan(plan.agent, trained, seed, plan.settings)
-        train_agent(outer, place / "training", room, lambda line: print(line, flush=True))
-        after = f"{plan.agent.partition(':')[0]}:{(place / 'training' / 'versions' / str(plan.settings.steps)).path}"
+        train_agent(outer, seed_folder / "training", room, lambda line: print(line, flush=True))
+        after = f"{plan.agent.partition(':')[0]}:{(seed_folder / 'training' / 'versions' / str(plan.settings.steps)).path}"
         both = BenchPlan([plan.agent, after], [*trained, *held_out], plan.episodes, 0, [seed])
-        run_bench(both, place / "agents", room, lambda line: print(line, flush=True))
+        run_bench(both, seed_folder / "agents", room, lambda line: print(line, flush=True))
         searches = BenchPlan(_searches(plan, tries), trained, plan.episodes, tries, [seed])
-        run_bench(searches, place / "searches", room, print)
-        taken = sum(step.cpu_seconds for step in read_steps(place / "training")) / len(trained)
+        run_bench(searches, seed_folder / "searches", room, print)
+        taken = sum(step.cpu_seconds for step in read_steps(seed_folder / "training")) / len(trained)
         equal = BenchPlan(_searches(plan, HALVED * tries), trained, plan.episodes, HALVED * tries, [seed], taken)
-        run_bench(equal, place / "searches_cpu", room, print)
+        run_bench(equal, seed_folder / "searches_cpu", room, print)
 
 
 def _searches(plan: Plan, jobs: int) -> list[str]:
@@ -105,12 +105,12 @@ def _searches(plan: Plan, jobs: int) -> list[str]:
 
 def entries(plan: Plan, folder: Path, seed: int) -> dict[str, list[Entry]]:
     """What each agent came to, by the plan's names for them."""
-    place = SafePath.absolute(folder) / f"seed_{seed}"
-    agents = folders.read_record(place / "agents" / RESULT, BenchResult)
+    seed_folder = SafePath.absolute(folder) / f"seed_{seed}"
+    agents = folders.read_record(seed_folder / "agents" / RESULT, BenchResult)
     named = {"untrained": agents.agents[0], "trained": agents.agents[1]}
     by_name = {name: [entry for entry in agents.entries if entry.agent == spec] for name, spec in named.items()}
     for name, suffix in (("searches", ""), ("searches_cpu", CPU)):
-        searches = folders.read_record(place / name / RESULT, BenchResult)
+        searches = folders.read_record(seed_folder / name / RESULT, BenchResult)
         for spec in searches.agents:
             by_name[spec.partition(":")[0] + suffix] = [entry for entry in searches.entries if entry.agent == spec]
     return by_name

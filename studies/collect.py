@@ -67,9 +67,9 @@ def _solved(seed: SafePath, arm: str) -> dict[str, Any]:
     return _measured(_base(seed), "base") if arm == BASE else _measured(seed / arm_name(*arm.split(" ", 1)), "designed")
 
 
-def _measured(place: SafePath, name: str) -> dict[str, Any]:
-    _, experiment = open_run(place)
-    outcomes = measured(experiment, installed().testbeds.make(experiment.testbed), place / "bench", name)
+def _measured(folder: SafePath, name: str) -> dict[str, Any]:
+    _, experiment = open_run(folder)
+    outcomes = measured(experiment, installed().testbeds.make(experiment.testbed), folder / "bench", name)
     return {
         set_name: {m: {c: "".join(f"{v:.0f}" for v in by_id.values()) for c, by_id in cs.items()} for m, cs in metrics.items()}
         for set_name, metrics in outcomes.items()

@@ -338,8 +338,8 @@ def curves(folder: Path) -> str:
     series = []
     for colour, (arm, files) in enumerate(arms.items()):
         points: list[Figure | None] = []
-        for place in range(len(steps)):
-            points.append(over_seeds([solved_share(file["curve"][place]["solved"]) for file in files]))
+        for index in range(len(steps)):
+            points.append(over_seeds([solved_share(file["curve"][index]["solved"]) for file in files]))
         series.append(Series(arm.partition(",")[0], points, colour))
     planners = read(folder / "planners.json")
     for name in ("prioritized", "independent"):

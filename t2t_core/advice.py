@@ -32,5 +32,5 @@ def native_core() -> str:
 
 def _quoted(root: Path, extras: str = "") -> str:
     """The checkout as pip takes it: a dot in its root, its full path anywhere else."""
-    place = "." if root == Path.cwd() else str(root)
-    return f"'{place}{extras}'" if extras and "'" not in place else shlex.quote(place + extras)
+    folder = "." if root == Path.cwd() else str(root)
+    return f"'{folder}{extras}'" if extras and "'" not in folder else shlex.quote(folder + extras)

@@ -80,8 +80,8 @@ class Cells:
         seen = dict.fromkeys(self.names(), (0, 0))
         by_group = {cell.name: cell.group for cell in self.cells}
         declared = any(name not in self.previous for name in seen)
-        for place, counts in breakdown["cells" if declared else "groups"].items():
-            name = self.testbed.cell_of(place) if declared else place
+        for key, counts in breakdown["cells" if declared else "groups"].items():
+            name = self.testbed.cell_of(key) if declared else key
             if name in seen:
                 seen[name] = (seen[name][0] + counts["answers"], seen[name][1] + counts["valid"])
         overall = _shrunk(list(seen.values()), 0.5, 0.0)
@@ -105,8 +105,8 @@ class Cells:
             )
         names = set(self.names())
         sums: dict[str, dict[str, float]] = {}
-        for place, counts in facts.items():
-            cell = place if place in names else str(counts["group"])
+        for key, counts in facts.items():
+            cell = key if key in names else str(counts["group"])
             if cell not in names:
                 continue
             total = sums.setdefault(cell, dict.fromkeys(_COUNTS, 0.0))

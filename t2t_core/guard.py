@@ -78,7 +78,7 @@ def load(plugin: Plugin, target: Callable[[], Any]) -> Any:
 
 def run(plugin: Plugin, method: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """One call. An answer of a bench takes some twenty of them, so microseconds count."""
-    before, place, stream = getattr(_here, "plugin", None), _working_directory(), sys.stdout
+    before, folder, stream = getattr(_here, "plugin", None), _working_directory(), sys.stdout
     router: Any = stream if type(stream) is _Router else _Router.over(stream)
     call = _Call(plugin, method)
     sys.stdout, _calls[call], _here.plugin = router, None, plugin
@@ -100,8 +100,8 @@ def run(plugin: Plugin, method: str, function: Callable[..., Any], *arguments: A
             router.settle(plugin)
         if router is not stream and sys.stdout is router and not _calls:
             sys.stdout = stream  # if a call hangs in a thread of its own, the router stays where it is
-        if _working_directory() != place and place and not isinstance(threading.current_thread(), _Abandoned):
-            os.chdir(place)
+        if _working_directory() != folder and folder and not isinstance(threading.current_thread(), _Abandoned):
+            os.chdir(folder)
             note(f"{plugin} changed the working directory in {method}; it was put back")
 
 

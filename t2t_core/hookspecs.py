@@ -185,7 +185,7 @@ class Policy(Protocol):
     its servers did) has a method `notes()`, which returns lines of text.
     A factory with the attribute `talks = False` makes policies that act and cannot be asked for text: no run lets them
     design.
-    A policy that plays a checkpoint of its own has an attribute `checkpoint`, the path: a run whose configuration names the
+    A policy that plays a checkpoint of its own has an attribute `checkpoint`, the path: a run whose settings name the
     policy there (`checkpoint = "tiny"`) starts its training from it.
     """
 
@@ -253,7 +253,7 @@ class ContextModule(Protocol):
 class Trainer(Protocol):
     """A policy's checkpoint, instances and a reward in; a new checkpoint and its metrics out. Knows nothing of designers.
 
-    Settings stand in a run's configuration under [training]. Seven attributes are optional: `policies`, the names of those
+    Settings stand in a run's file under [training]. Seven attributes are optional: `policies`, the names of those
     that can play what it trains, where not every policy can (a run with another is refused); `defaults` (setting -> value)
     and `constants` (name -> value, what no setting changes), which `t2t run --dry-run` prints; `facts` (name -> text: the
     algorithm, the reward), which the context T:full tells; `check(order)`, which raises T2TError for what `train` would
@@ -445,7 +445,7 @@ class Hooks:
 
     @hookspec
     def register_presets(self, registry: Registry) -> None:
-        """registry.add("tiny", path-returning factory, summary): a configuration file of `t2t run`."""
+        """registry.add("tiny", path-returning factory, summary): a settings file of `t2t run`."""
 
     @hookspec
     def register_families(self, registry: Registry) -> None:

@@ -88,8 +88,8 @@ class Task:
     `messages` is the conversation so far and ends with the environment's words; a one-shot task has one user message, and
     `turn` is 0. `prompt` is the text of the last message. `instance` is unlabelled: stored optima, flags and solutions are
     never shown to a policy. `seed` derives from the evaluation's seed, the instance id, the sample and the turn, so that a
-    rerun asks the same question. `tools` may be called in the answer. `turns` is the most turns the policy may have, `place` the
-    instance's among all that the evaluation asks about, from 0.
+    rerun asks the same question. `tools` may be called in the answer. `turns` is the most turns the policy may have, `index` the
+    number of the instance among all that the evaluation asks about, from 0.
     """
 
     instance_id: str
@@ -101,7 +101,7 @@ class Task:
     turn: int = 0
     tools: Sequence[Tool] = ()
     turns: int = 1
-    place: int = 0
+    index: int = 0
 
     def __post_init__(self) -> None:
         if not self.messages:

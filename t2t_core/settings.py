@@ -219,10 +219,10 @@ def refuse_secrets(value: Any, where: str) -> None:
         where: whose settings they are, for the error.
     """
     redactor = Redactor()
-    for place, names, item in _items(value, ()):
+    for keys, names, item in _items(value, ()):
         reason = _reason(names, item, redactor)
         if reason:
-            shown = redactor.redact(".".join(map(str, place)))[:80]
+            shown = redactor.redact(".".join(map(str, keys)))[:80]
             raise T2TError(
                 f"the setting {shown!a} holds a key" if shown else "a setting holds a key",
                 where=where,
@@ -231,23 +231,23 @@ def refuse_secrets(value: Any, where: str) -> None:
             )
 
 
-def _items(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...], Any]]:
-    """Every value that is no table or list, with its place and the names it stands under; names count as values too."""
+def _items(value: Any, keys: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...], Any]]:
+    """Every value that is no table or list, with the keys that lead to it and the names it stands under; names are values too."""
     if isinstance(value, Mapping):
         for name, item in value.items():
-            yield place, (), str(name)
-            yield from _items(item, (*place, name))
+            yield keys, (), str(name)
+            yield from _items(item, (*keys, name))
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from _items(item, place)
+            yield from _items(item, keys)
     else:
-        yield place, place, value
+        yield keys, keys, value
         if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
             try:
                 inner = json.loads(value)
             except (ValueError, RecursionError):
                 return
-            yield from _items(inner, place)
+            yield from _items(inner, keys)
 
 
 def _reason(names: tuple[Any, ...], value: Any, redactor: Redactor) -> str | None:

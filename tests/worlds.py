@@ -28,7 +28,7 @@ class World:
     """Of the testbed, for `bench`, `run` and `sweep`."""
     set_name: str
     run: Mapping[str, Any]
-    """A run's configuration."""
+    """A run's settings."""
     configurations: Mapping[str, Mapping[str, Any]]
     """Two that differ, by name."""
     answer: str = ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 
 from t2t_core.evaluation.stats import t_interval
-from t2t_core.report.document import Cell, Column, Document, Paragraph, Row, Section, Table, Words
+from t2t_core.report.document import Column, Document, Paragraph, Row, Section, Table, TableCell, Words
 from t2t_core.report.figures import Figure
 from t2t_jobs.bench import BenchResult, Entry, by_agent
 
@@ -53,7 +53,7 @@ def _figures(
     columns.append(Column("mean, not held out", total=True))
     rows = []
     for agent, entries in by_agent(result).items():
-        cells: list[Cell] = [agent]
+        cells: list[TableCell] = [agent]
         for family in families:
             cells.append(_figure([values(entry) for entry in entries if entry.family == family], digits, signed))
         seeds = sorted({entry.seed for entry in entries})

@@ -27,7 +27,7 @@ Value = str | int | float
 
 @dataclass(frozen=True)
 class Base:
-    """An untrained model that a job may start from: a checkpoint as a run's configuration names it ("tiny:NAME", a folder, a
+    """An untrained model that a job may start from: a checkpoint as a run's settings name it ("tiny:NAME", a folder, a
     model's id), and what the agent is told about it."""
 
     checkpoint: str
@@ -144,7 +144,7 @@ class Family:
         start: the complete job that an episode starts from; a job's file overrides its values.
         bounds: dotted key of a job's value ("training.learning_rate", 'configuration."0-0.25".share') -> its bound. A key
             without a bound may not be edited.
-        fixed: the rest of every job's run, as tables of a run's configuration (policy, validation, limits).
+        fixed: the rest of every job's run, as tables of a run's settings (policy, validation, limits).
         evaluation: how the hidden score is measured.
         teacher: the policy whose answers the development examples show.
         budget: see `Budget`.

@@ -72,9 +72,9 @@ def score(family: Family, seed: int, experiment: Experiment, checkpoint: Path | 
     form = str(experiment.validation.get("prompt_format") or policy.describe().get("prompt_format", ""))
     rates = []
     for number, (part, instances) in enumerate(drawn(family, seed)):
-        evaluation, place = Evaluation(testbed, instances, 1, experiment.sampling, form), folder / f"part_{number}"
-        evaluate(evaluation, policy, place).require_answers("the hidden evaluation")
-        rates.append(_rate(evaluation, part, place / ANSWERS))
+        evaluation, part_folder = Evaluation(testbed, instances, 1, experiment.sampling, form), folder / f"part_{number}"
+        evaluate(evaluation, policy, part_folder).require_answers("the hidden evaluation")
+        rates.append(_rate(evaluation, part, part_folder / ANSWERS))
     return sum(rates) / len(rates)
 
 
@@ -91,13 +91,13 @@ def _rate(evaluation: Evaluation, part: Part, answers: SafePath) -> float:
 def baseline_scores(family: Family, seed: int, cache: Path | SafePath) -> dict[str, float]:
     """The hidden score of every untrained base on the twin of this seed. The scores are cached in the folder `cache`, which no
     agent may reach, so a second call asks no policy."""
-    place = SafePath.of(cache) / f"{family.name}-{seed}"
-    record = place / "scores.json"
+    folder = SafePath.of(cache) / f"{family.name}-{seed}"
+    record = folder / "scores.json"
     if record.exists():
         return dict(folders.read_record(record, Baselines).scores)
     scores = {}
     folders.make_folder(SafePath.of(cache))
-    with fresh.folder_beside(place) as work:
+    with fresh.folder_beside(folder) as work:
         for name in family.bases:
             run = to_experiment(make_job(family, {"base": name}), 0)
             scores[name] = score(family, seed, run, run.start(), work / name)

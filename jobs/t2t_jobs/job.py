@@ -1,4 +1,4 @@
-"""A job: a folder with `job.toml`, which holds the part of a run's configuration that a family lets agents edit. Its values
+"""A job: a folder with `job.toml`, which holds the part of a run's settings that a family lets agents edit. Its values
 override those of the family's start job, are checked against the bounds, and become a run of the closed loop:
 
 base = "strong"                   # one of the family's bases
@@ -100,13 +100,13 @@ def read_job(folder: Path | SafePath, family: Family, allow_code: Sequence[str] 
 
     Values out of bounds are left out of the job, so that the rest of it can be checked too; so is code that is not in
     `allow_code`. Anybody may have written the folder, so no link in it is followed."""
-    place = SafePath.of(folder) / FILE
+    path = SafePath.of(folder) / FILE
     where = FILE
-    if not place.exists():
+    if not path.exists():
         nothing = Failure(f"there is no {FILE}", where="the workspace", next=f"write {FILE}; the task says what may stand in it")
         return None, [nothing]
     try:
-        data = tomllib.loads(folders.read_bytes(place, MAX_BYTES).decode())
+        data = tomllib.loads(folders.read_bytes(path, MAX_BYTES).decode())
     except RecursionError:
         return None, [Failure(f"{FILE} is no TOML", where=where, cause="it is nested too deeply")]
     except ValueError as error:
@@ -170,7 +170,7 @@ def _toml(value: Any) -> str:
 
 
 def to_experiment(job: Job, seed: int, folder: SafePath | None = None, hidden: Path | None = None) -> Experiment:
-    """The job as a run's configuration. If its rounds differ, their schedule is written to `folder`; without a folder, the first
+    """The job as a run's settings. If its rounds differ, their schedule is written to `folder`; without a folder, the first
     round's configuration stays in force. No instance in the file `hidden` is ever drawn for training."""
     values, steps = job.values, job.configurations()
     fixed = {name: dict(table) if isinstance(table, Mapping) else table for name, table in job.family.fixed.items()}
@@ -253,11 +253,11 @@ def _unbounded(data: dict[str, Any], family: Family) -> list[Failure]:
     return failures
 
 
-def _within(tables: Mapping[str, Any], family: Family, place: str) -> tuple[dict[str, Any], list[Failure]]:
+def _within(tables: Mapping[str, Any], family: Family, prefix: str) -> tuple[dict[str, Any], list[Failure]]:
     """The values that are allowed, and what is wrong with the others."""
     kept, failures = {}, []
     for name, value in values_of(tables).items():
-        bound, where = family.bounds.get(name), f"{FILE}, {place}{name}"
+        bound, where = family.bounds.get(name), f"{FILE}, {prefix}{name}"
         if bound is None and value == value_at(family.start, name):
             continue  # it repeats the start job's value, which changes nothing
         if bound is None:

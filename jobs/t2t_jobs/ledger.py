@@ -80,8 +80,8 @@ class Ledger:
     """
 
     def __init__(self, path: Path | SafePath, per_episode: Limits | None = None, overall: Limits | None = None) -> None:
-        place = SafePath.absolute(path)
-        self.path = place if place.name.endswith(".jsonl") else place / FILE
+        given = SafePath.absolute(path)
+        self.path = given if given.name.endswith(".jsonl") else given / FILE
         self._per_episode, self._overall = per_episode or Limits(), overall or Limits()
 
     def reserve(self, id: str, kind: Kind, episode: str, at_most: Cost, job: str | None = None) -> None:

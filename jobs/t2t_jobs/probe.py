@@ -65,18 +65,18 @@ def _configurations(job: Job) -> Iterator[Failure]:
     options = {name: value for name, value in values["generation"].items() if name != "samples"}
     steps = job.configurations()
     for number, step in enumerate(steps):
-        place = f"{FILE}, [configuration]" + f", round {number}" * (len(steps) > 1)
+        table = f"{FILE}, [configuration]" + f", round {number}" * (len(steps) > 1)
         try:
             request = testbed.request(values["generation"]["samples"], **options)
             read = testbed.read_configuration(step)
             changes = testbed.project(read.to_dict(), read, request).changes
         except T2TError as error:
-            where = ", ".join(filter(None, [place, error.where]))
+            where = ", ".join(filter(None, [table, error.where]))
             yield Failure(error.what, where=where, cause=error.cause, next=error.next or "mend that value")
             continue
         for change in changes:
             what = f"{change.knob}: {change.proposed} cannot stand: {change.reason}"
-            yield Failure(what, where=place, next=f"write {change.used}")
+            yield Failure(what, where=table, next=f"write {change.used}")
 
 
 def _training(job: Job) -> Iterator[Failure]:
@@ -96,8 +96,8 @@ def _training(job: Job) -> Iterator[Failure]:
         yield _of(error, "[reward]")
 
 
-def _of(error: T2TError, place: str) -> Failure:
-    return Failure(error.what, where=f"{FILE}, {error.where or place}", cause=error.cause, next=error.next)
+def _of(error: T2TError, table: str) -> Failure:
+    return Failure(error.what, where=f"{FILE}, {error.where or table}", cause=error.cause, next=error.next)
 
 
 def _budget(job: Job) -> Iterator[Failure]:
@@ -122,10 +122,10 @@ class _Helper:
 _helper: list[_Helper] = []
 
 
-def tried(job: Job, place: SafePath, seed: int, kept: Path, folder: SafePath) -> list[Failure]:
-    """Try the job in `place` on a handful of instances. Returns what went wrong; the trial writes its files below `folder`."""
+def tried(job: Job, job_folder: SafePath, seed: int, kept: Path, folder: SafePath) -> list[Failure]:
+    """Try the job in `job_folder` on a handful of instances. Returns what went wrong; the trial's files lie below `folder`."""
     request = {"family": job.family.name, "values": job.values, "seed": seed, "hidden": str(kept), "seconds": TRIAL_CPU}
-    request |= {"job": str(place.path), "code": list(job.code)}
+    request |= {"job": str(job_folder.path), "code": list(job.code)}
     folders.make_folder(folder)
     with fresh.folder_beside(folder / "trial") as work:
         reply = _ask({**request, "work": str(work.path)})

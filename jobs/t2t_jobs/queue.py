@@ -253,8 +253,8 @@ class Queue:
 
     def attempts(self, job_id: str) -> list[Attempt]:
         """Every attempt at this job so far."""
-        place = self.folder / "attempts"
-        return [folders.read_record(path, Attempt) for path in place.entries() if path.name.startswith(f"{job_id}+")]
+        attempts = self.folder / "attempts"
+        return [folders.read_record(path, Attempt) for path in attempts.entries() if path.name.startswith(f"{job_id}+")]
 
     def requeue_dead(self, older_than: float = PATIENCE) -> list[str]:
         """Put jobs of dead workers back into the queue; returns their ids. A worker on this machine counts as dead as soon as its

@@ -1,4 +1,4 @@
-"""The place where episodes run: a folder with a queue of jobs and a ledger of all costs, and a pool of workers.
+"""Where episodes run: a folder with a queue of jobs and a ledger of all costs, and a pool of workers.
 
 OUT/queue/                  the jobs (`t2t_jobs.queue`)
 OUT/costs.jsonl             what every answer and every job cost (`t2t_jobs.ledger`)
@@ -57,14 +57,14 @@ class Room:
         if self._pool is not None:
             self._pool.stop()
 
-    def begin(self, place: SafePath, setup: Setup, twin: str) -> Episode:
-        """Begin an episode in the folder `place`, or continue it. Episodes with the same `twin` share a hidden evaluation.
+    def begin(self, folder: SafePath, setup: Setup, twin: str) -> Episode:
+        """Begin an episode in `folder`, or continue it. Episodes with the same `twin` share a hidden evaluation.
         Raises T2TError if there is something left to do and this machine lacks what the family's jobs need."""
-        if not (place / RESULT).exists():
+        if not (folder / RESULT).exists():
             require_ready(setup.family)
         office = Office(self.queue, setup.family, twin, setup.seed, self._allow_code)
         setup = replace(setup, allow_code=self._allow_code)
-        return Episode(place, setup, _Charged(office, self, setup.name), self._charge(setup.name))
+        return Episode(folder, setup, _Charged(office, self, setup.name), self._charge(setup.name))
 
     def usd_left(self) -> float:
         """What is left of the budget for everything."""

@@ -85,7 +85,7 @@ def trained(experiment: Experiment, folder: SafePath) -> list[Any]:
 def free_folder(queue: Queue, order: Order, token: str) -> SafePath:
     """The folder for a job's run. This is where the last worker left it, so that its run continues; but if that worker's process
     turns out to be alive, it is a new folder."""
-    place = queue.folder / "work" / order.id
-    with suppress(T2TError), locks.locked(place):
-        return place
+    folder = queue.folder / "work" / order.id
+    with suppress(T2TError), locks.locked(folder):
+        return folder
     return queue.folder / "work" / f"{order.id}+{token}"

@@ -144,8 +144,8 @@ def attend(
     if not queue.finish(claim, result):
         return None
     if not (keep and result.succeeded):
-        for place in {work_folder.name: work_folder, claim.order.id: queue.folder / "work" / claim.order.id}.values():
-            folders.remove_folder(place)
+        for folder in {work_folder.name: work_folder, claim.order.id: queue.folder / "work" / claim.order.id}.values():
+            folders.remove_folder(folder)
     return result
 
 

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from t2t_core.evaluation.row_tables import AnswerCounts, RowTable
 from t2t_core.report.charts import Stacks
-from t2t_core.report.document import Block, Cell, Charts, Column, Row, Table, Words, spaced
+from t2t_core.report.document import Block, Charts, Column, Row, Table, TableCell, Words, spaced
 from t2t_core.report.figures import DASH, Figure
 from t2t_leaderboard.named_rows import Named, facets
 from t2t_leaderboard.records import MeasuredRow
@@ -47,7 +47,7 @@ def _answers(measured: Sequence[MeasuredRow], metric: str, named: Named) -> Tabl
         answers, right = row.table.answers, solved(row.table, metric) if metric else None
         counts = [f"{tokens:,}" if tokens else DASH for tokens in (answers.tokens, answers.hidden_tokens)]
         per = [_per(answers.cost_usd, right, money=True), _per(answers.tokens or None, right)]
-        cells: list[Cell] = [named.name(row), f"{answers.asked:,}", *counts, _cost(answers.cost_usd), *per, _faults(answers)]
+        cells: list[TableCell] = [named.name(row), f"{answers.asked:,}", *counts, _cost(answers.cost_usd), *per, _faults(answers)]
         rows.append(Row(cells, facets=facets(row)))
     titles = ["answers", "tokens", "hidden", "cost", "USD per solved", "tokens per solved"]
     columns = [Column("policy", words=True), *map(Column, titles), Column("errors, truncated, refused", words=True)]
@@ -88,7 +88,7 @@ def _failures(measured: Sequence[MeasuredRow], order: Sequence[str], named: Name
         failures, page = row.table.failures, named.page(row)
         counts = [Figure(failures.get(f, 0), digits=0, link=_those(page, f) if failures.get(f) else "") for f in order]
         words = ", ".join(f"{spaced(name)} {count}" for name, count in sorted(failures.items(), key=lambda item: -item[1]))
-        cells: list[Cell] = [named.name(row), *counts, words or "none"]
+        cells: list[TableCell] = [named.name(row), *counts, words or "none"]
         rows.append(Row(cells, facets=facets(row)))
     checks = [Column(spaced(f), facets={"failure": spaced(f)}) for f in order]
     return Table([Column("policy", words=True), *checks, Column("commonest", words=True)], rows, _CAPTION, sortable=True)

@@ -9,7 +9,6 @@ from t2t_core.records import Metric
 from t2t_core.report.charts import Chart, Dots, Lane, Lines, Point, Scatter, Series, Spot
 from t2t_core.report.document import (
     Block,
-    Cell,
     Charts,
     Column,
     Divider,
@@ -20,6 +19,7 @@ from t2t_core.report.document import (
     Row,
     Section,
     Table,
+    TableCell,
     Tone,
     Words,
 )
@@ -135,7 +135,7 @@ def _means(board: Board, table: BoardTable, named: Named) -> Table:
     rows = []
     for row in table.measured:
         cells = [*(row.table.cells.get(column, {}) for column in table.columns), row.table.total]
-        counts: list[Cell] = [f"{cell[rate].n:,}" if rate in cell else DASH for cell in cells]
+        counts: list[TableCell] = [f"{cell[rate].n:,}" if rate in cell else DASH for cell in cells]
         rows.append(Row([named.name(row), "instances", *counts], facets=facets(row)))
         for metric in means:
             title = f"{metric.title}, {metric.unit}" if metric.unit else metric.title

@@ -23,7 +23,7 @@ _NOTE = (
     "Gain: percentage points over fixed from the same round 0, paired on the instances, 95 % interval over seeds and "
     "instances. Per million: of tokens of training and design. Every interval stands for itself; the study has the tests."
 )
-_OVER_PLACES = (
+_OVER_WORLDS = (
     "Percentage points over fixed, 95 % intervals; –: not run there; no lever: the gate did not hold, so nothing can be said. "
     "Worlds differ in how far a design can move them: compare within a column."
 )
@@ -49,23 +49,23 @@ class Entry:
         return Figure(value, low, high, 1, 1, signed=True)
 
 
-def read_studies(places: Sequence[Path]) -> list[StudyResult]:
+def read_studies(paths: Sequence[Path]) -> list[StudyResult]:
     """The results in study folders, each plan's once.
 
     Raises:
         T2TError: a folder holds no finished study, or two hold the same one.
     """
-    place_of: dict[tuple[str, str, str], Path] = {}
+    first_of: dict[tuple[str, str, str], Path] = {}
     studies = []
-    for place in places:
-        file = SafePath(place) / "study.json"
+    for path in paths:
+        file = SafePath(path) / "study.json"
         if not file.exists():
-            raise T2TError("there is no finished study", where=str(place), next="t2t sweep --plan FILE --out DIR makes one")
+            raise T2TError("there is no finished study", where=str(path), next="t2t sweep --plan FILE --out DIR makes one")
         study = folders.read_record(file, StudyResult)
         key = (study.world, study.start, study.plan)
-        if key in place_of:
-            raise T2TError("the same plan's study is here twice", where=str(place), cause=f"it is in {place_of[key]} too")
-        place_of[key] = place
+        if key in first_of:
+            raise T2TError("the same plan's study is here twice", where=str(path), cause=f"it is in {first_of[key]} too")
+        first_of[key] = path
         studies.append(study)
     return studies
 
@@ -76,7 +76,7 @@ def entries(studies: Sequence[StudyResult]) -> dict[tuple[str, str], list[Entry]
     for study in studies:
         rows = [Entry(study, arm) for arm in study.arms if arm.gain is not None]
         tables.setdefault((study.world, study.start), []).extend(rows)
-    return {place: sorted(rows, key=lambda entry: -(entry.per_million.value or 0.0)) for place, rows in tables.items()}
+    return {setting: sorted(rows, key=lambda entry: -(entry.per_million.value or 0.0)) for setting, rows in tables.items()}
 
 
 def leaderboard(studies: Sequence[StudyResult]) -> Document:
@@ -86,7 +86,7 @@ def leaderboard(studies: Sequence[StudyResult]) -> Document:
         raise T2TError("no study has an arm beside `fixed`", next='a plan needs an arm with designer = "fixed" and others')
     sections = [Section(f"{world}, start: {start}", _blocks(rows)) for (world, start), rows in tables.items() if rows]
     if len(tables) > 1:
-        sections.append(Section("What each is good at", [_over_places(tables), Paragraph(_OVER_PLACES, "soft")]))
+        sections.append(Section("What each is good at", [_over_worlds(tables), Paragraph(_OVER_WORLDS, "soft")]))
     said = Paragraph("Means over design steps and seeds; t2t analyze has the formulas.", "soft")
     sections.append(Section("How they designed", [_profiles(tables), said]))
     ranked = sum(bool(rows) and all(row.leverage for row in rows) for rows in tables.values())
@@ -132,7 +132,7 @@ def _table(rows: Sequence[Entry], held: bool) -> Table:
     figures_of = [Column(title, total=title == "gain per million") for title in titles]
     columns = [*([Column("rank")] if held else []), Column("designer", words=True), *figures_of]
     made = []
-    for place, row in enumerate(rows, 1):
+    for rank, row in enumerate(rows, 1):
         arm = row.arm
         figures = [
             row.per_million,
@@ -144,21 +144,21 @@ def _table(rows: Sequence[Entry], held: bool) -> Table:
             Figure(arm.design_tokens, digits=0),
             Figure(arm.design_usd, digits=4),
         ]
-        made.append(Row([*([str(place)] if held else []), _name(row), str(len(row.study.seeds)), *figures]))
+        made.append(Row([*([str(rank)] if held else []), _name(row), str(len(row.study.seeds)), *figures]))
     return Table(columns, made)
 
 
-def _over_places(tables: dict[tuple[str, str], list[Entry]]) -> Table:
+def _over_worlds(tables: dict[tuple[str, str], list[Entry]]) -> Table:
     """A designer's gains over the worlds and starts, those of the widest profile first. Controls that stand for one plan alone,
     its schedules, are left out."""
     gains: dict[str, dict[tuple[str, str], Figure | str]] = {}
-    for place, rows in tables.items():
+    for setting, rows in tables.items():
         for row in rows:
             if not row.arm.designer.startswith("schedule:"):
-                gains.setdefault(row.arm.designer, {})[place] = _gain(row.arm) if row.leverage else "no lever"
+                gains.setdefault(row.arm.designer, {})[setting] = _gain(row.arm) if row.leverage else "no lever"
     columns = [Column("designer", words=True), *(Column(f"{world}, {start}") for world, start in tables)]
     order = sorted(gains, key=lambda designer: -len(gains[designer]))
-    return Table(columns, [Row([designer, *(gains[designer].get(place, "–") for place in tables)]) for designer in order])
+    return Table(columns, [Row([designer, *(gains[designer].get(setting, "–") for setting in tables)]) for designer in order])
 
 
 def _profiles(tables: dict[tuple[str, str], list[Entry]]) -> Table:

@@ -83,15 +83,15 @@ class Joined:
         return worlds
 
 
-def join(places: Sequence[Path]) -> Joined:
+def join(paths: Sequence[Path]) -> Joined:
     """Read and check every submission in these folders; a folder may also be a submission itself.
 
     Raises:
         T2TError: there is no submission.
     """
-    folders = list(_folders(places))
+    folders = list(_folders(paths))
     if not folders:
-        raise T2TError("there is no submission", where=", ".join(map(str, places)), next="t2t submit makes one")
+        raise T2TError("there is no submission", where=", ".join(map(str, paths)), next="t2t submit makes one")
     kept: dict[bytes, list[Submission]] = {}
     refused: dict[str, Sequence[str]] = {}
     for folder in folders:
@@ -107,11 +107,11 @@ def join(places: Sequence[Path]) -> Joined:
     return Joined(sorted((_question(submissions) for submissions in kept.values()), key=_order), refused)
 
 
-def _folders(places: Sequence[Path]) -> Iterator[SafePath]:
-    for place in places:
-        root = SafePath.of(place)
+def _folders(paths: Sequence[Path]) -> Iterator[SafePath]:
+    for path in paths:
+        root = SafePath.of(path)
         if not root.is_dir():
-            raise T2TError("there is no such folder", where=str(place))
+            raise T2TError("there is no such folder", where=str(path))
         if (root / submission.METADATA).exists():
             yield root
             continue

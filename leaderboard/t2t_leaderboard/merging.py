@@ -35,8 +35,8 @@ def merge(sources: Sequence[Path], out: Path, reported: bool = True) -> tuple[Bo
     if len(sources) < 2:
         raise T2TError("there is nothing to merge", next="t2t merge shard-1 shard-2 --out whole")
     benches = [read_bench(path) for path in sources]
-    first, place = benches[0], Path(os.path.abspath(out))
-    folder = SafePath(place.parent) / place.name
+    first, target = benches[0], Path(os.path.abspath(out))
+    folder = SafePath(target.parent) / target.name
     for other in benches[1:]:
         folders.same_settings(first.written, other.written, other.folder / folders.MANIFEST, "bench")
     if folder.exists() and (not folder.is_dir() or folder.entries()):

@@ -27,7 +27,7 @@ class Named:
     def of(cls, table: BoardTable, number: int, links: Links) -> Named:
         measured = [row.policy.row for row in table.measured]
         pages = {row: links[row, number] for row in measured if (row, number) in links}
-        columns = {column: place for place, column in enumerate(table.columns, 1)}
+        columns = {column: index for index, column in enumerate(table.columns, 1)}
         return cls({row: colour for colour, row in enumerate(measured)}, pages, columns)
 
     def name(self, row: MeasuredRow | ReportedRow) -> Words:

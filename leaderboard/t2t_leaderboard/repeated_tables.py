@@ -10,7 +10,7 @@ from msgspec import UNSET
 from t2t_core.evaluation.row_tables import Interval, Worth
 from t2t_core.records import Metric
 from t2t_core.report.charts import Lines, Series
-from t2t_core.report.document import Block, Cell, Charts, Column, Items, Row, Table
+from t2t_core.report.document import Block, Charts, Column, Items, Row, Table, TableCell
 from t2t_core.report.figures import Figure
 from t2t_leaderboard.named_rows import Named, facets, shown
 from t2t_leaderboard.records import MeasuredRow
@@ -39,7 +39,7 @@ def _table(metric: Metric, rows: Sequence[tuple[MeasuredRow, Worth]], named: Nam
     made = []
     for row, worth in rows:
         passes, majority = worth.passes[metric.name], worth.majority[metric.name]
-        cells: list[Cell] = [named.name(row), *(_figure(passes[k]) for k in sizes), _figure(majority)]
+        cells: list[TableCell] = [named.name(row), *(_figure(passes[k]) for k in sizes), _figure(majority)]
         cells += [_figure(worth.best[k], 3) for k in (sizes[0], sizes[-1])]
         made.append(Row([*cells, Figure(worth.plans, digits=1)], facets=facets(row)))
     columns = [Column("policy", words=True), *(Column(f"pass@{k}", heat=True) for k in sizes), Column("majority", heat=True)]

@@ -353,11 +353,11 @@ def differences(stored: Any, made: Any, at: str = "") -> Iterator[str]:
     """The places where two JSON values differ, field by field."""
     if isinstance(stored, dict) and isinstance(made, dict):
         for name in [*made, *(n for n in stored if n not in made)]:
-            place = f"{at}.{ascii(name)[1:-1][:60]}" if at else ascii(name)[1:-1][:60]
+            field = f"{at}.{ascii(name)[1:-1][:60]}" if at else ascii(name)[1:-1][:60]
             if name not in made or name not in stored:
-                yield f"{place} {'is missing' if name in made else 'should not be there'}"
+                yield f"{field} {'is missing' if name in made else 'should not be there'}"
             else:
-                yield from differences(stored[name], made[name], place)
+                yield from differences(stored[name], made[name], field)
     elif isinstance(stored, list) and isinstance(made, list) and len(stored) == len(made):
         for index, (a, b) in enumerate(zip(stored, made, strict=True)):
             label = b.get("policy") or b.get("title") or index if isinstance(b, dict) else index

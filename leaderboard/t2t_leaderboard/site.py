@@ -19,7 +19,6 @@ from t2t_core.report import html
 from t2t_core.report.charts import Lines, Series
 from t2t_core.report.document import (
     Block,
-    Cell,
     Charts,
     Column,
     Document,
@@ -30,6 +29,7 @@ from t2t_core.report.document import (
     Row,
     Section,
     Table,
+    TableCell,
     Words,
 )
 from t2t_core.report.figures import Figure
@@ -116,7 +116,7 @@ def _overall(questions: Sequence[Question]) -> Section:
             name = row.policy.row
             totals = [_total(tables.get(title), name, metric) for title in titles]
             link = answer_pages.name_of(name, 0)
-            cells: list[Cell] = [Words(row.label, link=link), name[:10], question.said or "frozen sets", *totals]
+            cells: list[TableCell] = [Words(row.label, link=link), name[:10], question.said or "frozen sets", *totals]
             rows.append(Row(cells, facets=facets(row)))
     columns = [Column("submission", words=True), Column("date", words=True), Column("asked", words=True)]
     table = Table([*columns, *(Column(title, heat=True) for title in titles)], rows, f"{metric}, %: totals", sortable=True)

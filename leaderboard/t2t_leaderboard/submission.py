@@ -145,9 +145,9 @@ def seal(metadata: Mapping[str, Any]) -> str:
     return hashlib.sha256(jsonlines.canonical({k: v for k, v in metadata.items() if k != "seal"})).hexdigest()
 
 
-def read(place: Path | SafePath) -> Submission:
-    """Read a submission. Raises T2TError if it does not have the shape of one."""
-    folder = SafePath.of(place)
+def read(submission: Path | SafePath) -> Submission:
+    """Read a submission from its folder. Raises T2TError if it does not have the shape of one."""
+    folder = SafePath.of(submission)
     path = folder / METADATA
     written = folders.read_json(path)
     if written.get("format") != FORMAT or written.get("kind") != KIND:

@@ -19,21 +19,21 @@ from t2t_core.store import folders
 
 
 @click.command()
-@click.argument("places", metavar="FOLDERS...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="FOLDERS...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--formulas", is_flag=True, help="Also print each number's formula and its inputs.")
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Write analysis.json, analysis.md and SVG plots there."
 )
-def analyze(places: tuple[Path, ...], as_json: bool, formulas: bool, out: Path | None) -> None:
+def analyze(paths: tuple[Path, ...], as_json: bool, formulas: bool, out: Path | None) -> None:
     """How a designer behaved: the paper's five dimensions as numbers, per design step and on average.
 
     FOLDERS are runs, or sweeps of runs. Runs of the same designer with the same context are averaged.
     """
-    runs = list({run.path.resolve(): run for folder in places for run in runs_of(folder)}.values())  # each folder once
+    runs = list({run.path.resolve(): run for folder in paths for run in runs_of(folder)}.values())  # each folder once
     results = [analyze_run(folder) for folder in runs]
     if not any(result["steps"] for result in results):
-        raise T2TError("these runs hold no finished design step", where=", ".join(map(str, places)))
+        raise T2TError("these runs hold no finished design step", where=", ".join(map(str, paths)))
     data: dict[str, Any] = {"measures": described(), "runs": results, "arms": arms(results)}
     if as_json:
         click.echo(json.dumps(data, indent=2))

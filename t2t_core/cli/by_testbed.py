@@ -30,9 +30,9 @@ def testbed_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def named(args: Sequence[str]) -> str:
     """The value of --testbed, before click parses the rest of the line."""
-    for place, word in enumerate(args):
-        if word == "--testbed" and place + 1 < len(args):
-            return args[place + 1]
+    for index, word in enumerate(args):
+        if word == "--testbed" and index + 1 < len(args):
+            return args[index + 1]
         if word.startswith("--testbed="):
             return word.partition("=")[2]
     return installed().testbeds.default

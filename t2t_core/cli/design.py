@@ -20,7 +20,7 @@ from t2t_core.records import Knob
 from t2t_core.report import terminal
 from t2t_core.report.document import Column, Document, Items, Paragraph, Row, Section, Table, spaced
 from t2t_core.report.knobs import knob_figure
-from t2t_core.report.summary import changed_cells
+from t2t_core.report.summary import changed_values
 from t2t_core.run.progress import Reporter
 from t2t_core.run.round_files import PROPOSED, RoundFiles, finished_rounds, open_run
 from t2t_core.store import folders, schema
@@ -112,7 +112,7 @@ def _board(steps: list[dict[str, Any]], knobs: Mapping[str, Knob]) -> Document:
         before, after = step["previous"], step["projection"]["configuration"]
         run = f"{Path(step['run']).name} " if several else ""
         name = f"{step['designer']}, {run}round {step['round']}"
-        counts = (len(changed_cells(before, after)), len(step["projection"]["changes"]), step["cost"]["completion_tokens"])
+        counts = (len(changed_values(before, after)), len(step["projection"]["changes"]), step["cost"]["completion_tokens"])
         facts.append(Row([name, step["outcome"], *map(str, counts)]))
         for knob in numbers(next(iter(before.values()))):
             values = [
@@ -121,7 +121,7 @@ def _board(steps: list[dict[str, Any]], knobs: Mapping[str, Knob]) -> Document:
             ]
             proposed.append(Row([f"{name}: {spaced(knob)}", *values]))
     columns = [Column("designer", words=True), Column("outcome", words=True)]
-    columns += [Column(name) for name in ("cells changed", "corrections", "tokens")]
+    columns += [Column(name) for name in ("values changed", "corrections", "tokens")]
     groups = [Column("after Project", words=True), *(Column(group) for group in steps[0]["previous"])]
     why = [(s, note) for s in steps if s["outcome"] not in PROPOSED for note in s["notes"]]
     notes = dict.fromkeys(f"{s['designer']} {s['outcome']} after round {s['round']}: {note}" for s, note in why)

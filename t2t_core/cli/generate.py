@@ -115,10 +115,10 @@ def configured(testbed: Testbed[Any, ConfigurationT, RequestT], name: str, reque
         drawn = testbed.random_configuration(request, seed)
         click.echo(jsonlines.dumps(drawn.to_dict()), err=True)
         return drawn
-    return read_configuration(testbed, Path(name))
+    return configuration_in(testbed, Path(name))
 
 
-def read_configuration(testbed: Testbed[Any, ConfigurationT, Any], path: Path) -> ConfigurationT:
+def configuration_in(testbed: Testbed[Any, ConfigurationT, Any], path: Path) -> ConfigurationT:
     """The configuration in a JSON file; T2TError says what is wrong with it."""
     try:
         data = folders.read_json(path)
@@ -132,8 +132,8 @@ def read_configuration(testbed: Testbed[Any, ConfigurationT, Any], path: Path) -
     try:
         return testbed.read_configuration(data)
     except T2TError as error:
-        place = f"{path}, {error.where}" if error.where else str(path)
-        raise T2TError(error.what, where=place, cause=error.cause, next=error.next) from None
+        at = f"{path}, {error.where}" if error.where else str(path)
+        raise T2TError(error.what, where=at, cause=error.cause, next=error.next) from None
 
 
 def check_form(testbed: AnyTestbed, form: str, out: Path, asking: bool) -> None:
@@ -171,9 +171,9 @@ def where(out: Path) -> str:
     return f"in {'standard output' if str(out) == '-' else out}"
 
 
-def _table(testbed: AnyTestbed, instances: Sequence[Any], place: str) -> str:
+def _table(testbed: AnyTestbed, instances: Sequence[Any], target: str) -> str:
     """How many instances each group has, as text for people."""
     counts = Counter(testbed.place(instance).group for instance in instances)
     width = max(map(len, [testbed.group, *testbed.groups]))
     rows = [f"{group:<{width}} {counts[group]:>10}" for group in testbed.groups if counts[group]]
-    return "\n".join([f"{testbed.group:<{width}} {'instances':>10}", *rows, f"{len(instances)} instances {place}"])
+    return "\n".join([f"{testbed.group:<{width}} {'instances':>10}", *rows, f"{len(instances)} instances {target}"])

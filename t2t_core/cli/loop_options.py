@@ -24,8 +24,8 @@ from t2t_core.text import plain_lines
 NOT_GIVEN = "not given in the paper"
 _OVERRIDES = ("testbed", "policy", "checkpoint", "designer", "context", "trainer", "rounds", "seed", "report_to")
 _OPTIONS = (
-    click.option("--testbed", metavar="NAME", help="The task (default: the configuration's)."),
-    click.option("--preset", help="A configuration by name (default: the testbed's own, unless --config or --fork is given)."),
+    click.option("--testbed", metavar="NAME", help="The task (default: that of the preset or file)."),
+    click.option("--preset", help="Settings by name (default: the testbed's own, unless --config or --fork is given)."),
     click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="A TOML file that overrides the preset."),
     click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override, e.g. training.epochs=2 (repeatable)."),
     click.option(

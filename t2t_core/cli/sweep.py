@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from t2t_core.cli.generate import read_configuration
+from t2t_core.cli.generate import configuration_in
 from t2t_core.cli.loop_options import experiment_options, gather
 from t2t_core.errors import T2TError
 from t2t_core.loop import on_ray
@@ -50,7 +50,7 @@ class _Sweep(click.Command):
 @click.option("--contexts", help="Contexts, separated by spaces: 'V1 V2 V3 V4 V5 V6' or 'F,G,T:full F,G,T'.")
 @click.option(FILES, "files", multiple=True, metavar="FILE...", type=click.Path(path_type=Path, dir_okay=False),
               help="Fixed configurations as arms, instead of designers: JSON files, the first one the control.")  # fmt: skip
-@click.option("--seeds", help="Seeds, separated by spaces, or a range 0-4 (default: --seed, or the configuration's).")
+@click.option("--seeds", help="Seeds, separated by spaces, or a range 0-4 (default: --seed, or that of the settings).")
 @click.option(
     "--plan",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -125,7 +125,7 @@ def _configurations(
         name = arm_name(path.stem)
         if name in configurations:
             raise T2TError(f"two files are called {name}", where=FILES, next="rename one: an arm is named after its file")
-        configurations[name] = read_configuration(testbed, path).to_dict()
+        configurations[name] = configuration_in(testbed, path).to_dict()
     return configurations
 
 

@@ -100,16 +100,16 @@ class Tally:
         return {m.name: _figure(m, [self]) for m in self.metrics}
 
 
-def _figure(metric: Metric, cells: Sequence[Tally]) -> MetricFigure:
-    """One metric over one cell, or over all cells of a row."""
+def _figure(metric: Metric, tallies: Sequence[Tally]) -> MetricFigure:
+    """One metric over one column of a row, or over all of them."""
     if metric.kind == "mean":
-        n = sum(c.counts[metric.name] for c in cells)
-        return MetricFigure(value=rounded(sum(c.sums[metric.name] for c in cells) / n) if n else None, n=n)
-    rates = [c.rates[metric.name] for c in cells]
+        n = sum(tally.counts[metric.name] for tally in tallies)
+        return MetricFigure(value=rounded(sum(tally.sums[metric.name] for tally in tallies) / n) if n else None, n=n)
+    rates = [tally.rates[metric.name] for tally in tallies]
     n = sum(r.instances for r in rates)
     if not all(r.instances for r in rates):  # a total is of every column; one that nobody was asked about has no figure
         return MetricFigure(value=None, low=None, high=None, n=n)
-    unknown = sum(c.unknown[metric.name] for c in cells)
+    unknown = sum(tally.unknown[metric.name] for tally in tallies)
     if unknown:  # e.g. valid answers to instances without a stored optimum: any figure would be a guess
         return MetricFigure(value=None, low=None, high=None, n=n, unknown=unknown)
     rate = Interval.of(rates[0].estimate() if len(rates) == 1 else stratified(rates))
@@ -118,61 +118,61 @@ def _figure(metric: Metric, cells: Sequence[Tally]) -> MetricFigure:
 
 def tabulate(testbed: AnyTestbed, scored: Iterable[Scored], samples: int) -> dict[str, RowTable]:
     """The row's figures by table. Answers come in instance order, `samples` each."""
-    cells: dict[Place, Tally] = {}
+    tallies: dict[Place, Tally] = {}
     group: list[Scored] = []
     for answer in scored:
         group.append(answer)
         if len(group) == samples:
             place = testbed.place(answer.instance)
             column = Place(place.table, place.column)
-            if column not in cells:
-                cells[column] = Tally(testbed.metrics, samples, Repeated(testbed, samples) if samples > 1 else None)
-            cells[column].add(group)
+            if column not in tallies:
+                tallies[column] = Tally(testbed.metrics, samples, Repeated(testbed, samples) if samples > 1 else None)
+            tallies[column].add(group)
             group = []
-    tables = natural(dict.fromkeys(place.table for place in cells))
-    return {table: _table(testbed, {p.column: c for p, c in cells.items() if p.table == table}) for table in tables}
+    tables = natural(dict.fromkeys(place.table for place in tallies))
+    return {table: _table(testbed, {p.column: c for p, c in tallies.items() if p.table == table}) for table in tables}
 
 
 def _table(testbed: AnyTestbed, columns: Mapping[str, Tally]) -> RowTable:
-    cells = {column: columns[column] for column in natural(columns)}
+    tallies = {column: columns[column] for column in natural(columns)}
     every = list(columns.values())
     failures: Counter[str] = Counter()
-    for cell in every:
-        failures.update(cell.failures)
-    answers, unasked = _counts(every), sum(cell.answers["unasked"] for cell in every)
+    for tally in every:
+        failures.update(tally.failures)
+    answers, unasked = _counts(every), sum(tally.answers["unasked"] for tally in every)
     return RowTable(
-        cells={column: cell.figures() for column, cell in cells.items()},
+        cells={column: tally.figures() for column, tally in tallies.items()},
         total={m.name: _figure(m, every) for m in testbed.metrics},
         answers=answers,
         failures=dict(sorted(failures.items())),
         incomplete=bool(unasked) or answers.erring,
         partial=Partial(asked=answers.asked, of=answers.asked + unasked) if unasked else UNSET,
-        wrong_instances=_wrong(list(cells.values())),
-        repeated=_repeated(cells),
+        wrong_instances=_wrong(list(tallies.values())),
+        repeated=_repeated(tallies),
     )
 
 
-def _counts(cells: Sequence[Tally]) -> AnswerCounts:
+def _counts(tallies: Sequence[Tally]) -> AnswerCounts:
     answers: Counter[str] = Counter()
-    for cell in cells:
-        answers.update(cell.answers)
-    cost = round(sum(cell.cost_usd for cell in cells), 6) if answers["priced"] else None
+    for tally in tallies:
+        answers.update(tally.answers)
+    cost = round(sum(tally.cost_usd for tally in tallies), 6) if answers["priced"] else None
     counted = {name: answers[name] for name in _COUNTED if name not in ("priced", "unasked")}
     return AnswerCounts(**counted, cost_usd=cost)
 
 
-def _wrong(cells: Sequence[Tally]) -> WrongInstances | UnsetType:
-    wrong = [cell for cell in cells if cell.wrong]
-    return WrongInstances(answers=sum(cell.wrong for cell in wrong), first=wrong[0].first_wrong) if wrong else UNSET
+def _wrong(tallies: Sequence[Tally]) -> WrongInstances | UnsetType:
+    wrong = [tally for tally in tallies if tally.wrong]
+    return WrongInstances(answers=sum(tally.wrong for tally in wrong), first=wrong[0].first_wrong) if wrong else UNSET
 
 
-def _repeated(cells: Mapping[str, Tally]) -> RepeatedTable | UnsetType:
-    several = {name: cell.repeated for name, cell in cells.items() if cell.repeated is not None}
+def _repeated(tallies: Mapping[str, Tally]) -> RepeatedTable | UnsetType:
+    several = {name: tally.repeated for name, tally in tallies.items() if tally.repeated is not None}
     if not several:
         return UNSET
     every = list(several.values())
-    cells_worth = {name: repeated.worth([column]) for name, column in several.items()}
-    return RepeatedTable(answers=every[0].samples, cells=cells_worth, total=repeated.worth(every))
+    worth_of = {name: repeated.worth([column]) for name, column in several.items()}
+    return RepeatedTable(answers=every[0].samples, cells=worth_of, total=repeated.worth(every))
 
 
 def together(tallies: Iterable[Tally]) -> Mapping[str, float | None]:

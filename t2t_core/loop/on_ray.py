@@ -69,11 +69,11 @@ def run_ahead(planned: Sequence[Sequence[PlannedRun]], cluster: Cluster, reporte
         titles: dict[Any, str] = {}
         shared: dict[int, Any] = {}
         for step in zip_longest(*planned):  # the first run of every seed, the second one of every seed, ...
-            for seed, cell in enumerate(step):
-                if cell:
-                    running = task.remote(cell, os.getcwd(), shared.get(seed) if cell.fork else None)
+            for seed, run in enumerate(step):
+                if run:
+                    running = task.remote(run, os.getcwd(), shared.get(seed) if run.fork else None)
                     shared.setdefault(seed, running)
-                    titles[running] = cell.title
+                    titles[running] = run.title
         _wait(ray, titles, reporter)
     finally:
         if began:
@@ -91,10 +91,10 @@ def connect(ray: Any, address: str, where: str = "--ray") -> None:
         raise T2TError(f"no Ray cluster at {address}", where=where, cause=str(error)[:300], next="ray start --head") from None
 
 
-def _run(cell: PlannedRun, folder: str, shared: Any) -> None:
+def _run(run: PlannedRun, folder: str, shared: Any) -> None:
     """In a worker: do one run, from the folder that the sweep was started in, since paths may be relative."""
     os.chdir(folder)
-    cell.run(Reporter())
+    run.run(Reporter())
 
 
 def _wait(ray: Any, titles: Mapping[Any, str], reporter: Reporter) -> None:

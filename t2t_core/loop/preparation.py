@@ -58,7 +58,7 @@ def prepare(experiment: Experiment, dry: bool = False) -> Preparation:
     """Make the parts of a run.
 
     Args:
-        experiment: the resolved configuration.
+        experiment: the run's settings, resolved.
         dry: nothing is going to be run, so something that is not available is no mistake.
 
     Raises:

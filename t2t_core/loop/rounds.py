@@ -56,7 +56,7 @@ class Loop:
     """One run in its folder.
 
     Args:
-        experiment: the resolved configuration.
+        experiment: the run's settings, resolved.
         folder: the run's folder: new, empty, or begun by the same experiment.
         reporter: where progress is reported.
         fork: the run and round whose results are taken over, if any.

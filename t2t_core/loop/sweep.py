@@ -95,7 +95,7 @@ def sweep(
     folder = SafePath(out)
     _check(experiment, grid)
     settings = {**experiment.to_dict(), "grid": grid.to_dict()}
-    planned = [list(cells(replace(experiment, seed=seed), grid, folder / f"seed_{seed}")) for seed in grid.seeds]
+    planned = [list(planned_runs(replace(experiment, seed=seed), grid, folder / f"seed_{seed}")) for seed in grid.seeds]
     with locks.locked(folder):
         folders.open_manifest(folder, KIND, settings, asked=transport.asked)
         if ahead:
@@ -159,7 +159,7 @@ class PlannedRun:
 Ahead = Callable[[Sequence[Sequence[PlannedRun]]], None]  # does the runs of every seed somewhere else
 
 
-def cells(experiment: Experiment, grid: Grid, folder: SafePath) -> Iterator[PlannedRun]:
+def planned_runs(experiment: Experiment, grid: Grid, folder: SafePath) -> Iterator[PlannedRun]:
     """The runs of one seed: the shared round 0 and the arms that fork from it, or one for each fixed configuration."""
     for number, (name, configuration) in enumerate(grid.configurations.items()):
         arm = replace(experiment, configuration=configuration, designer=CONTROL)
@@ -175,15 +175,15 @@ def cells(experiment: Experiment, grid: Grid, folder: SafePath) -> Iterator[Plan
 
 def _results(planned: Sequence[PlannedRun], reporter: Reporter) -> Iterator[tuple[str, Summary, dict[str, Values]]]:
     """Every arm of one seed, the untrained policy first: its name, its summary and its answers to every evaluation set."""
-    for cell in planned:
-        reporter.say(cell.title)
-        summary, bench = cell.run(reporter), cell.folder / "bench"
-        testbed = installed().testbeds.make(cell.experiment.testbed)
-        if "base" in cell.measured:
+    for run in planned:
+        reporter.say(run.title)
+        summary, bench = run.run(reporter), run.folder / "bench"
+        testbed = installed().testbeds.make(run.experiment.testbed)
+        if "base" in run.measured:
             asked = "base" if (bench / "base").is_dir() else "designed"  # each checkpoint is asked once
-            yield BASE, replace(summary, rounds=[]), measured(cell.experiment, testbed, bench, asked)
-        if "designed" in cell.measured:
-            yield cell.arm, summary, measured(cell.experiment, testbed, bench, "designed")
+            yield BASE, replace(summary, rounds=[]), measured(run.experiment, testbed, bench, asked)
+        if "designed" in run.measured:
+            yield run.arm, summary, measured(run.experiment, testbed, bench, "designed")
 
 
 def _differences(answers: Mapping[str, Sequence[dict[str, Values]]], control: str | None) -> Iterator[SweepDifference]:

@@ -62,12 +62,12 @@ def run_experiment(
         closing = ClosingBench(experiment, loop.testbed, folder / "bench", engines, reporter)
         closing.ask(arms)
         if with_control:
-            place = folder / "control"
+            control = folder / "control"
             reporter.say("control: the configuration of round 0 for good")
             fixed, first = replace(experiment, designer=CONTROL), Fork(folder, 0, "..@0")
             with Tracking.of(experiment, reporter.note) as own:
-                Loop(fixed, place, reporter, first, gpus, engines, own).run()
-            arms.append(Arm("control", _last(experiment, place)))
+                Loop(fixed, control, reporter, first, gpus, engines, own).run()
+            arms.append(Arm("control", _last(experiment, control)))
             closing.ask(arms)
         before, table = closing.earlier_table(), closing.table(arms)
         if table != before:

@@ -2,11 +2,11 @@
 
 One design step goes from a configuration C and the breakdown it led to, to the next configuration C'. Groups are taken in the
 order that the testbed declares; one knob is a group's share, the others are its levels. A value is taken as it is where the knob
-is shown in percent, else as a share of the knob's range; a level that makes instances easier counts with the other sign. A cell
-is one knob of one group; it changed where it moved by more than 0.005. v_g is a group's valid rate; a group fails where it is
-below 0.5; the capability boundary is the last group that does not (our choice). Numbers about the groups' order have a value only
-where later groups are harder. A number is here because it finds a planted designer: one that does on purpose what the number is
-about is told from those that do not (tests/core/test_planted.py).
+is shown in percent, else as a share of the knob's range; a level that makes instances easier counts with the other sign. The
+values of a configuration are one for each knob of each group; one changed where it moved by more than 0.005. v_g is a group's
+valid rate; a group fails where it is below 0.5; the capability boundary is the last group that does not (our choice). Numbers
+about the groups' order have a value only where later groups are harder. A number is here because it finds a planted designer:
+one that does on purpose what the number is about is told from those that do not (tests/core/test_planted.py).
 """
 
 from __future__ import annotations
@@ -154,21 +154,21 @@ MEASURES = (
     Measure(
         "distance_to_round_0",
         SALIENCE,
-        "mean absolute difference of C' and C_0, over all cells",
+        "mean absolute difference of C' and C_0, over all values",
         "configurations",
         lambda e: _distance(e.after, e.start),
     ),
     Measure(
         "cells_rewritten",
         GRANULARITY,
-        "changed cells / all cells",
+        "changed values / all values",
         "configurations",
         lambda e: float(e.moved.mean()),
     ),
     Measure(
         "rewrites_at_failing",
         GRANULARITY,
-        "changed cells in failing groups / changed cells",
+        "changed values in failing groups / changed values",
         "configurations, breakdown.valid",
         lambda e: _share(np.broadcast_to(e.failing[:, None], e.moved.shape), e.moved),
     ),

@@ -7,14 +7,14 @@ from typing import Any
 
 from t2t_core.report.behaviour import MEASURES, arms
 from t2t_core.report.charts import Axis, Chart, Dots, Lane, Point
-from t2t_core.report.document import Cell, Column, Document, Row, Section, Table, spaced
+from t2t_core.report.document import Column, Document, Row, Section, Table, TableCell, spaced
 from t2t_core.report.figures import Figure
 
 
 def behaviour_document(results: Sequence[Mapping[str, Any]], formulas: bool) -> Document:
     """A row per number beside what the paper saw. Of one run a column per design step and their mean, of several a column per
     arm: its mean over runs, with an interval. Then, where asked for, how each number is computed."""
-    columns: dict[str, list[Cell]] = {}
+    columns: dict[str, list[TableCell]] = {}
     if len(results) == 1:
         for step in results[0]["steps"]:
             columns[f"after round {step['after_round']}"] = [Figure(step[m.name], digits=3) for m in MEASURES]
@@ -31,7 +31,7 @@ def behaviour_document(results: Sequence[Mapping[str, Any]], formulas: bool) -> 
     return Document("How designers behaved", [], sections)
 
 
-def with_observed(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], observed: Mapping[str, str]) -> Table:
+def with_observed(columns: Sequence[Column], rows: Sequence[Sequence[TableCell]], observed: Mapping[str, str]) -> Table:
     """A table with a row per measure, and what a publication saw of each beside it, where the testbed says so."""
     if not observed:
         return Table(list(columns), [Row(list(row)) for row in rows])

@@ -276,18 +276,18 @@ class Stacks:
         for number, (name, parts) in enumerate(self.rows):
             y, x, whole = top + step * number, left, max(1, sum(parts.values()))
             marks.append(svg.text(left - 10, y + 11, visible(name, _LABEL), "end"))
-            for place, part in enumerate(self.order):
+            for index, part in enumerate(self.order):
                 width = (right - left) * parts.get(part, 0) / whole
                 if width:
                     hover = f"{name[:60]}: {part[:40]} {parts[part]:,} of {whole:,}"
-                    marks.append(svg.box(x, max(0.4, width - 1), 14, _part(place), hover, y))
+                    marks.append(svg.box(x, max(0.4, width - 1), 14, _part(index), hover, y))
                 x += width
         bottom = top + step * len(self.rows) + 8
-        for place, part in enumerate(self.order):
-            x, y = left - 90 + (place % 3) * 165, bottom + 12 + 17 * (place // 3)
-            marks += [svg.box(x, 10, 10, _part(place), part, y - 9), svg.text(x + 15, y, visible(part, 22))]
+        for index, part in enumerate(self.order):
+            x, y = left - 90 + (index % 3) * 165, bottom + 12 + 17 * (index // 3)
+            marks += [svg.box(x, 10, 10, _part(index), part, y - 9), svg.text(x + 15, y, visible(part, 22))]
         return svg.drawing(596, bottom + 20 + 17 * math.ceil(len(self.order) / 3), self.title, marks)
 
 
-def _part(place: int) -> str:
-    return "fine" if place == 0 else f"c{_FAULTS[(place - 1) % len(_FAULTS)]}"
+def _part(index: int) -> str:
+    return "fine" if index == 0 else f"c{_FAULTS[(index - 1) % len(_FAULTS)]}"

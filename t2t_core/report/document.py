@@ -29,7 +29,7 @@ class Words:
     link: str = ""
 
 
-Cell = str | Figure | Words
+TableCell = str | Figure | Words
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Column:
 class Row:
     """The cells of a row, one per column; `kind` is "" or "quoted", of figures that others measured."""
 
-    cells: Sequence[Cell]
+    cells: Sequence[TableCell]
     kind: Literal["", "quoted"] = ""
     facets: Facets = field(default_factory=dict)
 

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 
-from t2t_core.report.document import Block, Cell, Divider, Document, Items, Paragraph, Row, Section, Table
+from t2t_core.report.document import Block, Divider, Document, Items, Paragraph, Row, Section, Table, TableCell
 from t2t_core.report.figures import Figure
 from t2t_core.text import flowing, visible
 
@@ -74,7 +74,7 @@ def _aligned(text: str, width: int, words: bool) -> str:
     return text.ljust(width) if words else text.rjust(width)
 
 
-def _cell(cell: Cell, total: bool) -> str:
+def _cell(cell: TableCell, total: bool) -> str:
     match cell:
         case Figure():
             text = cell.full() + ("\\*" if cell.changed else "")

@@ -165,8 +165,8 @@ def budget_table(budgets: Mapping[str, Budget]) -> Table:
 
 def _design(design: DesignSummary) -> Section:
     """What a designer did."""
-    cells, tokens = len(design.changed), design.cost.completion_tokens
-    blocks: list[Block] = [Paragraph(f"{design.designer} {design.outcome}, {cells} cells changed; {tokens} tokens written")]
+    changed, tokens = len(design.changed), design.cost.completion_tokens
+    blocks: list[Block] = [Paragraph(f"{design.designer} {design.outcome}, {changed} values changed; {tokens} tokens written")]
     notes = [f"note: {note}" for note in design.notes]
     notes += [f"corrected {c.knob}: {c.proposed} -> {c.used} ({c.reason})" for c in design.corrections]
     if notes:

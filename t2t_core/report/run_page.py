@@ -18,7 +18,6 @@ from t2t_core.report.charts import Lines, Series, Stacks
 from t2t_core.report.document import (
     Beside,
     Block,
-    Cell,
     Charts,
     Column,
     Document,
@@ -28,6 +27,7 @@ from t2t_core.report.document import (
     Row,
     Section,
     Table,
+    TableCell,
     Words,
     spaced,
 )
@@ -59,7 +59,7 @@ def page_document(path: Path | SafePath) -> Document:
     summary, (_, experiment) = summarize(folder), open_run(folder)
     declared = read_declaration(folder, experiment)
     arms = {"designed": folder} | ({"control": folder / "control"} if (folder / "control").exists() else {})
-    rounds = {arm: list(finished_rounds(place)) for arm, place in arms.items()}
+    rounds = {arm: list(finished_rounds(root)) for arm, root in arms.items()}
     knobs = {knob.name: knob for knob in declared.knobs}
     sections = [
         Section("Validation", list(_validation(summary, rounds, declared.group))),
@@ -157,7 +157,7 @@ def _design(folder: SafePath, design: DesignSummary, knobs: Mapping[str, Knob]) 
     cost = design.cost
     tokens = cost.prompt_tokens + cost.completion_tokens
     took = f"{cost.calls} calls, {tokens:,} tokens, ${cost.usd:.4f}" if cost.calls else "no calls"
-    lead = Paragraph(f"{design.designer}: {design.outcome}; {len(design.changed)} cells changed; {took}")
+    lead = Paragraph(f"{design.designer}: {design.outcome}; {len(design.changed)} values changed; {took}")
     words: list[Block] = [Paragraph("What it said", "strong"), Paragraph(design.summary or "Nothing.")]
     words += [Items([f"note: {note}" for note in design.notes])] if design.notes else []
     edits: list[Block] = [_edits(design.changed, knobs)] if design.changed else [Paragraph("Nothing was changed.", "soft")]
@@ -181,7 +181,7 @@ def _edits(changed: Sequence[Changed], knobs: Mapping[str, Knob]) -> Table:
     return Table([Column("edit", words=True), Column("before"), Column("after")], rows, "What it changed")
 
 
-def _value(knobs: Mapping[str, Knob], name: str, value: Any) -> Cell:
+def _value(knobs: Mapping[str, Knob], name: str, value: Any) -> TableCell:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return knob_figure(knobs.get(name), value) if number or value is None else Words(_short(value))
 
@@ -262,7 +262,7 @@ def _behaviour(folder: SafePath) -> Iterator[Section]:
     if result["steps"]:
         columns = [Column("number", words=True), *(Column(f"after {step['after_round']}") for step in result["steps"])]
         columns.append(Column("formula", words=True))
-        rows: list[list[Cell]] = [
+        rows: list[list[TableCell]] = [
             [spaced(m.name), *(Figure(step[m.name], digits=3) for step in result["steps"]), m.formula]
             for m in MEASURES
         ]

@@ -61,7 +61,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class DesignSummary:
-    """One design step: who, how it went, what it cost, every cell that changed, and every correction."""
+    """One design step: who, how it went, what it cost, every value that changed, and every correction."""
 
     after_round: int
     designer: str
@@ -108,16 +108,16 @@ def summarize(path: Path | SafePath) -> Summary:
     folder = SafePath.of(path)
     _, experiment = open_run(folder)
     arms = {"designed": folder} | ({"control": folder / "control"} if (folder / "control").exists() else {})
-    budgets = {name: budget(place) for name, place in arms.items()}
+    budgets = {name: budget(root) for name, root in arms.items()}
     bench = folder / "bench" / "table.json"
     return Summary(
         experiment={name: value for name, value in experiment.to_dict().items() if name != "report_to"},  # who watches
         rounds=[round_summary(files) for files in finished_rounds(folder)],
-        training={name: list(training_summary(list(finished_rounds(place)))) for name, place in arms.items()},
+        training={name: list(training_summary(list(finished_rounds(root)))) for name, root in arms.items()},
         designs=list(designs(folder)),
         budgets=budgets,
         unequal=unequal(budgets),
-        shared={name: [files.read_generation().shared for files in finished_rounds(place)] for name, place in arms.items()},
+        shared={name: [files.read_generation().shared for files in finished_rounds(root)] for name, root in arms.items()},
         bench=read_table(bench) if bench.exists() else None,
     )
 
@@ -148,14 +148,14 @@ def designs(folder: SafePath) -> Iterator[DesignSummary]:
             outcome=proposal.outcome,
             notes=[*proposal.notes, *([projection.note] if projection.note else [])],
             cost=proposal.cost,
-            changed=changed_cells(files.read_configuration(), projection.configuration),
+            changed=changed_values(files.read_configuration(), projection.configuration),
             corrections=projection.changes,
             summary=proposal.summary,
         )
         files = RoundFiles(folder, files.index + 1)
 
 
-def changed_cells(before: Configuration, after: Configuration) -> list[Changed]:
+def changed_values(before: Configuration, after: Configuration) -> list[Changed]:
     """What differs between two configurations, group by group."""
     return [
         Changed(group, knob, before.get(group, {}).get(knob), value)

@@ -104,7 +104,7 @@ def apart(ends: Sequence[float], gap: float, low: float, high: float) -> list[fl
     for i in order:
         placed.append(max(ends[i], placed[-1] + gap) if placed else ends[i])
     limit = high
-    for place in range(len(placed) - 1, -1, -1):  # push back up what ran off the bottom
-        placed[place] = min(placed[place], limit)
-        limit = placed[place] - gap
+    for index in range(len(placed) - 1, -1, -1):  # push back up what ran off the bottom
+        placed[index] = min(placed[index], limit)
+        limit = placed[index] - gap
     return [placed[order.index(i)] for i in range(len(ends))]

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from t2t_core.report.document import Block, Cell, Column, Divider, Document, Items, Paragraph, Row, Table
+from t2t_core.report.document import Block, Column, Divider, Document, Items, Paragraph, Row, Table, TableCell
 from t2t_core.report.figures import Figure
 from t2t_core.text import flowing, visible
 
@@ -84,7 +84,7 @@ def _add(grid: Grid, column: Column, first: bool, wide: bool, beside: bool) -> N
         grid.add_column(title, justify="right", style="bold" if column.total else "", no_wrap=True)
 
 
-def _cell(cell: Cell, column: Column, wide: bool, beside: bool) -> Text:
+def _cell(cell: TableCell, column: Column, wide: bool, beside: bool) -> Text:
     match cell:
         case Figure():
             text = Text(cell.text(0 if wide else 1), style="bold yellow" if cell.changed else "")

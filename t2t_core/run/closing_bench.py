@@ -71,13 +71,13 @@ class ClosingBench:
                     self._ask(arm, evaluation, evaluation_set.name)
 
     def _ask(self, arm: Arm, evaluation: Evaluation, name: str) -> None:
-        place = self._folder / arm.name / name
-        if _answered(evaluation, place / ANSWERS):
+        folder = self._folder / arm.name / name
+        if _answered(evaluation, folder / ANSWERS):
             return
         started = time.monotonic()
         self._reporter.stage(f"bench {name} {arm.name}")
         policy = self._engines.policy(arm.checkpoint)
-        outcome = evaluate(evaluation, policy, place, progress=self._reporter.answers)
+        outcome = evaluate(evaluation, policy, folder, progress=self._reporter.answers)
         self._reporter.figures(answers=outcome.progress.done, errors=outcome.progress.errors)
         outcome.require_answers(f"{name} to {arm.name}")
         self._reporter.done(f"bench {name} {arm.name}", time.monotonic() - started)

@@ -1,4 +1,4 @@
-"""The ingredients of a run: a configuration file (TOML), its overrides, and the checked result that goes into `run.json`.
+"""The ingredients of a run: a settings file (TOML), its overrides, and the checked result that goes into `run.json`.
 
 testbed = "guessing"              # names as `t2t plugins` lists them
 policy = "hf:{checkpoint}"        # {checkpoint} is filled with the current checkpoint
@@ -41,7 +41,7 @@ from t2t_core.store.schema import Count
 
 _MAX_FILE = 1 << 20
 _LATER = ("configuration", "reward", "replica", "report_to")
-_MAX_DEPTH = 6  # of a configuration's tables
+_MAX_DEPTH = 6  # of the tables in a settings file
 MAX_SEED = 2**63 - 1
 _AtLeast1 = Annotated[int, Meta(ge=1)]
 
@@ -81,7 +81,7 @@ class _Tables(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Experiment:
-    """A run's configuration, resolved and checked. Fields are those of the file; see the module's text."""
+    """A run's settings, resolved and checked. Fields are those of the file; see the module's text."""
 
     testbed: str
     policy: str
@@ -106,7 +106,7 @@ class Experiment:
         return {name: value for name, value in asdict(self).items() if value or name not in _LATER}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], where: str = "configuration") -> Experiment:
+    def from_dict(cls, data: Mapping[str, Any], where: str = "settings") -> Experiment:
         """Check names and types; T2TError for an unknown, missing or nonsensical value, with the nearest name."""
         _refuse_odd(data, where)
         specs = {name: vars(Spec.parse(str(data[name]))) for name in ("testbed", "policy", "trainer", "designer") if name in data}
@@ -114,7 +114,7 @@ class Experiment:
         _refuse_unknown(data, [f.name for f in fields(cls)], where)
         for name in ("testbed", "policy"):
             if not data.get(name):
-                raise T2TError(f"the configuration does not name a {name}", where=where, next=f'add {name} = "..."')
+                raise T2TError(f"the settings name no {name}", where=where, next=f'add {name} = "..."')
         made = schema.check(data, cls, where, cause="")
         _refuse_unknown(made.validation, list(ValidationTable.__annotations__), f"{where}, [validation]")
         schema.check(data, _Tables, where, cause="")
@@ -157,14 +157,14 @@ class Experiment:
             return Path(brought)
         if not self.checkpoint:
             return None
-        place = Path(self.checkpoint).expanduser()
-        if not place.exists() and (self.checkpoint.startswith((".", "/", "~")) or self.checkpoint.count("/") > 1):
+        folder = Path(self.checkpoint).expanduser()
+        if not folder.exists() and (self.checkpoint.startswith((".", "/", "~")) or self.checkpoint.count("/") > 1):
             raise T2TError(
                 f"there is no folder {ascii(self.checkpoint)[1:-1][:200]}",
                 where="checkpoint",
                 cause="it is not a model id on a hub either, which has one slash: Qwen/Qwen3-4B",
             )
-        return place
+        return folder
 
     def check_designer(self, designer: Designer) -> None:
         """Raise T2TError if the run's own policy is to design and cannot talk."""
@@ -236,7 +236,7 @@ def resolve(
 
 
 def resolve_tables(preset: str, settings: Mapping[str, Any], where: str) -> Experiment:
-    """A preset with settings over it, both in the form of a configuration file."""
+    """A preset with settings over it, both in the form of a settings file."""
     data, layer = read_preset(preset) if preset else {}, dict(settings)
     _inline(layer, Path())
     _other_trainer(data, layer.get("trainer"))
@@ -254,7 +254,7 @@ def read_preset(name: str) -> dict[str, Any]:
 
 
 def read_layer(path: Path) -> dict[str, Any]:
-    """A run's configuration file, with the file that it names for round 0's configuration inlined."""
+    """A run's settings file, with the file that it names for round 0's configuration inlined."""
     settings = read_toml(path)
     _inline(settings, path.parent)
     return settings
@@ -275,7 +275,7 @@ def _inline(data: dict[str, Any], folder: Path) -> None:
 
 
 def read_published(name: str) -> dict[str, Any]:
-    """The values that a publication gives, in the form of a configuration: the file, beside the preset's, that the preset names
+    """The values that a publication gives, in the form of settings: the file, beside the preset's, that the preset names
     as `published`; empty if it names none."""
     path = Path(installed().presets.make(name))
     published = read_toml(path).get("published")

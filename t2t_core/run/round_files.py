@@ -130,7 +130,7 @@ class RoundFiles:
     # --- what a stranger may have written: checked where it is read
 
     def read_configuration(self) -> Configuration:
-        return read_configuration(folders.read_json(self.configuration), self.configuration)
+        return _checked_configuration(folders.read_json(self.configuration), self.configuration)
 
     def read_generation(self) -> Generation:
         return folders.read_record(self.generation, Generation)
@@ -158,7 +158,7 @@ class RoundFiles:
 
     def read_projection(self) -> Projected:
         projected = folders.read_record(self.projection, Projected)
-        read_configuration(projected.configuration, self.projection)
+        _checked_configuration(projected.configuration, self.projection)
         return projected
 
     def relative(self, checkpoint: Path | None) -> str | None:
@@ -193,7 +193,7 @@ def round_facts(files: RoundFiles) -> Round:
     return Round(files.index, files.read_configuration(), files.read_breakdown(), summary, files.read_training().metrics)
 
 
-def read_configuration(data: Any, path: SafePath) -> Configuration:
+def _checked_configuration(data: Any, path: SafePath) -> Configuration:
     """Check a configuration's JSON as every reader here expects it: at least one group, and the same knobs, at least one, in
     each."""
     configuration = schema.check(data, Configuration, str(path))

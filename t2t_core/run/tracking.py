@@ -63,9 +63,9 @@ class Tracking:
             path = folder / FILE
             if not path.exists():
                 folders.write_json(path, {"id": uuid.uuid4().hex})
-            place, here = folder.path.resolve(), Path.cwd()
-            name = place.relative_to(here) if place.is_relative_to(here) else Path(*place.parts[-2:])
-            return TrackedRun(str(folders.read_json(path).get("id")), name.as_posix(), place, settings)
+            whole, here = folder.path.resolve(), Path.cwd()
+            name = whole.relative_to(here) if whole.is_relative_to(here) else Path(*whole.parts[-2:])
+            return TrackedRun(str(folders.read_json(path).get("id")), name.as_posix(), whole, settings)
 
         self._run = run
 
@@ -191,8 +191,8 @@ def _rates(breakdown: Mapping[str, Any]) -> dict[str, float]:
     """The shares of valid and of optimal answers, over all and in each group that was asked."""
     rows = {"/all": breakdown["total"], **{f"/{name}": row for name, row in breakdown["groups"].items()}}
     return {
-        f"{name}{place}": row[name] / row["answers"]
-        for place, row in rows.items()
+        f"{name}{suffix}": row[name] / row["answers"]
+        for suffix, row in rows.items()
         for name in ("valid", "optimal")
         if row["answers"]
     }

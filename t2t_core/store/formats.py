@@ -121,13 +121,13 @@ def _folder(testbed: AnyTestbed, folder: Path, readers: Mapping[str, Any]) -> li
     return instances
 
 
-def places(sets: Sequence[InstanceSet], out: Path, suffix: str) -> list[tuple[InstanceSet, Path]]:
+def targets(sets: Sequence[InstanceSet], out: Path, suffix: str) -> list[tuple[InstanceSet, Path]]:
     """Where each set goes that has one file: a single one to `out`, several into it as a folder."""
     return [(sets[0], out)] if len(sets) == 1 else [(each, out / f"{each.name}{suffix}") for each in sets]
 
 
 def _write_lines(testbed: AnyTestbed, sets: Sequence[InstanceSet], out: Path, about: About) -> None:
-    for each, path in places(sets, out, ".jsonl"):
+    for each, path in targets(sets, out, ".jsonl"):
         folders.write_atomic(path, "".join(jsonlines.dumps(instance.to_dict()) + "\n" for instance in each.instances))
 
 

@@ -26,8 +26,8 @@ def read_instances(testbed: AnyTestbed, path: Path | SafePath) -> list[Any]:
         try:
             instances.append(testbed.read_instance(line.value))
         except T2TError as error:
-            place, hint = f"{path}, line {line.number}", error.next or another_tasks(testbed.name)
-            raise T2TError(error.what, where=place, cause=error.cause, next=hint) from None
+            at, hint = f"{path}, line {line.number}", error.next or another_tasks(testbed.name)
+            raise T2TError(error.what, where=at, cause=error.cause, next=hint) from None
     if not instances:
         raise T2TError("the file holds no instances", where=str(path))
     return instances

@@ -30,12 +30,12 @@ def locked(path: Path | SafePath) -> Iterator[str | None]:
     The kernel drops the lock with its process, so a stale one never blocks; the file only says who holds it.
     """
     folder = SafePath.of(path)
-    place = folder / LOCK
+    lock = folder / LOCK
     try:
         paths.make_folder(folder)
-        file = paths.open_own(place, 0)
+        file = paths.open_own(lock, 0)
     except OSError as error:
-        raise unwritable(place, error) from None
+        raise unwritable(lock, error) from None
     with file:
         descriptor = file.fileno()
         holder = os.pread(descriptor, 200, 0).decode("ascii", "replace").strip()
@@ -48,16 +48,16 @@ def locked(path: Path | SafePath) -> Iterator[str | None]:
                 cause=error.strerror or str(error),
                 next="wait for it, stop it, or give another --out",
             ) from None
-        _sign(descriptor, place, f"pid {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+        _sign(descriptor, lock, f"pid {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
         try:
-            _held[folder] = os.path.abspath(place.path), descriptor
+            _held[folder] = os.path.abspath(lock.path), descriptor
             check()
             _clean(folder)
             yield f"took over the lock of a process that died: {holder}" if holder else None
         finally:
             _held.pop(folder, None)
             with contextlib.suppress(T2TError):  # on a full disk; a stale name in the file is harmless
-                _sign(descriptor, place, "")
+                _sign(descriptor, lock, "")
 
 
 @contextlib.contextmanager
@@ -105,9 +105,9 @@ def holder(path: Path | SafePath) -> str | None:
 def check() -> None:
     """Raise FolderLost if a folder that this process holds is no longer the one it locked: somebody moved or removed it, or its
     lock. What was written until now is in it, wherever it is; a file made now would lie in another one."""
-    for folder, (place, descriptor) in _held.items():
+    for folder, (lock, descriptor) in _held.items():
         try:  # nothing is opened, so a link on the way does no harm: what counts is that the same file lies at its end
-            there = os.stat(place, follow_symlinks=False)
+            there = os.stat(lock, follow_symlinks=False)
         except OSError:
             there = None
         if there is None or not os.path.samestat(there, os.fstat(descriptor)):

@@ -12,7 +12,7 @@ from t2t_core.conversation import opening
 from t2t_core.errors import T2TError
 from t2t_core.records import InstanceSet
 from t2t_core.store import folders, jsonlines
-from t2t_core.store.formats import About, FileFormat, places
+from t2t_core.store.formats import About, FileFormat, targets
 
 if TYPE_CHECKING:
     from t2t_core.hookspecs import AnyTestbed
@@ -68,7 +68,7 @@ def as_bytes(testbed: AnyTestbed, given: InstanceSet, form: str, row: Row = plai
 
 def _writer(row: Row) -> Callable[[AnyTestbed, Sequence[InstanceSet], Path, About], None]:
     def write(testbed: AnyTestbed, sets: Sequence[InstanceSet], out: Path, about: About) -> None:
-        for each, path in places(sets, out, ".parquet"):
+        for each, path in targets(sets, out, ".parquet"):
             folders.write_atomic(path, as_bytes(testbed, each, about.prompt_format, row))
 
     return write

@@ -47,13 +47,13 @@ def fault(error: msgspec.ValidationError, steps: Sequence[str | int] = ()) -> st
     """msgspec's complaint in our words: which field, and what is wrong with it. `steps` lead to the field."""
     text = str(error)
     at = _AT.search(text)
-    reason, place = (text[: at.start()], at[1].strip(".")) if at else (text, "")
+    reason, at_field = (text[: at.start()], at[1].strip(".")) if at else (text, "")
     if steps:
-        place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).strip(".")
+        at_field = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).strip(".")
     if missing := _MISSING.fullmatch(reason):
-        field, reason = ".".join(filter(None, [place, missing[1]])), "is missing"
+        field, reason = ".".join(filter(None, [at_field, missing[1]])), "is missing"
     else:
-        field, reason = place or "the document", reason[:1].lower() + reason[1:]
+        field, reason = at_field or "the document", reason[:1].lower() + reason[1:]
     return f"{ascii(field)[1:-1][:80]}: {ascii(reason)[1:-1][:200]}"
 
 

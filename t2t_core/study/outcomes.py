@@ -142,7 +142,7 @@ def rates(answers: Mapping[str, Values], measure: Measure) -> dict[str, dict[str
 # --- on disk
 
 
-def place_of(folder: SafePath, seed: int) -> SafePath:
+def seed_file(folder: SafePath, seed: int) -> SafePath:
     return folder / FOLDER / f"seed_{seed}.json"
 
 
@@ -150,7 +150,7 @@ def write_seed(folder: SafePath, file: PlanFile, seed: int, outcome: SeedOutcome
     """Keep what there is of one seed."""
     arms = {name: KeptTrial(**{**vars(trial), "answers": _coded(trial.answers)}) for name, trial in outcome.arms.items()}
     folders.make_folder(folder / FOLDER)
-    folders.write_json(place_of(folder, seed), KeptSeed(file.sha256, _coded(outcome.base), arms))
+    folders.write_json(seed_file(folder, seed), KeptSeed(file.sha256, _coded(outcome.base), arms))
 
 
 def read_seed(folder: SafePath, file: PlanFile, seed: int, sets: MeasuredSets, names: Collection[str]) -> SeedOutcome:
@@ -159,33 +159,33 @@ def read_seed(folder: SafePath, file: PlanFile, seed: int, sets: MeasuredSets, n
     Raises:
         T2TError: the file is of another plan, lacks an arm, or is not what was written.
     """
-    place = place_of(folder, seed)
-    kept = _read(file, place)
+    path = seed_file(folder, seed)
+    kept = _read(file, path)
     missing = [name for name in names if name not in kept.arms]
     if missing:
-        raise T2TError(f"there is no arm {missing[0]}", where=str(place), cause=schema.EDITED)
+        raise T2TError(f"there is no arm {missing[0]}", where=str(path), cause=schema.EDITED)
     arms = {}
     for name in names:
         trial = kept.arms[name]
-        answers = _decoded(trial.answers, sets, place)
+        answers = _decoded(trial.answers, sets, path)
         arms[name] = Trial(trial.budget, trial.rounds, trial.designs, trial.digest, trial.behaviour, answers)
-    return SeedOutcome(_decoded(kept.base, sets, place), arms)
+    return SeedOutcome(_decoded(kept.base, sets, path), arms)
 
 
-def _read(file: PlanFile, place: SafePath) -> KeptSeed:
-    kept = folders.read_record(place, KeptSeed)
+def _read(file: PlanFile, path: SafePath) -> KeptSeed:
+    kept = folders.read_record(path, KeptSeed)
     if kept.plan != file.sha256:
-        raise T2TError("these are outcomes of another plan", where=str(place), next="take the plan that they were run by")
+        raise T2TError("these are outcomes of another plan", where=str(path), next="take the plan that they were run by")
     strange = [name for name in kept.arms if name not in file.plan.arms]
     if strange:
-        raise T2TError(f"the plan has no arm {ascii(strange[0])[:60]}", where=str(place), cause=schema.EDITED)
+        raise T2TError(f"the plan has no arm {ascii(strange[0])[:60]}", where=str(path), cause=schema.EDITED)
     return kept
 
 
 def kept_seeds(file: PlanFile, folder: SafePath, names: Collection[str]) -> list[int]:
     """The plan's seeds of which those arms are kept."""
-    there = [seed for seed in file.plan.seeds if place_of(folder, seed).exists()]
-    return [seed for seed in there if set(names) <= _read(file, place_of(folder, seed)).arms.keys()]
+    there = [seed for seed in file.plan.seeds if seed_file(folder, seed).exists()]
+    return [seed for seed in there if set(names) <= _read(file, seed_file(folder, seed)).arms.keys()]
 
 
 def read_trials(file: PlanFile, folder: SafePath, codes: list[str], names: Collection[str]) -> Trials:
@@ -207,10 +207,10 @@ def _column(values: list[float]) -> Column:
     return "".join(f"{value:.0f}" for value in values) if all(value in (0, 1) for value in values) else values
 
 
-def _decoded(coded: Coded, sets: MeasuredSets, place: SafePath) -> dict[str, Values]:
+def _decoded(coded: Coded, sets: MeasuredSets, path: SafePath) -> dict[str, Values]:
     answers: dict[str, Values] = {}
     for name, metrics in coded.items():
-        where, known = f"{place}, {ascii(name)[:60]}", sets.columns.get(name, {})
+        where, known = f"{path}, {ascii(name)[:60]}", sets.columns.get(name, {})
         for metric, columns in metrics.items():
             if {c: len(values) for c, values in columns.items()} != {c: len(ids) for c, ids in known.items()}:
                 raise T2TError("the answers are not those to the set", where=where, cause=schema.EDITED)

@@ -6,7 +6,7 @@
     margin = 1.5                    # percentage points that do not matter
     preset = "tiny"
     code = "3f2a..."                # t2t sweep --plan FILE --dry-run prints it
-    [experiment]                    # over the preset, as in a configuration file of `t2t run`
+    [experiment]                    # over the preset, as in a settings file of `t2t run`
     rounds = 8
     [arms.fixed]
     designer = "fixed"

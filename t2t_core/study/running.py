@@ -83,50 +83,50 @@ def _run_arms(file: PlanFile, folder: SafePath, arms: list[str], reporter: Repor
     kept = outcomes.kept_seeds(file, folder, arms)
     missing, code = [seed for seed in file.plan.seeds if seed not in kept], code_hash()
     if ahead:
-        places = [(seed, folder / f"seed_{seed}") for seed in missing]
-        ahead([[_shared(file, *of, code), *(_arm(file, *of, name, code) for name in arms)] for of in places])
+        seed_folders = [(seed, folder / f"seed_{seed}") for seed in missing]
+        ahead([[_shared(file, *of, code), *(_arm(file, *of, name, code) for name in arms)] for of in seed_folders])
     for seed in missing:
         base, trials = _run_seed(file, seed, folder / f"seed_{seed}", arms, reporter)
         outcomes.write_seed(folder, file, seed, SeedOutcome(base, trials))
 
 
-def _shared(file: PlanFile, seed: int, place: SafePath, code: str) -> ArmRun:
+def _shared(file: PlanFile, seed: int, folder: SafePath, code: str) -> ArmRun:
     experiment = replace(file.experiment, seed=seed, rounds=1, designer=CONTROL)
-    return ArmRun(BASE, experiment, place / "shared", measured=[BASE], code=code)
+    return ArmRun(BASE, experiment, folder / "shared", measured=[BASE], code=code)
 
 
-def _arm(file: PlanFile, seed: int, place: SafePath, name: str, code: str) -> ArmRun:
+def _arm(file: PlanFile, seed: int, folder: SafePath, name: str, code: str) -> ArmRun:
     arm = file.plan.arms[name]
     seen = arm.context or file.experiment.context
     own = replace(file.experiment, seed=seed, designer=arm.designer, context=seen, replica=arm.replica)
-    return ArmRun(name, own, place / name, Fork(place / "shared", 0, "../shared@0"), code=code)
+    return ArmRun(name, own, folder / name, Fork(folder / "shared", 0, "../shared@0"), code=code)
 
 
 def _run_seed(
-    file: PlanFile, seed: int, place: SafePath, arms: list[str], reporter: Reporter
+    file: PlanFile, seed: int, folder: SafePath, arms: list[str], reporter: Reporter
 ) -> tuple[dict[str, Values], dict[str, Trial]]:
     """The untrained policy's values, and those arms of one seed; what is there already is read."""
     trials, code = {}, code_hash()
-    shared = _shared(file, seed, place, code)
+    shared = _shared(file, seed, folder, code)
     reporter.say(shared.title)
     shared.run(reporter)
     for name in arms:
-        arm = _arm(file, seed, place, name, code)
+        arm = _arm(file, seed, folder, name, code)
         reporter.say(arm.title)
-        trials[name] = _trial(file, arm.experiment, place / name, arm.run(reporter))
-    return _answers(file, replace(file.experiment, seed=seed), place / "shared", BASE), trials
+        trials[name] = _trial(file, arm.experiment, folder / name, arm.run(reporter))
+    return _answers(file, replace(file.experiment, seed=seed), folder / "shared", BASE), trials
 
 
-def _trial(file: PlanFile, arm: Experiment, place: SafePath, summary: Summary) -> Trial:
-    trainings = [files.read_training() for files in finished_rounds(place)]
-    designed = [0, *(files.design_tokens() for files in finished_rounds(place))]
+def _trial(file: PlanFile, arm: Experiment, folder: SafePath, summary: Summary) -> Trial:
+    trainings = [files.read_training() for files in finished_rounds(folder)]
+    designed = [0, *(files.design_tokens() for files in finished_rounds(folder))]
     return Trial(
         budget=summary.budgets["designed"],
         rounds=[_round(*of_round) for of_round in zip(summary.rounds, trainings, designed, strict=False)],
         designs=[design.outcome for design in summary.designs],
-        digest=_digest(place),
-        behaviour=analyze(place)["mean"],
-        answers=_answers(file, arm, place, "designed"),
+        digest=_digest(folder),
+        behaviour=analyze(folder)["mean"],
+        answers=_answers(file, arm, folder, "designed"),
     )
 
 
@@ -136,8 +136,8 @@ def _round(validation: RoundSummary, training: Training, designed: int) -> Round
     return RoundOutcome(training.updates, training.tokens + designed, validation.valid.value, groups)
 
 
-def _answers(file: PlanFile, experiment: Experiment, place: SafePath, name: str) -> dict[str, Values]:
-    values = measured(experiment, installed().testbeds.make(experiment.testbed), place / "bench", name)
+def _answers(file: PlanFile, experiment: Experiment, folder: SafePath, name: str) -> dict[str, Values]:
+    values = measured(experiment, installed().testbeds.make(experiment.testbed), folder / "bench", name)
     return measured_rates(file.plan, values)
 
 
@@ -150,9 +150,9 @@ def _codes(folder: SafePath, file: PlanFile) -> list[str]:
     return known
 
 
-def _digest(place: SafePath) -> str:
+def _digest(folder: SafePath) -> str:
     """Equal for two runs that ended in the same weights, or, without training, went through the same configurations."""
-    rounds = list(finished_rounds(place))
+    rounds = list(finished_rounds(folder))
     weights = [file for file in rounds[-1].checkpoint.entries() if file.name.endswith(".safetensors")] if rounds else []
     files = weights or [files.configuration for files in rounds]
     return " ".join(folders.sha256(file) for file in files)

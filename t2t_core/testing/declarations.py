@@ -41,7 +41,7 @@ def check_words(testbed: AnyTestbed) -> None:
         require(words, f"the metric {short(metric.name)} has the title {short(metric.title)} and the unit {short(metric.unit)}")
     for tool in testbed.tools:
         as_json(tool.to_dict(), f"the tool {short(tool.name)}")
-    commands = [f"{name}: {place}" for name, place in testbed.commands.items() if name not in COMMANDS or ":" not in place]
+    commands = [f"{name}: {target}" for name, target in testbed.commands.items() if name not in COMMANDS or ":" not in target]
     require(not commands, f"commands has {commands}", next=f'{", ".join(COMMANDS)} -> "module:click command"')
 
 
@@ -107,7 +107,7 @@ def _cells(testbed: AnyTestbed, request: Any, levels: Sequence[str]) -> None:
         require(all(finite(value) for value in values.values()), f"the levels of {cell.name} are {short(dict(values))}")
     if cells:
         drawn = testbed.generate(testbed.random_configuration(request, 0), request, 0)
-        outside = [place for place in (testbed.place(i).cell for i in drawn) if testbed.cell_of(place) not in names]
+        outside = [cell for cell in (testbed.place(i).cell for i in drawn) if testbed.cell_of(cell) not in names]
         require(not outside, f"cell_of({outside[0] if outside else ''!r}) is none of the cells")
     with calling("cell_of() of an unknown cell", T2TError):
         testbed.cell_of("no such cell")

@@ -42,7 +42,7 @@ def test_the_teacher_writes_the_compact_forms_of_the_context_modules():
             for r in rows
         }
         assert teacher.brief(rows) == compact.render(configuration, KNOBS, {"groups": groups})
-        proposal = compact.read_proposal(json.loads(teacher.proposal(rows, Stream.of(seed, "noise"))), KNOBS)
+        proposal = compact.read_compact(json.loads(teacher.proposal(rows, Stream.of(seed, "noise"))), KNOBS)
         assert proposal is not None
         assert teacher.proposal(rows, Stream.of(seed, "noise")) == compact.proposal_text(proposal, KNOBS)
 

@@ -137,7 +137,7 @@ def test_generate_names_what_is_wrong(tmp_path: Path) -> None:
     for arguments, message in (
         (("--count", 3), "--configuration and --out must be given"),
         (("--configuration", tmp_path / "none.json", "--out", "-"), "the configuration cannot be read"),
-        (("--configuration", tmp_path / "bad.json", "--out", "-"), "no configuration"),
+        (("--configuration", tmp_path / "bad.json", "--out", "-"), "the span 'far' is missing"),
         (("--configuration", "random", "--out", "-", "--keep", "optimal"), "--keep only applies to answers"),
     ):
         with pytest.raises(T2TError, match=message):

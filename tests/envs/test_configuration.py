@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from t2t_core.errors import T2TError
 from t2t_envs.frozen_lake import Configuration, generate
-from t2t_envs.frozen_lake.generation.cells import GridCell
 from t2t_envs.frozen_lake.generation.configuration import NAMES, SIZES, JointCell, cell_counts, hole_count, split
 from t2t_envs.frozen_lake.generation.forms import available
-from t2t_envs.frozen_lake.generation.generator import cells_of
+from t2t_envs.frozen_lake.generation.generator import strata_of
 from t2t_envs.frozen_lake.generation.projection import project, random_configuration
 from t2t_envs.frozen_lake.generation.request import Request
 from t2t_envs.frozen_lake.generation.sampling import list_forms
+from t2t_envs.frozen_lake.generation.strata import Stratum
 from t2t_envs.frozen_lake.instance import OBJECTIVES
 
 UNIFORM = Configuration.uniform()
@@ -161,13 +161,13 @@ def test_forbidden_repeats_bound_the_wait_ratio_on_both_sides():
     configuration, changes = corrected(proposal(n3=(1, 0, 0)), Request(2400, repeats="forbid"))
     assert "3.hole_ratio" in changes and hole_count(configuration[3].hole_ratio, 3) == 2
     configuration, changes = corrected(proposal(n3=(1, 0, 0)), Request(4000, repeats="forbid"))
-    most = max(available(GridCell(3, h, 2)).total for h in range(6))
+    most = max(available(Stratum(3, h, 2)).total for h in range(6))
     assert configuration.counts(4000)[3] == most and "at most" in changes["3.data_ratio"].reason
     assert len(generate(configuration, 4000, repeats="forbid")) == 4000
 
 
 def test_exclusions_count():
-    every = frozenset(list_forms(GridCell(3, 0, 2), wait=True).listed)
+    every = frozenset(list_forms(Stratum(3, 0, 2), wait=True).listed)
     configuration, changes = corrected(proposal(n3=(1, 0, 0.5)), Request(10, exclude=every))
     assert configuration[3].wait_ratio == 0 and "3.wait_ratio" in changes
     configuration, changes = corrected(proposal(n3=(1, 0, 0.5)), Request(10, exclude=frozenset(sorted(every)[1:])))
@@ -196,7 +196,7 @@ def requests(draw, most=60):
     agents = draw(st.integers(2, 5))
     exclude = frozenset()
     if draw(st.booleans()):
-        exclude = frozenset(list_forms(GridCell(3, draw(st.integers(0, 2)), 2), wait=draw(st.booleans())).listed)
+        exclude = frozenset(list_forms(Stratum(3, draw(st.integers(0, 2)), 2), wait=draw(st.booleans())).listed)
     objective = draw(st.sampled_from(OBJECTIVES)) if agents < 4 else "makespan"
     return Request(draw(st.integers(1, most)), agents, objective, exclude, draw(st.sampled_from(["allow", "forbid"])))
 
@@ -234,7 +234,7 @@ def test_whatever_project_passes_generate_can_fill(data, request, seed):
     instances = generate(configuration, request.count, *more)
     assert len(instances) == request.count
     assert not {x.canonical() for x in instances} & request.exclude
-    for cell, wait_free, wait in cells_of(configuration, request):
+    for cell, wait_free, wait in strata_of(configuration, request):
         mine = [x.requires_wait for x in instances if x.size == cell.size]
         assert (mine.count(False), mine.count(True)) == (wait_free, wait)
 

@@ -18,10 +18,10 @@ from t2t_core.errors import T2TError
 from t2t_core.seeding import Stream, key
 from t2t_envs.frozen_lake import Configuration, Instance, generate, requires_wait, solve, solver
 from t2t_envs.frozen_lake.generation import reference_sampler
-from t2t_envs.frozen_lake.generation.cells import GridCell, Quota
 from t2t_envs.frozen_lake.generation.forms import available, capacity, count_forms, most_holes
 from t2t_envs.frozen_lake.generation.generator import variants
-from t2t_envs.frozen_lake.generation.sampling import draw_cell, from_form, list_forms
+from t2t_envs.frozen_lake.generation.sampling import draw_stratum, from_form, list_forms
+from t2t_envs.frozen_lake.generation.strata import Quota, Stratum
 
 native = pytest.mark.skipif(solver.native_core() is None, reason="the native core is not built")
 
@@ -100,15 +100,15 @@ def test_labels_are_those_of_the_solver():
 )
 @native
 def test_known_numbers_of_forms(holes, agents, objective, wait_free, wait):
-    forms = list_forms(GridCell(3, holes, agents, objective), wait=True)
+    forms = list_forms(Stratum(3, holes, agents, objective), wait=True)
     assert (forms.wait_free, forms.wait, forms.undecided, len(forms.listed)) == (wait_free, wait, 0, wait)
-    assert count_forms(GridCell(3, holes, agents, objective)) == (wait_free, wait, True)
+    assert count_forms(Stratum(3, holes, agents, objective)) == (wait_free, wait, True)
     assert list(forms.listed) == sorted({from_form(f, objective).canonical() for f in forms.listed})
 
 
 @native
 def test_one_hole_on_3x3_has_368_wait_instances_up_to_relabelling():
-    forms = list_forms(GridCell(3, 1, 2), wait=True).listed
+    forms = list_forms(Stratum(3, 1, 2), wait=True).listed
     assert sum(len(variants(from_form(form, "makespan"))) for form in forms) == 368
 
 
@@ -139,13 +139,13 @@ def test_one_agent_that_should_wait_is_refused_at_once():
 
 @native
 def test_excluded_forms_are_never_drawn_and_can_empty_a_cell():
-    every = set(list_forms(GridCell(3, 0, 2), wait=True).listed)
+    every = set(list_forms(Stratum(3, 0, 2), wait=True).listed)
     assert len(every) == 4
     gone = set(sorted(every)[:3])
     left = generate(only(3, 0, 1), 20, exclude=gone)
     assert {x.canonical() for x in left} == every - gone
     assert left.report.repeats == 20 - len(set(names(left)))
-    assert available(GridCell(3, 0, 2), every) == (268, 0, True)
+    assert available(Stratum(3, 0, 2), every) == (268, 0, True)
     with pytest.raises(T2TError, match="0 wait forms"):
         generate(only(3, 0, 1), 1, exclude=every)
 
@@ -165,10 +165,10 @@ def test_hole_counts_are_capped_at_what_the_size_can_hold():
 @settings(max_examples=15, deadline=None)
 @native
 def test_native_sampler_and_plain_python_draw_the_same(seed):
-    cell = GridCell(3 + seed % 3, seed % 4, 1 + seed % 3, ("makespan", "sum_of_costs")[seed % 2])
+    cell = Stratum(3 + seed % 3, seed % 4, 1 + seed % 3, ("makespan", "sum_of_costs")[seed % 2])
     quota = Quota(wait_free=5, wait=min(2, cell.num_agents - 1), both=seed % 3 == 0, one_per_form=seed % 5 == 0)
-    theirs = draw_cell(cell, key(seed, "test"), quota, stall=300)
-    plain = reference_sampler.draw_cell(cell, key(seed, "test"), quota, 300, 10**6)
+    theirs = draw_stratum(cell, key(seed, "test"), quota, stall=300)
+    plain = reference_sampler.draw_stratum(cell, key(seed, "test"), quota, 300, 10**6)
     assert lines(theirs.instances) == lines(plain.instances)
     assert (theirs.drawn, theirs.undecided, theirs.stalled) == (plain.drawn, plain.undecided, plain.stalled)
 
@@ -205,12 +205,12 @@ def test_native_canonical_form_is_the_instances(data):
 @pytest.mark.parametrize("objective", ["makespan", "sum_of_costs"])
 def test_sampler_is_uniform_over_all_instances_of_its_kind(objective):
     """Chi-square against the complete list: 4 holes on 3x3, both kinds, every variant equally likely."""
-    cell, draws = GridCell(3, 4, 2, objective), 6000
+    cell, draws = Stratum(3, 4, 2, objective), 6000
     for wait in (False, True):
         forms = list_forms(cell, wait).listed
         weights = {form: len(variants(from_form(form, objective))) for form in forms}
         quota = Quota(wait_free=0 if wait else draws, wait=draws if wait else 0, distinct=False)
-        hits = Counter(x.canonical() for x in draw_cell(cell, key(1, "chi", wait), quota).instances)
+        hits = Counter(x.canonical() for x in draw_stratum(cell, key(1, "chi", wait), quota).instances)
         expected = {form: draws * weight / sum(weights.values()) for form, weight in weights.items()}
         assert set(hits) <= set(expected)
         statistic = sum((hits[form] - mean) ** 2 / mean for form, mean in expected.items())

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from t2t_core.errors import T2TError
 from t2t_envs.frozen_lake import Configuration, generate
-from t2t_envs.frozen_lake.generation.cells import GridCell
 from t2t_envs.frozen_lake.generation.configuration import SIZES, JointCell, SizeKnobs, cell_counts, hole_count
 from t2t_envs.frozen_lake.generation.forms import available
-from t2t_envs.frozen_lake.generation.generator import cells_of
+from t2t_envs.frozen_lake.generation.generator import strata_of
 from t2t_envs.frozen_lake.generation.projection import project, random_configuration
 from t2t_envs.frozen_lake.generation.request import Request
 from t2t_envs.frozen_lake.generation.sampling import list_forms
+from t2t_envs.frozen_lake.generation.strata import Stratum
 
 UNIFORM = Configuration.uniform()
 
@@ -179,7 +179,7 @@ def test_where_no_cell_is_possible_the_two_ratios_count():
 
 
 def test_excluded_forms_count():
-    every = frozenset(list_forms(GridCell(3, 0, 2), wait=True).listed)
+    every = frozenset(list_forms(Stratum(3, 0, 2), wait=True).listed)
     proposal = only(3, cell(0.5, 0, 0), cell(0.5, 0, 1))
     configuration, changes = corrected(proposal, Request(10, exclude=every))
     assert [c.wait_ratio for c in configuration[3].cells] == [0] and "impossible" in changes["3.cells[1]"].reason
@@ -188,7 +188,7 @@ def test_excluded_forms_count():
 
 
 def test_forbidden_repeats_drop_what_has_too_few_forms():
-    there = available(GridCell(3, 0, 2))
+    there = available(Stratum(3, 0, 2))
     proposal = only(3, cell(0.25, 0, 1), cell(0.25, 1 / 9, 0), cell(0.5, 2 / 9, 0))
     configuration, changes = corrected(proposal, Request(4 * there.wait, repeats="forbid"))
     assert len(configuration[3].cells) == 3 and not [knob for knob in changes if knob.startswith("3.")]
@@ -249,7 +249,7 @@ def requests(draw):
     agents = draw(st.integers(1, 4))
     exclude = frozenset()
     if draw(st.booleans()):
-        exclude = frozenset(list_forms(GridCell(3, draw(st.integers(0, 2)), 2), wait=draw(st.booleans())).listed)
+        exclude = frozenset(list_forms(Stratum(3, draw(st.integers(0, 2)), 2), wait=draw(st.booleans())).listed)
     return Request(draw(st.integers(1, 60)), agents, "makespan", exclude, draw(st.sampled_from(["allow", "forbid"])))
 
 
@@ -270,7 +270,7 @@ def test_project_never_fails_is_a_fixed_point_and_generate_fills_it(before, prop
     _every_cell_that_went_is_named(proposal, result)
     instances = generate(configuration, request.count, request.num_agents, 1, "makespan", request.exclude, request.repeats)
     asked = Counter()
-    for grid, wait_free, wait in cells_of(configuration, request):
+    for grid, wait_free, wait in strata_of(configuration, request):
         asked += Counter({(grid.size, grid.holes, False): wait_free, (grid.size, grid.holes, True): wait})
     assert kinds(instances) == asked and not {x.canonical() for x in instances} & request.exclude
     assert len({x.id for x in instances}) == request.count

@@ -12,8 +12,8 @@ from oracle import Oracle
 
 from t2t_core.seeding import Stream
 from t2t_envs.frozen_lake import reference_cbs, rules
-from t2t_envs.frozen_lake.generation.cells import GridCell, Quota
-from t2t_envs.frozen_lake.generation.sampling import draw_cell
+from t2t_envs.frozen_lake.generation.sampling import draw_stratum
+from t2t_envs.frozen_lake.generation.strata import Quota, Stratum
 from t2t_envs.frozen_lake.instance import OBJECTIVES, Instance
 from t2t_envs.frozen_lake.solver import UnsolvableError, flat_arrays, native_core, solve, solve_many
 
@@ -163,7 +163,7 @@ def test_more_joint_moves_than_fit_in_memory_leave_it_undecided() -> None:
 
 def test_a_pair_that_is_first_searched_while_its_team_is_planned_leaves_the_tables_of_the_team_alone() -> None:
     """Among these is a team whose wait-free plan asks for a pair that nothing had asked for before."""
-    drawn = draw_cell(GridCell(7, 17, 3, "sum_of_costs"), 7, Quota(30, 30, distinct=False)).instances
+    drawn = draw_stratum(Stratum(7, 17, 3, "sum_of_costs"), 7, Quota(30, 30, distinct=False)).instances
     status, costs, waits = by_method(drawn, "sum_of_costs", method=2)
     assert set(status) == {0}
     assert [(x.optimum, x.requires_wait) for x in drawn] == [(c, w == 1) for c, w in zip(costs, waits, strict=True)]

@@ -18,7 +18,7 @@ from t2t_jobs.ledger import Ledger
 from t2t_jobs.probe import probe
 from t2t_jobs.room import Room
 from t2t_jobs.training.advantages import advantages
-from t2t_jobs.training.figures import place_of, step_record
+from t2t_jobs.training.figures import position_of, step_record
 from t2t_jobs.training.groups import family_of
 from t2t_jobs.training.outer import OuterPlan, read_steps, train_agent
 from t2t_jobs.training.settings import OuterSettings
@@ -74,8 +74,8 @@ def test_every_family_comes_once_in_a_block():
 def test_where_a_value_lies_between_its_bounds():
     bounds = desks.family().bounds
     rate, share, base = bounds["training.learning_rate"], bounds['configuration."0-0.25".share'], bounds["base"]
-    assert [place_of(rate, value) for value in (1e-6, 1e-4, 1e-2)] == pytest.approx([0, 0.5, 1])
-    assert place_of(share, 0.25) == 0.25 and [place_of(base, name) for name in ("small", "large")] == [0, 1]
+    assert [position_of(rate, value) for value in (1e-6, 1e-4, 1e-2)] == pytest.approx([0, 0.5, 1])
+    assert position_of(share, 0.25) == 0.25 and [position_of(base, name) for name in ("small", "large")] == [0, 1]
 
 
 def test_the_figures_of_a_step_worked_out_by_hand():

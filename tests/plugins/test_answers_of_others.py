@@ -23,8 +23,8 @@ TEXTS = {row["id"]: row["text"] for row in json.loads((FILES / "array.json").rea
 
 
 def ask(path: Path, *asked: tuple[str, int], turns: int = 1, turn: int = 0) -> list[Response]:
-    places = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in asked))}
-    tasks = [Task(name, sample, "?", None, 0, turns=turns, turn=turn, place=places[name]) for name, sample in asked]
+    places = {name: index for index, name in enumerate(dict.fromkeys(name for name, _ in asked))}
+    tasks = [Task(name, sample, "?", None, 0, turns=turns, turn=turn, index=places[name]) for name, sample in asked]
     return [response for _, response in installed().policies.make(f"answers:{path}").respond(tasks, Sampling())]
 
 

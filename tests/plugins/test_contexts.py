@@ -135,7 +135,7 @@ def test_a_compact_proposal_reads_back(rows: list[tuple[int, int, int]]) -> None
     names = [knob.name for knob in KNOBS]
     configuration = {str(size): dict(zip(names, (v / 100 for v in row), strict=True)) for size, row in enumerate(rows, 3)}
     text = compact.proposal_text(configuration, KNOBS)
-    assert compact.read_proposal(json.loads(text), KNOBS) == configuration
+    assert compact.read_compact(json.loads(text), KNOBS) == configuration
     words = set(text.split())
     assert words <= {"{", "}", ",", "]", *(f'"{size}":[' for size in range(3, 11)), *map(str, range(101))}
 

@@ -20,10 +20,10 @@ from t2t_core.records import Response, Sampling, Task, TrainingResult
 from t2t_plugins.trainers import trl_sft
 from t2t_plugins.trainers.common import last_saved
 from t2t_plugins.trainers.trl_grpo import trainer as trl_grpo
-from t2t_plugins.trainers.trl_grpo.configuration import OBJECTIVE, check_passed_on, configuration
 from t2t_plugins.trainers.trl_grpo.launch import launcher
 from t2t_plugins.trainers.trl_grpo.settings import Settings
 from t2t_plugins.trainers.trl_grpo.trainer import Grpo
+from t2t_plugins.trainers.trl_grpo.trl_config import OBJECTIVE, check_passed_on, grpo_config
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.train
@@ -261,7 +261,7 @@ def test_grpo_engine(grpo: Train, base: Run, model: Path) -> None:
 
 def test_grpo_vllm_server_url(tmp_path: Path) -> None:
     settings = Settings(engine="vllm-server", vllm_server_url="http://127.0.0.1:8000", prompts=4)
-    made = configuration(settings, tmp_path, 0, 1)
+    made = grpo_config(settings, tmp_path, 0, 1)
     assert made.vllm_server_base_url == "http://127.0.0.1:8000" and made.vllm_mode == "server" and made.use_vllm
 
 
@@ -276,7 +276,7 @@ def test_grpo_buckets(grpo: Train, base: Run) -> None:
 def test_grpo_micro_batch(grpo: Train, base: Run, tmp_path: Path) -> None:
     """Another split of the same update: the same samples, the same step up to rounding."""
     run = grpo(micro_batch=2)
-    assert configuration(Settings(**{**GRPO, "micro_batch": 2}), tmp_path, 0, 1).per_device_train_batch_size == 2
+    assert grpo_config(Settings(**{**GRPO, "micro_batch": 2}), tmp_path, 0, 1).per_device_train_batch_size == 2
     assert of_update(run, 1) == of_update(base, 1)
     assert run.figures[0]["grad_norm"] == pytest.approx(base.figures[0]["grad_norm"], rel=1e-4)
 
@@ -353,19 +353,19 @@ def test_grpo_trl(grpo: Train, base: Run) -> None:
     with pytest.raises(T2TError, match="trl must be a table"):
         grpo(trl=3)
     with pytest.raises(T2TError, match="TRL refuses this configuration"):
-        configuration(Settings(trl={"auto_find_batch_size": True}), Path("x"), 0, 1)
+        grpo_config(Settings(trl={"auto_find_batch_size": True}), Path("x"), 0, 1)
 
 
 def test_grpo_recompute(grpo: Train, base: Run) -> None:
     """The same step: what is not kept is computed again."""
     run = grpo(recompute=True)
     assert run.figures[0]["grad_norm"] == pytest.approx(base.figures[0]["grad_norm"], rel=1e-5)
-    assert configuration(Settings(recompute=True), Path("x"), 0, 1).gradient_checkpointing
-    assert not configuration(Settings(), Path("x"), 0, 1).gradient_checkpointing
+    assert grpo_config(Settings(recompute=True), Path("x"), 0, 1).gradient_checkpointing
+    assert not grpo_config(Settings(), Path("x"), 0, 1).gradient_checkpointing
 
 
 def vllm(**settings: Any) -> Any:
-    return configuration(Settings(**{"engine": "vllm-colocate", "processes": 4, **settings}), Path("x"), 0, 1, longest_prompt=600)
+    return grpo_config(Settings(**{"engine": "vllm-colocate", "processes": 4, **settings}), Path("x"), 0, 1, longest_prompt=600)
 
 
 def test_grpo_vllm_memory() -> None:

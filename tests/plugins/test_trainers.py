@@ -26,10 +26,10 @@ from t2t_plugins.trainers.common import last_saved, refuse_overlap, stratified
 from t2t_plugins.trainers.none import NoTrainer
 from t2t_plugins.trainers.settings import check_settings
 from t2t_plugins.trainers.trl_grpo.callbacks import watch, write_weights
-from t2t_plugins.trainers.trl_grpo.configuration import configuration
 from t2t_plugins.trainers.trl_grpo.reward import GRAIN, Reward, read_facts
 from t2t_plugins.trainers.trl_grpo.settings import Settings
 from t2t_plugins.trainers.trl_grpo.trainer import Grpo, schedule
+from t2t_plugins.trainers.trl_grpo.trl_config import grpo_config
 from t2t_plugins.trainers.weights import read_weights
 
 torch = pytest.importorskip("torch")
@@ -410,7 +410,7 @@ def test_a_vllm_server_without_vllm_here_is_a_sentence(tmp_path, fresh, instance
 @pytest.mark.train
 def test_weights_are_float32_unless_bfloat16_is_asked_for(tmp_path):
     """A step of 2e-6 is lost in a bfloat16 weight, so "auto" must not keep them so."""
-    auto, half = (configuration(Settings(dtype=d), tmp_path, 0, 1) for d in ("auto", "bfloat16"))
+    auto, half = (grpo_config(Settings(dtype=d), tmp_path, 0, 1) for d in ("auto", "bfloat16"))
     assert (auto.model_init_kwargs["dtype"], half.model_init_kwargs["dtype"]) == ("float32", "bfloat16")
     assert auto.bf16 is torch.cuda.is_available()
 

@@ -39,7 +39,7 @@ class EasyToHard:
         rounds = int(brief.state.bookkeeping.get("rounds", 1))
         t = min(1.0, (brief.state.rounds[-1].index + 1) / (rounds - 1)) if rounds > 1 else 1.0
         frontier = min(2, len(previous) - 1) + t * max(0, len(previous) - 3)
-        weights = [1.0 if place <= frontier + 1e-9 else self.rest for place in range(len(previous))]
+        weights = [1.0 if index <= frontier + 1e-9 else self.rest for index in range(len(previous))]
         return Proposal(
             "",
             {

@@ -90,8 +90,8 @@ def features(observations: Any, view: int, ways: Ways) -> Any:
     lake, holes, own, goal, others, other_goals = (observations[:, :, i].astype(bool) for i in range(6))
     free = lake & ~holes
     distance = ways.of(free.reshape(-1, size, size), goal.reshape(-1, size, size)).reshape(own.shape)
-    place = own.reshape(batch, agents, -1).argmax(-1)
-    here = np.take_along_axis(distance.reshape(batch, agents, -1), place[..., None], -1)[..., 0]
+    cell = own.reshape(batch, agents, -1).argmax(-1)
+    here = np.take_along_axis(distance.reshape(batch, agents, -1), cell[..., None], -1)[..., 0]
     nearer = np.clip(distance - here[..., None, None], -FAR, FAR) / FAR
     downhill = around(own) & (distance < here[..., None, None])
     others_downhill = (downhill.sum(1, keepdims=True) - downhill) > 0
@@ -99,7 +99,7 @@ def features(observations: Any, view: int, ways: Ways) -> Any:
     width = 2 * view + 1
     padded = np.pad(planes, [(0, 0)] * 3 + [(view, view)] * 2)
     padded[:, :, 0, :view], padded[:, :, 0, -view:], padded[:, :, 0, :, :view], padded[:, :, 0, :, -view:] = 1, 1, 1, 1
-    rows, columns = place // size, place % size
+    rows, columns = cell // size, cell % size
     span = np.arange(width)
     b, a = np.arange(batch)[:, None, None, None], np.arange(agents)[None, :, None, None]
     windows = padded[b, a, :, (rows[..., None] + span)[..., :, None], (columns[..., None] + span)[..., None, :]]
@@ -123,8 +123,8 @@ class Ways:
             self.kept.clear()
         new = {key: index for index, key in enumerate(keys) if key not in self.kept}
         if new:
-            places = list(new.values())
-            self.kept.update(zip(new, distances(free[places], goal[places]), strict=True))
+            indices = list(new.values())
+            self.kept.update(zip(new, distances(free[indices], goal[indices]), strict=True))
         return np.stack([self.kept[key] for key in keys])
 
 
@@ -179,7 +179,7 @@ def logits_and_value(network: Any, seen: Any, masks: Any) -> tuple[Any, Any]:
 
 
 class Ppo:
-    """The trainer `ppo`; a run's configuration has its settings under [training]."""
+    """The trainer `ppo`; its settings stand in a run's file under [training]."""
 
     policies = ("ppo",)
 
@@ -386,8 +386,8 @@ def act_by(network: Any, view: int, greedy: bool) -> Any:
                 log, _ = logits_and_value(network, seen, allowed)
             shares = log.double().exp().numpy()
             drawn = shares.argmax(-1) if greedy else draw(shares, [streams[i] for i in of_team])
-            for place, i in enumerate(of_team):
-                actions[i] = drawn[place]
+            for index, i in enumerate(of_team):
+                actions[i] = drawn[index]
         return actions
 
     return act

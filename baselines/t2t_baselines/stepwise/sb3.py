@@ -61,7 +61,7 @@ class Settings:
 
 
 class Sb3:
-    """The trainer `sb3`; a run's configuration has its settings under [training]."""
+    """The trainer `sb3`; its settings stand in a run's file under [training]."""
 
     policies = ("sb3",)
 

@@ -142,13 +142,13 @@ def _show(progress: Progress, display: Display) -> None:
     )
 
 
-def _table(report: Report, place: str) -> str:
+def _table(report: Report, target: str) -> str:
     """The report as a table for people."""
     rows = [f"{'size':>5} {'holes':>6} {'instances':>10} {'wait':>6} {'repeats':>8} {'drawn':>9} {'undecided':>10}"]
     for s in report.sizes:
         rows.append(f"{s.size:>5} {s.holes:>6} {s.count:>10} {s.wait:>6} {s.repeats:>8} {s.drawn:>9} {s.undecided:>10}")
     total = sum(s.count for s in report.sizes)
-    rows.append(f"{total} instances {place}")
+    rows.append(f"{total} instances {target}")
     if report.undecided:
         rows.append(f"{report.undecided} candidates were left out undecided: hard instances are a little too rare")
     return "\n".join(rows)

@@ -145,10 +145,10 @@ def _labels(instances: Sequence[Instance], objective: str, max_nodes: int, threa
     own = [i for i, instance in enumerate(instances) if instance.objective == objective]
     other = [i for i, instance in enumerate(instances) if instance.objective != objective]
     labels: dict[int, Label] = {}
-    for places, wait in ((own, True), (other, False)):
-        batch = [instances[i] for i in places]
+    for indices, wait in ((own, True), (other, False)):
+        batch = [instances[i] for i in indices]
         solved = solve_many(batch, objective, max_nodes, wait=wait, threads=threads, progress=progress) if batch else []
-        labels.update(zip(places, solved, strict=True))
+        labels.update(zip(indices, solved, strict=True))
         progress.add(len(batch))
     return [labels[i] for i in range(len(instances))]
 

@@ -93,9 +93,9 @@ def mistake(own: int, other: int, cell: int) -> Mistake | None:
 
 def canonical(own: int, other: int) -> tuple[int, int]:
     """The smallest of the position's 8 symmetric forms."""
-    return min((_moved(own, places), _moved(other, places)) for places in SYMMETRIES)
+    return min((_moved(own, cells), _moved(other, cells)) for cells in SYMMETRIES)
 
 
 @cache
-def _moved(stones: int, places: tuple[int, ...]) -> int:
-    return sum(1 << places[cell] for cell in CELLS if stones >> cell & 1)
+def _moved(stones: int, cells: tuple[int, ...]) -> int:
+    return sum(1 << cells[cell] for cell in CELLS if stones >> cell & 1)

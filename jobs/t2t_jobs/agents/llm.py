@@ -51,12 +51,12 @@ class LanguageModelAgent:
         """A turn for each state, in their order. States with the same sampling are asked about in one call."""
         turns: list[AgentTurn] = [AgentTurn()] * len(states)
         kinds: dict[Sampling, list[int]] = {}
-        for place, state in enumerate(states):
-            kinds.setdefault(self.sampling_of(state), []).append(place)
-        for sampling, places in kinds.items():
-            tasks = [self._task(states[place]) for place in places]
+        for index, state in enumerate(states):
+            kinds.setdefault(self.sampling_of(state), []).append(index)
+        for sampling, indices in kinds.items():
+            tasks = [self._task(states[index]) for index in indices]
             for position, response in self.policy.respond(tasks, sampling):
-                turns[places[position]] = AgentTurn(response.text, self.manner.calls(response), response)
+                turns[indices[position]] = AgentTurn(response.text, self.manner.calls(response), response)
         if self._may_change and self.protocol == "tools" and any(_refuses_tools(turn.response) for turn in turns):
             self.protocol, self.manner = "text", PlainText()
             return self.act_all(states)

@@ -58,7 +58,7 @@ class SuccessiveHalving:
 
     def act(self, state: EpisodeState) -> AgentTurn:
         past = state.past
-        rung, place = self._place(len(past))
+        rung, index = self._rung(len(past))
         if (state.final or rung == len(self.widths)) and past:
             top = past[sum(self.widths[:-1]) :] or past
             return submit(_best(top)[0].values, "the best job of the highest rung")
@@ -68,11 +68,11 @@ class SuccessiveHalving:
         else:
             begin = sum(self.widths[: rung - 1])
             below = past[begin : begin + self.widths[rung - 1]]
-            drawn = {**_best(below)[place].values, **self._full(_best(below)[place].values, rung - 1)}
+            drawn = {**_best(below)[index].values, **self._full(_best(below)[index].values, rung - 1)}
         return submit(self._cheaper(state.family, drawn, rung), f"rung {rung + 1} of {len(self.widths)}")
 
-    def _place(self, count: int) -> tuple[int, int]:
-        """The rung of the next episode, and its place there."""
+    def _rung(self, count: int) -> tuple[int, int]:
+        """The rung of the next episode, and its index there."""
         for rung, width in enumerate(self.widths):
             if count < width:
                 return rung, count

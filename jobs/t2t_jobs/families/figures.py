@@ -56,15 +56,15 @@ def fingerprint(family: Family) -> str:
     return hashlib.sha256(jsonlines.canonical([*facts, names])).hexdigest()[:16]
 
 
-def measure(name: str, place: SafePath) -> Figures:
-    """Measure one family; its jobs run in the folder `place`."""
+def measure(name: str, folder: SafePath) -> Figures:
+    """Measure one family; its jobs run in `folder`."""
     family: Family = installed().families.make(name)
-    queue = Queue(place / "queue", secret=2026)
-    folders.write_atomic(place / FILE, document(make_job(family, family.best).values))
+    queue = Queue(folder / "queue", secret=2026)
+    folders.write_atomic(folder / FILE, document(make_job(family, family.best).values))
     ids = [f"{name}-{number}" for number in range(TWINS)]
     for number, job_id in enumerate(ids):
         hidden_of = f"twin {number}"
-        queue.submit(job_id, place, name, hidden_of, seed=number)
+        queue.submit(job_id, folder, name, hidden_of, seed=number)
     work(queue)
     each = []
     for job_id in ids:
@@ -88,8 +88,8 @@ def main(names: Sequence[str]) -> None:
     ours = [entry.name for entry in installed().families if entry.plugin == "t2t_jobs"]
     kept = dict(read()) if FIGURES.exists() else {}
     for name in names or ours:
-        with fresh.folder_beside(SafePath(FIGURES.parent) / FIGURES.name) as place:
-            kept[name] = measure(name, place)
+        with fresh.folder_beside(SafePath(FIGURES.parent) / FIGURES.name) as folder:
+            kept[name] = measure(name, folder)
         print(name, kept[name].bases, kept[name].best, f"{kept[name].gain:+.3f}", kept[name].cpu_seconds, flush=True)
         folders.write_json(FIGURES, AllFigures(families={each: kept[each] for each in ours if each in kept}))
 

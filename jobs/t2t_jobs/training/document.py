@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from t2t_core.report.charts import Axis, Lines, Series
-from t2t_core.report.document import Block, Cell, Charts, Column, Document, Paragraph, Row, Section, Table
+from t2t_core.report.document import Block, Charts, Column, Document, Paragraph, Row, Section, Table, TableCell
 from t2t_core.report.figures import Figure
 from t2t_jobs.training.figures import StepRecord
 
@@ -96,7 +96,7 @@ def _knobs(steps: Sequence[StepRecord]) -> list[Lines]:
     first, last = steps[0].knobs, steps[-1].knobs
     changed = sorted(last, key=lambda key: -abs(last[key] - first.get(key, 0.0)))[:_SHOWN]
     used = {key: _of(lambda step: step.knobs, key) for key in changed}
-    placed = {key: _of(lambda step: step.places, key) for key in changed}
+    placed = {key: _of(lambda step: step.positions, key) for key in changed}
     titles = ("share of the jobs that set a value: those that changed most", "where they set it, between its bounds (0 to 1)")
     return [_lines(title, steps, lines, SHARE) for title, lines in zip(titles, (used, placed), strict=True) if lines]
 
@@ -121,8 +121,8 @@ def _costs(steps: Sequence[StepRecord]) -> Table:
     rows = []
     for step in steps:
         behind = ", ".join(map(str, sorted(step.lags)))
-        figures: list[Cell] = [Figure(step.learner.get(name), digits=3) for name in ("ratio", "clipped")]
-        taken: list[Cell] = [str(step.tokens), Figure(step.cpu_seconds, digits=0), Figure(step.usd, digits=4)]
+        figures: list[TableCell] = [Figure(step.learner.get(name), digits=3) for name in ("ratio", "clipped")]
+        taken: list[TableCell] = [str(step.tokens), Figure(step.cpu_seconds, digits=0), Figure(step.usd, digits=4)]
         rows.append(Row([str(step.step), str(step.episodes), behind, str(len(step.stale)), *figures, *taken]))
     return Table([Column("step", words=True), *(Column(name) for name in names)], rows)
 

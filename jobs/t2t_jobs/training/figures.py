@@ -28,8 +28,8 @@ class StepRecord:
         stronger: the share of the jobs that trained a model whose base is the best untrained one; None if there are none.
         families: the mean reward on each family.
         bases: how many of the valid jobs chose each base.
-        knobs: for each key, the share of the jobs that changed it, among the valid jobs whose family lets it be edited. places:
-            where these jobs' values lie between the key's bounds on average, 0 to 1 (on a log scale for a "log-range").
+        knobs: for each key, the share of the jobs that changed it, among the valid jobs whose family lets it be edited.
+        positions: where these jobs' values lie between the key's bounds on average, 0 to 1 (on a log scale for a "log-range").
         learner: the learner's figures. tokens, usd, cpu_seconds: costs of the episodes.
     """
 
@@ -52,7 +52,7 @@ class StepRecord:
     families: dict[str, float] = field(default_factory=dict)
     bases: dict[str, int] = field(default_factory=dict)
     knobs: dict[str, float] = field(default_factory=dict)
-    places: dict[str, float] = field(default_factory=dict)
+    positions: dict[str, float] = field(default_factory=dict)
     learner: dict[str, float] = field(default_factory=dict)
     tokens: int = 0
     usd: float = 0.0
@@ -92,7 +92,7 @@ def step_record(
         families={name: fmean(result.total for result in results if result.family == name) for name in named},
         bases={base: bases.count(base) for base in sorted(set(bases))},
         knobs={key: _share(value is not None for value in values) for key, values in knobs.items()},
-        places={
+        positions={
             key: fmean(known) for key, values in knobs.items() if (known := [value for value in values if value is not None])
         },
         learner=dict(learner),
@@ -104,16 +104,16 @@ def step_record(
 
 def _knobs(valid: Sequence[EpisodeResult], families: Mapping[str, Family]) -> dict[str, list[float | None]]:
     """For each key, where the jobs whose family lets it be edited have set it; None for a job that left it alone."""
-    places: dict[str, list[float | None]] = {}
+    positions: dict[str, list[float | None]] = {}
     for result in valid:
         for key, bound in families[result.family].bounds.items():
             if key != "base":
                 value = result.values.get(key)
-                places.setdefault(key, []).append(None if value is None else place_of(bound, value))
-    return places
+                positions.setdefault(key, []).append(None if value is None else position_of(bound, value))
+    return positions
 
 
-def place_of(bound: Bound, value: Any) -> float:
+def position_of(bound: Bound, value: Any) -> float:
     """Where a value lies between its bounds, 0 to 1; for a choice, its position among the choices."""
     if bound.kind == "choice":
         return bound.choices.index(value) / max(1, len(bound.choices) - 1)

@@ -35,8 +35,8 @@ class Group:
     def __init__(self, plan: GroupPlan, folder: SafePath, family: Family, spec: str, seed: int, room: Room) -> None:
         self.plan = plan
         self.episodes = [
-            room.begin(folder / f"episode_{place}", _setup(plan, place, family, spec, seed), f"{seed}-group-{plan.number}")
-            for place in range(plan.size)
+            room.begin(folder / f"episode_{index}", _setup(plan, index, family, spec, seed), f"{seed}-group-{plan.number}")
+            for index in range(plan.size)
         ]
         self.results: list[EpisodeResult | None] = [None] * plan.size
 
@@ -50,9 +50,9 @@ class Group:
 
     def through(self) -> bool:
         """Whether every job has ended."""
-        for place, episode in enumerate(self.episodes):
-            if self.results[place] is None:
-                self.results[place] = episode.result()
+        for index, episode in enumerate(self.episodes):
+            if self.results[index] is None:
+                self.results[index] = episode.result()
         return all(result is not None for result in self.results)
 
     def rewards(self) -> list[float]:
@@ -74,8 +74,8 @@ class Group:
         close_all(self.episodes)
 
 
-def _setup(plan: GroupPlan, place: int, family: Family, spec: str, seed: int) -> Setup:
-    return Setup(f"g{plan.number}-{place}", family, f"{spec}@{plan.version}", key(seed, "episode", plan.number, place) >> 11)
+def _setup(plan: GroupPlan, index: int, family: Family, spec: str, seed: int) -> Setup:
+    return Setup(f"g{plan.number}-{index}", family, f"{spec}@{plan.version}", key(seed, "episode", plan.number, index) >> 11)
 
 
 def family_of(number: int, families: Sequence[str], seed: int) -> str:
@@ -85,8 +85,8 @@ def family_of(number: int, families: Sequence[str], seed: int) -> str:
     return block[number % len(block)]
 
 
-def planned(place: SafePath, plan: GroupPlan) -> GroupPlan:
+def planned(folder: SafePath, plan: GroupPlan) -> GroupPlan:
     """The plan in the group's folder; if there is none, `plan` is written there."""
-    if not (place / PLAN).exists():
-        folders.write_json(place / PLAN, plan)
-    return folders.read_record(place / PLAN, GroupPlan)
+    if not (folder / PLAN).exists():
+        folders.write_json(folder / PLAN, plan)
+    return folders.read_record(folder / PLAN, GroupPlan)

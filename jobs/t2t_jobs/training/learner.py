@@ -129,10 +129,10 @@ class Learner:
         width = max(len(row.tokens) for row in rows)
         ids = torch.zeros(len(rows), width, dtype=torch.long)
         mask, answers = torch.zeros_like(ids), torch.zeros_like(ids, dtype=torch.bool)
-        for place, row in enumerate(rows):
-            ids[place, : len(row.tokens)] = torch.tensor(row.tokens)
-            mask[place, : len(row.tokens)] = 1
-            answers[place, row.start : len(row.tokens)] = True
+        for index, row in enumerate(rows):
+            ids[index, : len(row.tokens)] = torch.tensor(row.tokens)
+            mask[index, : len(row.tokens)] = 1
+            answers[index, row.start : len(row.tokens)] = True
         ids, mask, answers = ids.to(self.device), mask.to(self.device), answers.to(self.device)
         logits = self.model(input_ids=ids, attention_mask=mask).logits[:, :-1][answers[:, 1:]].float()
         temperatures = torch.tensor([row.turn.temperature for row in rows], device=self.device)
@@ -148,12 +148,12 @@ class Learner:
         answer_logprobs: list[Any] = [None] * len(rows)
         current = self._weights()
         for version in sorted({row.turn.version for row in rows}):
-            places = [i for i, row in enumerate(rows) if row.turn.version == version]
+            own = [i for i, row in enumerate(rows) if row.turn.version == version]
             if version != self.version:
                 self._put(self._read(version))
             with torch.no_grad():
-                for batch in self._batches([rows[i] for i in places]):
-                    indices = [places[i] for i in batch]
+                for batch in self._batches([rows[i] for i in own]):
+                    indices = [own[i] for i in batch]
                     lengths = [len(rows[i].tokens) - rows[i].start for i in indices]
                     for i, logprobs in zip(indices, self._logprobs([rows[i] for i in indices]).split(lengths), strict=True):
                         answer_logprobs[i] = logprobs

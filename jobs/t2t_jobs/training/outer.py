@@ -87,14 +87,14 @@ class _Loop:
         self._open: dict[int, Group] = {}
         self._stale: list[int] = []  # groups left out since the last step
         self._begun = 0
-        while self._place(self._begun).exists():  # groups that a killed loop had begun
+        while self._group_folder(self._begun).exists():  # groups that a killed loop had begun
             self._begun += 1
 
     @property
     def _step(self) -> int:
         return len(self._steps)
 
-    def _place(self, number: int) -> SafePath:
+    def _group_folder(self, number: int) -> SafePath:
         return self._folder / "groups" / str(number)
 
     def run(self) -> None:
@@ -120,11 +120,11 @@ class _Loop:
 
     def _begin(self, number: int) -> None:
         """Begin a group, or continue it with the version that its plan names."""
-        place = self._place(number)
+        folder = self._group_folder(number)
         name = family_of(number, self._plan.families, self._plan.seed)
         wish = GroupPlan(number=number, family=name, version=self._step, size=self._settings.group)
-        plan = planned(place, wish)
-        group = Group(plan, place, self._families[plan.family], self._plan.agent, self._plan.seed, self._room)
+        plan = planned(folder, wish)
+        group = Group(plan, folder, self._families[plan.family], self._plan.agent, self._plan.seed, self._room)
         self._open[number] = group
         if not group.played:
             group.play(self._agent(plan.version))
@@ -161,10 +161,10 @@ class _Loop:
     def _write_version(self, record: StepRecord | None) -> None:
         """Write the agent's current version, atomically. A version too old to learn from keeps only its weights."""
         number = record.step if record else 0
-        with folders.building(self._versions / str(number)) as place:
-            self._learner.save(place)
+        with folders.building(self._versions / str(number)) as folder:
+            self._learner.save(folder)
             if record:
-                folders.write_json(place / STEP, record)
+                folders.write_json(folder / STEP, record)
         old = number - self._settings.lag - 1
         if old >= 0:
             folders.remove(self._versions / str(old) / STATE)

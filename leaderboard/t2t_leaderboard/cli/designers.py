@@ -18,13 +18,13 @@ from t2t_leaderboard.designers import leaderboard, read_studies
 
 
 @click.command()
-@click.argument("places", metavar="[STUDIES...]", nargs=-1, type=click.Path(path_type=Path, file_okay=False))
+@click.argument("paths", metavar="[STUDIES...]", nargs=-1, type=click.Path(path_type=Path, file_okay=False))
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Write designers.md and designers.html there.")
 @click.option("--plan", type=click.Path(path_type=Path, dir_okay=False), help="A frozen plan to enter a designer into.")
 @click.option("--designer", help="With --plan: the designer that enters, as t2t plugins names it.")
 @click.option("--seeds", type=click.IntRange(1, 1000), help="With --plan: how many of the plan's seeds to use.")
 def bench_designers(
-    places: tuple[Path, ...], out: Path | None, plan: Path | None, designer: str | None, seeds: int | None
+    paths: tuple[Path, ...], out: Path | None, plan: Path | None, designer: str | None, seeds: int | None
 ) -> None:
     """The leaderboard of designers, from study folders.
 
@@ -39,7 +39,7 @@ def bench_designers(
     if (plan is None) != (designer is None):
         raise T2TError("--plan and --designer go together", where="t2t bench-designers")
     if plan and designer:
-        if out is None or places:
+        if out is None or paths:
             raise T2TError("an entry needs --out for its study, and no other folders", where="t2t bench-designers")
         file = entered(read_plan(plan), designer, seeds)
         result = compare(file, run_plan(file, out, Reporter(click.echo)))
@@ -47,9 +47,9 @@ def bench_designers(
         folders.write_atomic(out / "study.md", markdown.render(study_document(result)))
         terminal.show(study_document(result), terminal.console())
         return
-    if not places:
+    if not paths:
         raise T2TError("no study is named", where="t2t bench-designers", next="name folders of finished studies, or --plan")
-    document = leaderboard(read_studies(places))
+    document = leaderboard(read_studies(paths))
     terminal.show(document, terminal.console())
     if out:
         folders.write_atomic(out / "designers.md", markdown.render(document))

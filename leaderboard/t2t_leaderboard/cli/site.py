@@ -8,11 +8,11 @@ import click
 
 
 @click.command()
-@click.argument("places", metavar="RESULTS...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="RESULTS...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder of the site.")
 @click.option("--studies", multiple=True, type=click.Path(path_type=Path, file_okay=False),
               help="A finished study of designers, for their board. Repeatable.")  # fmt: skip
-def site(places: tuple[Path, ...], out: Path, studies: tuple[Path, ...]) -> int:
+def site(paths: tuple[Path, ...], out: Path, studies: tuple[Path, ...]) -> int:
     """One static site of all submissions in RESULTS, each checked as t2t verify does.
 
     The site shows results overall and by world, every answer, the history, the designers of studies, and what twins say about
@@ -24,7 +24,7 @@ def site(places: tuple[Path, ...], out: Path, studies: tuple[Path, ...]) -> int:
     from t2t_leaderboard.designers import read_studies
     from t2t_leaderboard.joined import join
 
-    joined = join(places)
+    joined = join(paths)
     names = building.write(out, joined, read_studies(studies) if studies else [])
     click.echo(f"{len(names)} pages in {out}: open {out / building.INDEX}")
     for name, problems in joined.refused.items():

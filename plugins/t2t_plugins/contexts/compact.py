@@ -94,7 +94,7 @@ def proposal_text(configuration: Mapping[str, Mapping[str, Any]], knobs: Sequenc
     return "{ " + " , ".join(entries) + " }"
 
 
-def read_proposal(data: Mapping[str, Any], knobs: Sequence[Knob]) -> dict[str, dict[str, Any]] | None:
+def read_compact(data: Mapping[str, Any], knobs: Sequence[Knob]) -> dict[str, dict[str, Any]] | None:
     """A compact proposal (the JSON object already read) as a configuration's JSON.
 
     None if the object is not in the compact form (no group has a list). A group with another number of values keeps those it

@@ -71,7 +71,7 @@ def shuffled(before: Configuration, after: Configuration, knobs: Sequence[Knob],
     order = list(range(len(groups)))
     for _ in range(TRIES):
         stream.shuffle(order)
-        if all(edits[source] == edits[place] for place, source in enumerate(order)):
+        if all(edits[source] == edits[index] for index, source in enumerate(order)):
             continue
         lost, made = _applied(before, {group: edits[source] for group, source in zip(groups, order, strict=True)}, knobs)
         if best is None or lost < best[0] - 1e-12:
@@ -123,7 +123,7 @@ def mislabelled(state: RoundState, stream: Stream) -> RoundState:
     failing = [check for check in state.testbed.checks if any(of_group.get(check) for of_group in counts)]
     names = failing if len(failing) > 1 else list(state.testbed.checks)
     step = 1 + stream.below(len(names) - 1) if len(names) > 1 else 0
-    new = {check: names[(place + step) % len(names)] for place, check in enumerate(names)}
+    new = {check: names[(index + step) % len(names)] for index, check in enumerate(names)}
     rounds = [
         replace(past, breakdown=_renamed(past.breakdown, new), training=_renamed(past.training, new)) for past in state.rounds
     ]

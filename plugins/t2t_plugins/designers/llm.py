@@ -26,7 +26,7 @@ from t2t_core.records import ASKED_AGAIN, Message, Proposal, Response, Sampling,
 from t2t_core.registry import Spec
 from t2t_core.settings import integer, no_argument, one_of, read_settings
 from t2t_core.text import one_line
-from t2t_plugins.contexts.compact import brief_text, proposal_text, read_proposal
+from t2t_plugins.contexts.compact import brief_text, proposal_text, read_compact
 from t2t_plugins.designers.reader import Form, read_reply
 
 _READERS = {"attempts": integer(1, 20), "brief": one_of(("auto", "prose", "compact")), "finish": one_of(("on", "off"))}
@@ -125,10 +125,10 @@ def form_of(brief: Brief, compact: bool) -> Form:
     def shown(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
         text = proposal_text(configuration, knobs) if compact else readable(configuration)
         data: Mapping[str, Any] = json.loads(text)
-        return (read_proposal(data, knobs) or data) if compact else data
+        return (read_compact(data, knobs) or data) if compact else data
 
     def of_list(values: Sequence[Any]) -> Mapping[str, Any]:
-        return (read_proposal({"": list(values)}, knobs) or {})[""]
+        return (read_compact({"": list(values)}, knobs) or {})[""]
 
     known = [(c, shown(c)) for c in (*(r.configuration for r in brief.state.rounds), current)]
     names = tuple(knob.name for knob in knobs)

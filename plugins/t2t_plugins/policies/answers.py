@@ -94,29 +94,29 @@ class StoredAnswers:
 
     def respond(self, tasks: Sequence[Task], sampling: Sampling) -> Iterator[tuple[int, Response]]:
         """The stored answers in the order of the tasks. `sampling` plays no part."""
-        by_place = self._by_place(tasks)
-        self._warn_of_others({self._asked(task, by_place) for task in tasks})
+        by_index = self._by_index(tasks)
+        self._warn_of_others({self._asked(task, by_index) for task in tasks})
         for position, task in enumerate(tasks):
-            asked = self._asked(task, by_place)
+            asked = self._asked(task, by_index)
             if asked in self._lines:
                 yield position, self._answer(task, *self._lines[asked])
             else:
                 error = self._bad.get(asked, "no stored answer")
                 yield position, Response("", finish_reason="error", error=error)
 
-    def _asked(self, task: Task, by_place: bool) -> tuple[str, int]:
-        return str(task.place) if by_place else task.instance_id, task.sample
+    def _asked(self, task: Task, by_index: bool) -> tuple[str, int]:
+        return str(task.index) if by_index else task.instance_id, task.sample
 
-    def _by_place(self, tasks: Sequence[Task]) -> bool:
-        """Whether the file's numbers are places in what is asked. Raises T2TError if they may be those of another set."""
+    def _by_index(self, tasks: Sequence[Task]) -> bool:
+        """Whether the file numbers the instances as they are asked. Raises T2TError if they may be those of another set."""
         names = {name for name, _ in (*self._lines, *self._bad)}
         if not self._numbered or any(task.instance_id in names for task in tasks):
             return False
-        places = {task.place for task in tasks}
-        count = max(places, default=-1) + 1
-        resumed = len(places) < count
+        indices = {task.index for task in tasks}
+        count = max(indices, default=-1) + 1
+        resumed = len(indices) < count
         if names == {str(n) for n in range(len(names))} and (resumed or len(names) <= count):
-            first = f", {tasks[0].instance_id}" if not tasks[0].place else ""
+            first = f", {tasks[0].instance_id}" if not tasks[0].index else ""
             warnings.warn(f"{self._path}: {_NUMBERED}; number 0 is taken for the first that is asked{first}", stacklevel=3)
             return True
         raise T2TError(

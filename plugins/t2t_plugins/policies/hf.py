@@ -161,8 +161,8 @@ def free_memory() -> None:
 def model_name(argument: str, policy: str) -> str:
     if not argument:
         raise T2TError(f"the policy {policy} needs a model", next=f"write {policy}:FOLDER, or {policy}:Qwen/Qwen3-4B")
-    place = Path(argument).expanduser()
-    if (argument.startswith((".", "/", "~")) or place.exists()) and not place.is_dir():
+    folder = Path(argument).expanduser()
+    if (argument.startswith((".", "/", "~")) or folder.exists()) and not folder.is_dir():
         raise T2TError(f"there is no folder {argument}", where=f"policy {policy}", next="give a checkpoint's folder, or a Hub id")
     return str(Path(argument).expanduser()) if argument.startswith("~") else argument
 

@@ -198,9 +198,9 @@ def _asked(record: Mapping[str, Any]) -> tuple[str | int, int | None]:
             info = jsonlines.loads(info)
         except jsonlines.Unreadable:
             info = None
-    places = [doc, info, task.get("data") if isinstance(task, Mapping) else None, record]
+    parts = [doc, info, task.get("data") if isinstance(task, Mapping) else None, record]
     names = [*_ID, "custom_id", "doc_id", "example_id"]
-    known = [place[name] for place in places if isinstance(place, Mapping) for name in names if _is_id(place.get(name))]
+    known = [part[name] for part in parts if isinstance(part, Mapping) for name in names if _is_id(part.get(name))]
     if isinstance(record.get("custom_id"), str):  # `id` is the request's there
         known.insert(0, record["custom_id"])
     if not known:

@@ -30,10 +30,10 @@ class Wandb:
         import wandb
 
         named: dict[str, Any] = {"project": self._project, "entity": self._entity, "id": run.id, "name": run.name}
-        place = {} if "WANDB_DIR" in os.environ else {"dir": str(run.folder)}
+        where = {} if "WANDB_DIR" in os.environ else {"dir": str(run.folder)}
         quiet = wandb.Settings(console="off")  # do not capture what the run prints
         try:
-            self._run = wandb.init(**named, **place, resume="allow", config=dict(run.settings), settings=quiet)
+            self._run = wandb.init(**named, **where, resume="allow", config=dict(run.settings), settings=quiet)
         except wandb.errors.UsageError as error:
             offline = "wandb login, or WANDB_MODE=offline"
             raise T2TError("W&B cannot be used", where=WHERE, cause=" ".join(str(error).split())[:300], next=offline) from None

@@ -148,7 +148,7 @@ class Sft:
         updates = job.folder / UPDATES
         trainer = trl.SFTTrainer(
             model=str(job.checkpoint),
-            args=configuration(settings, updates, job.seed),
+            args=sft_config(settings, updates, job.seed),
             train_dataset=Dataset.from_list(rows),
             callbacks=[watch(job)],
         )
@@ -264,7 +264,7 @@ def _user(text: str) -> dict[str, str]:
     return {"role": "user", "content": text}
 
 
-def configuration(settings: Settings, folder: Any, seed: int) -> Any:
+def sft_config(settings: Settings, folder: Any, seed: int) -> Any:
     import torch
 
     trl: Any = import_module("trl")

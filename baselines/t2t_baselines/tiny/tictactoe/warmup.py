@@ -64,9 +64,9 @@ def views(moves: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     """Every move on every symmetric view of its board."""
     pairs = []
     for board, cell in moves:
-        for places in SYMMETRIES:
-            marks = dict(zip(places, board, strict=True))
-            pairs.append(("".join(marks[at] for at in range(9)), places[cell]))
+        for cells in SYMMETRIES:
+            marks = dict(zip(cells, board, strict=True))
+            pairs.append(("".join(marks[at] for at in range(9)), cells[cell]))
     return pairs
 
 

@@ -61,11 +61,11 @@ def _trail(scene: Scene, agent: int) -> str:
 
 
 def _agent(scene: Scene, agent: int) -> str:
-    places = [_middle(scene.spot(agent, step)) for step in range(scene.steps + 1)]
-    colour, (x, y) = PALETTE[agent], places[0]
+    spots = [_middle(scene.spot(agent, step)) for step in range(scene.steps + 1)]
+    colour, (x, y) = PALETTE[agent], spots[0]
     motion = ""
-    if len(set(places)) > 1:
-        values = ";".join(f"{x:g} {y:g}" for x, y in [*places, *[places[-1]] * _HOLD])
+    if len(set(spots)) > 1:
+        values = ";".join(f"{x:g} {y:g}" for x, y in [*spots, *[spots[-1]] * _HOLD])
         motion = f'<animateTransform attributeName="transform" type="translate" values="{values}" {_turn(scene)}/>'
     disc = f'<circle r="9" fill="{colour}" stroke="#fff" stroke-width="2"/><text y="4" fill="{text_on(colour)}">{agent}</text>'
     return f'<g transform="translate({x:g} {y:g})">{disc}{motion}</g>'

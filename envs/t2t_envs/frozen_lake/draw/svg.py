@@ -196,11 +196,11 @@ def _turn(scene: Scene) -> float:
 
 def _motion(scene: Scene, agent: int) -> str:
     """Where the agent is at each step; at the end of the turn it stands still for a while."""
-    places = [centre(scene.spot(agent, step)) for step in range(scene.steps + 1)]
-    places.append(places[-1])
+    spots = [centre(scene.spot(agent, step)) for step in range(scene.steps + 1)]
+    spots.append(spots[-1])
     turn = _turn(scene)
     times = [*(step * STEP_SECONDS / turn for step in range(scene.steps + 1)), 1.0]
-    values = ";".join(f"{x:g} {y:g}" for x, y in places)
+    values = ";".join(f"{x:g} {y:g}" for x, y in spots)
     keys = ";".join(f"{time:.5g}" for time in times)
     return (
         f'<animateTransform attributeName="transform" type="translate" values="{values}" keyTimes="{keys}" dur="{turn:g}s" '

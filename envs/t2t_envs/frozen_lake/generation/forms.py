@@ -1,6 +1,6 @@
-"""How many canonical forms a cell (size, holes, agents, objective, kind) has, and so what each size can produce.
+"""How many canonical forms a stratum (size, holes, agents, objective, kind) has, and so what each size can produce.
 
-Small cells are enumerated. For larger ones the count is a safe lower bound: half of (share of this kind among
+Small strata are enumerated. For larger ones the count is a safe lower bound: half of (share of this kind among
 random candidates) x (number of candidates) / (8 x agents!), where the share is estimated from 64 hits. A kind that shows up
 less than once in 500,000 candidates counts as absent, since rejection sampling could not fill it. (Our choices.)
 `sets/forms.json` holds the counts for 1 to 5 agents; `python -m t2t_envs.frozen_lake.generation.forms > forms.json` remakes it
@@ -23,22 +23,22 @@ from t2t_core import seeding
 
 from .. import solver
 from ..instance import MAX_AGENTS, OBJECTIVES
-from .cells import Draws, GridCell, Quota
 from .configuration import MAX_HOLE_RATIO, SIZES, hole_count
-from .sampling import draw_cell, from_form, list_forms, of_cell
+from .sampling import draw_stratum, from_form, list_forms, of_stratum
+from .strata import Draws, Quota, Stratum
 
 TABLE_AGENTS = (1, 2, 3, 4, 5)
 HITS = 64
 RAREST = 500_000
-ALWAYS_LIST = 100_000  # cells with at most so many candidates are enumerated at once
-FEW = 5_000  # larger cells are enumerated if the lower bound is below this
+ALWAYS_LIST = 100_000  # strata with at most so many candidates are enumerated at once
+FEW = 5_000  # larger strata are enumerated if the lower bound is below this
 CAP = 10**9  # more than anybody asks for
 QUICK_STALL = 20_000  # used if there are more agents than the table covers
 QUICK_NODES = 20_000  # the solver's limit while estimating; undecided candidates only lower the bound
 
 
 class Count(NamedTuple):
-    """Canonical forms of a cell that do not, and that do, require a wait; a lower bound unless `exact`."""
+    """Canonical forms of a stratum that do not, and that do, require a wait; a lower bound unless `exact`."""
 
     wait_free: int
     wait: int
@@ -59,7 +59,7 @@ def capacity(size: int, num_agents: int) -> int:
     top = min(most_holes(size), size * size - num_agents)
     low, high, middle = -1, top, top
     while low < high:  # bisection is right because removing a hole never makes an instance unsolvable
-        if _holds(GridCell(size, middle, num_agents)):
+        if _holds(Stratum(size, middle, num_agents)):
             low = middle
         else:
             high = middle - 1
@@ -68,30 +68,30 @@ def capacity(size: int, num_agents: int) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _holds(cell: GridCell) -> bool:
-    """Whether the cell has any instance, of either kind."""
-    if counted_at_once(cell):
-        return count_forms(cell).total > 0
-    return bool(_draw(cell, Quota(wait_free=1, wait=1, total=1)).instances)
+def _holds(stratum: Stratum) -> bool:
+    """Whether the stratum has any instance, of either kind."""
+    if counted_at_once(stratum):
+        return count_forms(stratum).total > 0
+    return bool(_draw(stratum, Quota(wait_free=1, wait=1, total=1)).instances)
 
 
-def count_forms(cell: GridCell) -> Count:
-    """The number of forms of a cell, from the table if it covers the cell."""
-    if not 1 <= cell.num_agents <= min(cell.free, MAX_AGENTS):
+def count_forms(stratum: Stratum) -> Count:
+    """The number of forms of a stratum, from the table if it covers the stratum."""
+    if not 1 <= stratum.num_agents <= min(stratum.free, MAX_AGENTS):
         return Count(0, 0, True)
-    row = _row(cell)
-    return measure(cell) if row is None else Count(row[0], row[1], bool(row[2]))
+    row = _row(stratum)
+    return measure(stratum) if row is None else Count(row[0], row[1], bool(row[2]))
 
 
-def counted_at_once(cell: GridCell) -> bool:
-    """Whether the forms of a cell are known, or can be counted at once."""
-    return _row(cell) is not None or cell.candidates <= ALWAYS_LIST
+def counted_at_once(stratum: Stratum) -> bool:
+    """Whether the forms of a stratum are known, or can be counted at once."""
+    return _row(stratum) is not None or stratum.candidates <= ALWAYS_LIST
 
 
-def available(cell: GridCell, exclude: Collection[bytes] = frozenset()) -> Count:
-    """The number of forms of a cell that are not excluded."""
-    count = count_forms(cell)
-    excluded = _by_kind(frozenset(of_cell(exclude, cell)), cell.objective)
+def available(stratum: Stratum, exclude: Collection[bytes] = frozenset()) -> Count:
+    """The number of forms of a stratum that are not excluded."""
+    count = count_forms(stratum)
+    excluded = _by_kind(frozenset(of_stratum(exclude, stratum)), stratum.objective)
     return Count(max(0, count.wait_free - excluded[0]), max(0, count.wait - excluded[1]), count.exact)
 
 
@@ -107,44 +107,44 @@ def _by_kind(forms: frozenset[bytes], objective: str) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=4096)
-def measure(cell: GridCell) -> Count:
-    """Count the forms of a cell, by enumeration if it is small and by sampling otherwise."""
-    if cell.candidates <= ALWAYS_LIST:
-        return _enumerated(cell)
-    wait_free, wait = _estimate(cell, False), _estimate(cell, True)
-    if cell.enumerable and min(wait_free, wait) < FEW and cell.num_agents in TABLE_AGENTS:
-        return _enumerated(cell)
+def measure(stratum: Stratum) -> Count:
+    """Count the forms of a stratum, by enumeration if it is small and by sampling otherwise."""
+    if stratum.candidates <= ALWAYS_LIST:
+        return _enumerated(stratum)
+    wait_free, wait = _estimate(stratum, False), _estimate(stratum, True)
+    if stratum.enumerable and min(wait_free, wait) < FEW and stratum.num_agents in TABLE_AGENTS:
+        return _enumerated(stratum)
     return Count(wait_free, wait, False)
 
 
-def _enumerated(cell: GridCell) -> Count:
-    forms = list_forms(cell)
+def _enumerated(stratum: Stratum) -> Count:
+    forms = list_forms(stratum)
     return Count(forms.wait_free, forms.wait, forms.undecided == 0)
 
 
-def _estimate(cell: GridCell, wait: bool) -> int:
+def _estimate(stratum: Stratum, wait: bool) -> int:
     """A safe lower bound on the forms of one kind (see above); 0 if the kind is too rare to sample."""
-    if wait and cell.num_agents == 1:
+    if wait and stratum.num_agents == 1:
         return 0  # a single agent has nobody in its way
     quota = Quota(wait=HITS if wait else 0, wait_free=0 if wait else HITS, distinct=False)
-    draws = _draw(cell, quota)
+    draws = _draw(stratum, quota)
     hits = len(draws.instances)
     if hits < HITS or hits * RAREST < draws.drawn:
         return 0
-    ordered = cell.candidates * factorial(cell.num_agents)  # starts and goals per agent; the symmetries are divided out below
-    return min(CAP, ordered * hits // (draws.drawn * 2 * 8 * factorial(cell.num_agents)))
+    ordered = stratum.candidates * factorial(stratum.num_agents)  # starts and goals per agent; symmetries are divided out below
+    return min(CAP, ordered * hits // (draws.drawn * 2 * 8 * factorial(stratum.num_agents)))
 
 
-def _draw(cell: GridCell, quota: Quota) -> Draws:
-    key = seeding.key(0, "count forms", OBJECTIVES.index(cell.objective), cell.num_agents, cell.size, cell.holes)
-    stall = 5 * RAREST if cell.num_agents in TABLE_AGENTS else QUICK_STALL
-    return draw_cell(cell, key, quota, stall=stall, max_nodes=QUICK_NODES)
+def _draw(stratum: Stratum, quota: Quota) -> Draws:
+    key = seeding.key(0, "count forms", OBJECTIVES.index(stratum.objective), stratum.num_agents, stratum.size, stratum.holes)
+    stall = 5 * RAREST if stratum.num_agents in TABLE_AGENTS else QUICK_STALL
+    return draw_stratum(stratum, key, quota, stall=stall, max_nodes=QUICK_NODES)
 
 
-def _row(cell: GridCell) -> list[int] | None:
-    """The table's row for a cell, or None."""
-    column = _table().get(cell.objective, {}).get(str(cell.num_agents), {}).get(str(cell.size), [])
-    return column[cell.holes] if cell.holes < len(column) else None
+def _row(stratum: Stratum) -> list[int] | None:
+    """The table's row for a stratum, or None."""
+    column = _table().get(stratum.objective, {}).get(str(stratum.num_agents), {}).get(str(stratum.size), [])
+    return column[stratum.holes] if stratum.holes < len(column) else None
 
 
 @cache
@@ -155,19 +155,19 @@ def _table() -> dict[str, dict[str, dict[str, list[list[int]]]]]:
 
 def make_table(threads: int = 1) -> str:
     """The text of `sets/forms.json`: objective, agents, size, then per hole count [wait_free, wait, exact]."""
-    cells = [
-        GridCell(size, holes, agents, objective)
+    strata = [
+        Stratum(size, holes, agents, objective)
         for objective in OBJECTIVES
         for agents in TABLE_AGENTS
         for size in SIZES
         for holes in range(min(most_holes(size), size * size - agents) + 1)
     ]
     with ThreadPoolExecutor(threads) as pool:
-        counts = dict(zip(cells, pool.map(measure, cells), strict=True))
+        counts = dict(zip(strata, pool.map(measure, strata), strict=True))
     table: dict[str, dict[str, dict[str, list[list[int]]]]] = {}
-    for cell, count in counts.items():
-        sizes = table.setdefault(cell.objective, {}).setdefault(str(cell.num_agents), {})
-        sizes.setdefault(str(cell.size), []).append([count.wait_free, count.wait, int(count.exact)])
+    for stratum, count in counts.items():
+        sizes = table.setdefault(stratum.objective, {}).setdefault(str(stratum.num_agents), {})
+        sizes.setdefault(str(stratum.size), []).append([count.wait_free, count.wait, int(count.exact)])
     return json.dumps(table, separators=(",", ":")).replace("]],", "]],\n") + "\n"
 
 

@@ -3,9 +3,9 @@
 Evaluation sets v1: 3 agents on sizes 3-10, 4 on 4-10, 5 on 5-10. Each size has 150 instances (as in the paper) over five hole
 counts floor(i * max / 4 + 1/2), i = 0..4, where max is the most the size can hold: 30 each, half of them requiring a wait. The
 validation set is built the same way: 2 agents on sizes 3-10, 50 per size, 10 per hole count. The objective is makespan, and
-both optima are stored. Each canonical form occurs once over all sets. A set takes at most half of the forms of a cell (size,
-holes, wait), so that twins have forms left; if a cell has too few, the cell of the same size and kind with the most forms left
-makes up for it. (All but the 150: our choice.)
+both optima are stored. Each canonical form occurs once over all sets. A set takes at most half of the forms of a stratum and kind
+(wait, wait-free), so that twins have forms left; if there are too few, the stratum of the same size with the most forms left of
+this kind makes up for it. (All but the 150: our choice.)
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from t2t_core.store import frozen, jsonlines
 
 from ..instance import Instance
 from ..solver import DEFAULT_MAX_NODES
-from .cells import GridCell
 from .forms import capacity, count_forms
-from .generator import CellJob
+from .generator import StratumJob
 from .progress import Watcher
 from .request import Request
+from .strata import Stratum
 
 VERSION = 1
 LEVELS = 5
@@ -59,10 +59,10 @@ PLANS = (
 
 @dataclass(frozen=True)
 class Part:
-    """The instances that one cell (size, holes, wait) gives to a set. `forms` is how many canonical forms the cell has or, if
-    it was not `enumerated`, how many different ones sampling has met."""
+    """The instances of one kind that a stratum gives to a set. `forms` is how many canonical forms of the kind it has or, if it
+    was not `enumerated`, how many different ones sampling has met."""
 
-    cell: GridCell
+    stratum: Stratum
     wait: bool
     count: int
     forms: int
@@ -76,35 +76,35 @@ def hole_levels(size: int, num_agents: int) -> list[int]:
 
 
 def shares(plan: Plan, size: int) -> list[Part]:
-    """What each cell of a size gives, before anything is drawn."""
-    cells = [GridCell(size, holes, plan.num_agents) for holes in hole_levels(size, plan.num_agents)]
+    """What each stratum of a size gives, before anything is drawn."""
+    strata = [Stratum(size, holes, plan.num_agents) for holes in hole_levels(size, plan.num_agents)]
     parts: list[Part] = []
     for wait in (False, True):
-        counts = [count_forms(cell) for cell in cells]
+        counts = [count_forms(stratum) for stratum in strata]
         forms = [count.wait if wait else count.wait_free for count in counts]
         taken = [min(plan.each, have // 2) for have in forms]
         while (missing := plan.each * LEVELS - sum(taken)) > 0:
             left = [have // 2 - gives for have, gives in zip(forms, taken, strict=True)]
-            most = max(range(len(cells)), key=lambda i: left[i])
+            most = max(range(len(strata)), key=lambda i: left[i])
             if left[most] <= 0:
                 raise T2TError(f"{missing} instances are missing", where=f"{plan.name}, size {size}", cause="too few forms")
             taken[most] += min(missing, left[most])
-        for cell, count, have, gives in zip(cells, counts, forms, taken, strict=True):
-            parts.append(Part(cell, wait, gives, have if count.exact else 2 * gives, count.exact))
+        for stratum, count, have, gives in zip(strata, counts, forms, taken, strict=True):
+            parts.append(Part(stratum, wait, gives, have if count.exact else 2 * gives, count.exact))
     return parts
 
 
 def _draw(part: Part, count: int, seed: int, exclude: frozenset[bytes] = frozenset()) -> list[Instance]:
-    """`count` instances of a cell, each canonical form once, in the order they were met."""
+    """`count` instances of a stratum, each canonical form once, in the order they were met."""
     if count == 0:
         return []
-    request = Request(count, part.cell.num_agents, part.cell.objective, exclude, "forbid")
+    request = Request(count, part.stratum.num_agents, part.stratum.objective, exclude, "forbid")
     counts = (0, count) if part.wait else (count, 0)
-    job = CellJob(part.cell, *counts, request, True, seed, threads=1, max_nodes=DEFAULT_MAX_NODES, watcher=Watcher(count))
+    job = StratumJob(part.stratum, *counts, request, True, seed, threads=1, max_nodes=DEFAULT_MAX_NODES, watcher=Watcher(count))
     instances, report = job.run()
     if report.undecided:
         # A better solver would decide them, and that would change the set.
-        raise T2TError(f"{report.undecided} candidates were left undecided", where=str(part.cell), cause="the node limit")
+        raise T2TError(f"{report.undecided} candidates were left undecided", where=str(part.stratum), cause="the node limit")
     return instances
 
 
@@ -125,11 +125,11 @@ def make_set(plan: Plan, sizes: tuple[int, ...] | None = None) -> tuple[list[Ins
 
 
 def _in_order(parts: list[Part], drawn: list[list[Instance]], prefix: str = "") -> list[Instance]:
-    """The instances of one size, interleaved so that the first n are balanced over its cells, with their ids."""
-    levels = sorted({part.cell.holes for part in parts})
+    """The instances of one size, interleaved so that the first n are balanced over its strata, with their ids."""
+    levels = sorted({part.stratum.holes for part in parts})
 
     def turn(part: Part) -> tuple[bool, int]:
-        level = levels.index(part.cell.holes)
+        level = levels.index(part.stratum.holes)
         return (level % 2 == 1) != part.wait, level  # any five in a row have different hole counts, and the kinds take turns
 
     order = [
@@ -144,13 +144,13 @@ def _in_order(parts: list[Part], drawn: list[list[Instance]], prefix: str = "") 
 
 
 def make_twin(frozen: InstanceSet, manifest: Mapping[str, Any], seed: int) -> InstanceSet:
-    """A fresh set with as many instances of every cell as the frozen one, and none of its forms (the frozen set took at most
+    """A fresh set with as many instances of every stratum as the frozen one, and none of its forms (the frozen set took at most
     half of them)."""
     used = frozenset(instance.canonical() for instance in frozen.instances)
     by_size: dict[int, list[Part]] = {}
     for row in manifest["cells"]:
-        cell = GridCell(row["size"], row["holes"], manifest["num_agents"])
-        by_size.setdefault(cell.size, []).append(Part(cell, row["wait"], row["instances"], row["forms"], row["enumerated"]))
+        stratum = Stratum(row["size"], row["holes"], manifest["num_agents"])
+        by_size.setdefault(stratum.size, []).append(Part(stratum, row["wait"], row["instances"], row["forms"], row["enumerated"]))
     instances: list[Instance] = []
     for parts in by_size.values():
         drawn = [_draw(part, part.count, seeding.key(seed, "twin", int(part.wait)), used) for part in parts]
@@ -166,9 +166,9 @@ def as_lines(instances: list[Instance]) -> str:
 
 
 def shortfalls(plan: Plan, parts: list[Part]) -> list[str]:
-    """One sentence for each cell that gives fewer, or more, than its even share."""
+    """One sentence for each stratum that gives fewer, or more, than its even share."""
     return [
-        f"{plan.num_agents} agents, {p.cell.size}x{p.cell.size}, {p.cell.holes} holes, "
+        f"{plan.num_agents} agents, {p.stratum.size}x{p.stratum.size}, {p.stratum.holes} holes, "
         f"{'wait' if p.wait else 'wait-free'}: {p.count} instances instead of {plan.each}"
         + (f" (it has {p.forms} forms, at most half are taken)" if p.count < plan.each else " (makes up for other cells)")
         for p in parts
@@ -191,7 +191,7 @@ def make_files() -> Iterator[tuple[str, str]]:
             "undecided": 0,
             "notes": shortfalls(plan, parts),
             "cells": [
-                {"size": p.cell.size, "holes": p.cell.holes, "wait": p.wait, "instances": p.count, "forms": p.forms}
+                {"size": p.stratum.size, "holes": p.stratum.holes, "wait": p.wait, "instances": p.count, "forms": p.forms}
                 | {"enumerated": p.enumerated}
                 for p in parts
             ],

@@ -1,9 +1,9 @@
-"""Instances from a configuration: exactly the requested number and share of wait instances in every size, and in every cell.
+"""Instances from a configuration: exactly the requested number and share of wait instances in every size, and in every stratum.
 
-The distribution (our choice): within a grid cell (size, hole count) the instances of each kind (wait, wait-free) are a uniform
+The distribution (our choice): within a stratum (size, hole count) the instances of each kind (wait, wait-free) are a uniform
 sample without replacement of all instances of that kind, up to relabelling agents; see `sampling`. With
 `repeats="forbid"` a canonical form (up to the 8 grid symmetries too) is taken once, when its first variant is drawn. If
-sampling finds nothing new in a small cell, the cell is listed completely and the rest is drawn from the list. The
+sampling finds nothing new in a small stratum, the stratum is listed completely and the rest is drawn from the list. The
 instances of a size are then shuffled, so that no kind and no hole count comes first.
 """
 
@@ -21,14 +21,14 @@ from t2t_core.hostile import shown
 
 from .. import solver
 from ..instance import OBJECTIVES, Instance, _integer
-from .cells import Draws, GridCell, Quota
 from .configuration import Configuration, cell_counts, hole_count
 from .forms import TABLE_AGENTS, available, capacity, count_forms, counted_at_once
 from .progress import DEFAULT_MAX_WORK, Tell, Watcher, too_slow
 from .projection import project
 from .reference_sampler import variant
 from .request import Request, check_choice
-from .sampling import draw_cell, from_form, list_forms
+from .sampling import draw_stratum, from_form, list_forms
+from .strata import Draws, Quota, Stratum
 
 LABELS = ("own", "both")
 
@@ -110,7 +110,7 @@ def generate(
         seed: any integer >= 0.
         labels: "own" stores the optimum of the objective; "both" also that of the other one.
         shard: (i, n) draws only the i-th of n parts. Sorted by `positions`, the n parts together give the whole. A part has
-            whole cells (size and hole count), because whether an instance is new depends on all earlier draws in its cell.
+            whole strata (size and hole count), because whether an instance is new depends on all earlier draws in its stratum.
         threads: worker threads; the result does not depend on it.
         max_nodes: the solver's limit per search; candidates it leaves undecided are left out and counted.
         max_work: the limit of the whole order, in steps of about ten nanoseconds. The order is given up when it reaches the
@@ -132,25 +132,25 @@ def generate(
     threads = _integer(threads, "threads", 1, 1024, "generate")
     max_nodes = _integer(max_nodes, "max_nodes", 1, 2**62, "generate")
     number, parts = (_integer(value, "shard", 1, 100_000, "generate") for value in shard)
-    cells = list(cells_of(configuration, request))
-    drawn_here = sum(wait_free + wait for _, wait_free, wait in cells[number - 1 :: parts])
+    strata = list(strata_of(configuration, request))
+    drawn_here = sum(wait_free + wait for _, wait_free, wait in strata[number - 1 :: parts])
     watcher = Watcher(drawn_here, _integer(max_work, "max_work", 1, 2**62, "generate"), progress)
-    jobs = [CellJob(*cell, request, labels == "both", seed, threads, max_nodes, watcher) for cell in cells]
+    jobs = [StratumJob(*stratum, request, labels == "both", seed, threads, max_nodes, watcher) for stratum in strata]
     try:
         for job in jobs:
             job.check()
-        done = {job.cell: job.run() for job in jobs[number - 1 :: parts]}
+        done = {job.stratum: job.run() for job in jobs[number - 1 :: parts]}
     except CannotFill as error:
         raise _refusal(error, configuration, request) from None
     report = Report(tuple(report for _, report in done.values()))
-    places = [x for size in dict.fromkeys(job.cell.size for job in jobs) for x in _in_order(size, jobs, done)]
-    positions = [position for position, instance in enumerate(places) if instance is not None]
-    return Instances((instance for instance in places if instance is not None), report, positions)
+    slots = [x for size in dict.fromkeys(job.stratum.size for job in jobs) for x in _in_order(size, jobs, done)]
+    positions = [position for position, instance in enumerate(slots) if instance is not None]
+    return Instances((instance for instance in slots if instance is not None), report, positions)
 
 
-def cells_of(configuration: Configuration, request: Request) -> Iterator[tuple[GridCell, int, int]]:
-    """The grid cells of a request that get instances, each with how many of these do not, and do, require a wait. Joint cells
-    with the same hole count form one grid cell."""
+def strata_of(configuration: Configuration, request: Request) -> Iterator[tuple[Stratum, int, int]]:
+    """The strata of a request that get instances, each with how many of these do not, and do, require a wait. Joint cells
+    with the same hole count form one stratum."""
     for size, count in configuration.counts(request.count).items():
         if count == 0:
             continue
@@ -162,22 +162,22 @@ def cells_of(configuration: Configuration, request: Request) -> Iterator[tuple[G
             by_holes[holes] = before[0] + instances - waits, before[1] + waits
         for holes, (wait_free, wait) in sorted(by_holes.items()):
             if wait_free + wait:
-                yield GridCell(size, holes, request.num_agents, request.objective), wait_free, wait
+                yield Stratum(size, holes, request.num_agents, request.objective), wait_free, wait
 
 
 class CannotFill(Exception):
-    """A cell cannot give the requested instances; the text says why."""
+    """A stratum cannot give the requested instances; the text says why."""
 
-    def __init__(self, cell: GridCell, reason: str) -> None:
+    def __init__(self, stratum: Stratum, reason: str) -> None:
         super().__init__(reason)
-        self.cell = cell
+        self.stratum = stratum
 
 
 @dataclass
-class CellJob:
-    """Fills one cell of a request: `check` refuses a cell known to be impossible, and `run` draws."""
+class StratumJob:
+    """Fills one stratum of a request: `check` refuses a stratum known to be impossible, and `run` draws."""
 
-    cell: GridCell
+    stratum: Stratum
     wait_free: int
     wait: int
     request: Request
@@ -188,20 +188,20 @@ class CellJob:
     watcher: Watcher
 
     def check(self) -> None:
-        """Raise CannotFill at once if the cell is known to be impossible."""
-        if self.cell.holes < 0:
-            raise CannotFill(self.cell, f"{self.cell.num_agents} agents do not fit or cannot move on it")
-        if self.wait and self.cell.num_agents == 1:
-            raise CannotFill(self.cell, "one agent never has to wait: nobody is in its way")
-        if not (self.cell.enumerable and counted_at_once(self.cell) and count_forms(self.cell).exact):
+        """Raise CannotFill at once if the stratum is known to be impossible."""
+        if self.stratum.holes < 0:
+            raise CannotFill(self.stratum, f"{self.stratum.num_agents} agents do not fit or cannot move on it")
+        if self.wait and self.stratum.num_agents == 1:
+            raise CannotFill(self.stratum, "one agent never has to wait: nobody is in its way")
+        if not (self.stratum.enumerable and counted_at_once(self.stratum) and count_forms(self.stratum).exact):
             return
-        there = available(self.cell, self.request.exclude)
+        there = available(self.stratum, self.request.exclude)
         for wait, need, have in ((False, self.wait_free, there.wait_free), (True, self.wait, there.wait)):
             if need > have and (have == 0 or self.request.repeats == "forbid"):
-                raise CannotFill(self.cell, f"it has {have} {_kind(wait)} forms that are not excluded; {need} are asked for")
+                raise CannotFill(self.stratum, f"it has {have} {_kind(wait)} forms that are not excluded; {need} are asked for")
 
     def run(self) -> tuple[list[Instance], SizeReport]:
-        cell, forbid = self.cell, self.request.repeats == "forbid"
+        stratum, forbid = self.stratum, self.request.repeats == "forbid"
         quota = Quota(self.wait_free, self.wait, None, self.both, forbid, True, self.request.exclude)
         draws = self._draw(quota)
         instances = draws.instances
@@ -213,52 +213,52 @@ class CellJob:
                 instances += rest
                 repeats += again
         seeding.Stream(self._key("order")).shuffle(instances)
-        self.watcher.filled(cell.size, cell.holes, len(instances), draws.drawn, draws.undecided, draws.work)
-        report = SizeReport(cell.size, cell.holes, len(instances), self.wait, repeats, draws.drawn, draws.undecided)
+        self.watcher.filled(stratum.size, stratum.holes, len(instances), draws.drawn, draws.undecided, draws.work)
+        report = SizeReport(stratum.size, stratum.holes, len(instances), self.wait, repeats, draws.drawn, draws.undecided)
         return instances, report
 
     def _draw(self, quota: Quota) -> Draws:
         """Draw as many as sampling finds. Raises T2TError if that takes too much work."""
-        cell, begun = self.cell, time.monotonic()
-        draws = draw_cell(
-            cell,
+        stratum, begun = self.stratum, time.monotonic()
+        draws = draw_stratum(
+            stratum,
             self._key("generate"),
             quota,
             max_nodes=self.max_nodes,
             threads=self.threads,
             max_work=self.watcher.left,
-            progress=self.watcher.of_cell(cell.size, cell.holes),
+            progress=self.watcher.of_stratum(stratum.size, stratum.holes),
         )
         if draws.hopeless:
             waits = sum(bool(x.requires_wait) for x in draws.instances)
             kept, ordered = {True: waits, False: len(draws.instances) - waits}, {True: quota.wait, False: quota.wait_free}
             error = too_slow(kept, ordered, draws.drawn, draws.undecided, time.monotonic() - begun)
-            error.where = f"{cell.size}x{cell.size} with {cell.holes} holes and {cell.num_agents} agents, {cell.objective}"
+            error.where = f"{stratum}, {stratum.objective}"
             raise error
         return draws
 
     def _key(self, purpose: str) -> int:
-        cell = self.cell
-        return seeding.key(self.seed, purpose, OBJECTIVES.index(cell.objective), cell.num_agents, cell.size, cell.holes)
+        of = self.stratum
+        return seeding.key(self.seed, purpose, OBJECTIVES.index(of.objective), of.num_agents, of.size, of.holes)
 
     def _from_the_list(self, wait: bool, missing: int, instances: list[Instance], draws: Draws) -> tuple[list[Instance], int]:
-        """Draw `missing` more instances of a kind from the complete list of the cell; also returns how many are repeats."""
-        if not self.cell.enumerable:
+        """Draw `missing` more instances of a kind from the complete list of the stratum; also returns how many are repeats."""
+        if not self.stratum.enumerable:
             raise CannotFill(
-                self.cell, f"{missing} {_kind(wait)} instances are missing after {draws.drawn} random candidates, the budget"
+                self.stratum, f"{missing} {_kind(wait)} instances are missing after {draws.drawn} random candidates, the budget"
             )
-        forms = [f for f in list_forms(self.cell, wait, self.max_nodes).listed if f not in self.request.exclude]
+        forms = [f for f in list_forms(self.stratum, wait, self.max_nodes).listed if f not in self.request.exclude]
         stream = seeding.Stream(self._key("list"))
         if self.request.repeats == "forbid":
             taken = {x.canonical() for x in instances}
-            left = [from_form(form, self.cell.objective) for form in forms if form not in taken]
+            left = [from_form(form, self.stratum.objective) for form in forms if form not in taken]
             stream.shuffle(left)
             if len(left) < missing:
-                raise CannotFill(self.cell, f"it has {len(forms)} {_kind(wait)} forms, {missing - len(left)} too few")
+                raise CannotFill(self.stratum, f"it has {len(forms)} {_kind(wait)} forms, {missing - len(left)} too few")
             return self._labelled(left[:missing], wait), 0
-        all_variants = [x for form in forms for x in variants(from_form(form, self.cell.objective))]
+        all_variants = [x for form in forms for x in variants(from_form(form, self.stratum.objective))]
         if not all_variants:
-            raise CannotFill(self.cell, f"it has no {_kind(wait)} instance that is not excluded")
+            raise CannotFill(self.stratum, f"it has no {_kind(wait)} instance that is not excluded")
         stream.shuffle(all_variants)
         taken_variants = {variant(x) for x in instances}
         new = [x for x in all_variants if variant(x) not in taken_variants][:missing]
@@ -266,7 +266,7 @@ class CellJob:
         return self._labelled(new + again, wait), len(again)
 
     def _labelled(self, instances: list[Instance], wait: bool) -> list[Instance]:
-        for objective in OBJECTIVES if self.both else (self.cell.objective,):
+        for objective in OBJECTIVES if self.both else (self.stratum.objective,):
             labels = solver.solve_many(instances, objective, self.max_nodes, threads=self.threads)
             for instance, label in zip(instances, labels, strict=True):
                 instance.__dict__[f"optimal_{objective}"] = label.cost
@@ -274,16 +274,16 @@ class CellJob:
 
 
 def _in_order(
-    size: int, jobs: Sequence[CellJob], done: Mapping[GridCell, tuple[list[Instance], SizeReport]]
+    size: int, jobs: Sequence[StratumJob], done: Mapping[Stratum, tuple[list[Instance], SizeReport]]
 ) -> list[Instance | None]:
     """The instances of a size with their ids, hole counts in no order; None if another shard has one."""
-    cells: list[Sequence[Instance | None]] = []
+    strata: list[Sequence[Instance | None]] = []
     for job in jobs:
-        if job.cell.size == size:
-            cells.append(done[job.cell][0] if job.cell in done else [None] * (job.wait_free + job.wait))
-    instances = [instance for cell in cells for instance in cell]
+        if job.stratum.size == size:
+            strata.append(done[job.stratum][0] if job.stratum in done else [None] * (job.wait_free + job.wait))
+    instances = [instance for stratum in strata for instance in stratum]
     request, seed = jobs[0].request, jobs[0].seed
-    if len(cells) > 1:
+    if len(strata) > 1:
         key = seeding.key(seed, "order of cells", OBJECTIVES.index(request.objective), request.num_agents, size)
         seeding.Stream(key).shuffle(instances)
     prefix = f"{request.num_agents}agents_{size}x{size}_"
@@ -326,10 +326,10 @@ def _refusal(error: CannotFill, configuration: Configuration, request: Request) 
     if request.num_agents in TABLE_AGENTS:
         changes = project(configuration.to_dict(), configuration, request).changes
         hints = [f"{change.knob} = {change.used:.6g} ({change.reason})" for change in changes if change.used is not None]
-    cell = error.cell
+    of = error.stratum
     return T2TError(
-        f"{cell.size}x{cell.size} with {max(cell.holes, 0)} holes and {cell.num_agents} agents cannot be filled: {error}",
-        where=f"size {cell.size}, objective {cell.objective}, repeats {request.repeats}, {len(request.exclude)} forms excluded",
+        f"{of} cannot be filled: {error}",
+        where=f"size {of.size}, objective {of.objective}, repeats {request.repeats}, {len(request.exclude)} forms excluded",
         cause="small grids, and few or many holes with few agents, have few different instances of a kind",
         next="the nearest feasible request: " + ("; ".join(hints) or "a larger size, fewer agents or instances, or another seed"),
     )

@@ -19,16 +19,16 @@ from t2t_core.hostile import as_number, brief_key, brief_value
 from t2t_core.projection import MISSING
 from t2t_core.shares import is_exact
 
-from .cells import GridCell
 from .configuration import CELL_KEYS, HIGHEST, RATIOS, JointCell, cell_counts, hole_count, normalised
 from .forms import Count, available, capacity
 from .request import Request
+from .strata import Stratum
 
 MAX_CELLS = 1000  # of a size; our choice
 LEAST = 1e-12  # a cell with a smaller share of the whole is dropped; our choice
 
 Listed = Mapping[int, JointCell]
-"""Cells by their place in the list that was proposed."""
+"""Cells by their index in the list that was proposed."""
 Note = Callable[[str, Any, float | None, str], None]
 """Records a change: its place in the cells ("[3].share", "" for all), the value proposed, the value used or None, and why."""
 
@@ -77,7 +77,7 @@ def fit(size: int, cells: Listed, count: int, request: Request, note: Note) -> t
 
     @cache
     def there(holes: int) -> Count:
-        return available(GridCell(size, holes, request.num_agents, request.objective), request.exclude)
+        return available(Stratum(size, holes, request.num_agents, request.objective), request.exclude)
 
     total = fsum(cell.share for cell in cells.values())
     if not is_exact(total):

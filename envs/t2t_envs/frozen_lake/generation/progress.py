@@ -18,7 +18,7 @@ class Progress:
     """How far `generate` is.
 
     Args:
-        size, holes: the cell that is being filled.
+        size, holes: the stratum that is being filled.
         found, ordered: instances made and asked for, of the whole order.
         drawn, undecided: candidates tried so far, and how many of them were left out because a node limit ended the search.
         seconds: since the order began.
@@ -47,7 +47,7 @@ Tell = Callable[[Progress], None]
 
 
 class Watcher:
-    """Follows one order through its cells: adds up the work so far and reports progress.
+    """Follows one order through its strata: adds up the work so far and reports progress.
 
     Args:
         ordered: instances asked for.
@@ -60,8 +60,8 @@ class Watcher:
         self.work = self.kept = self.drawn = self.undecided = 0
         self._begun = time.monotonic()
 
-    def of_cell(self, size: int, holes: int) -> Callable[[int, int, int, int], None] | None:
-        """The callback for `sampling.draw_cell` while it draws a cell; None if nobody wants progress."""
+    def of_stratum(self, size: int, holes: int) -> Callable[[int, int, int, int], None] | None:
+        """The callback for `sampling.draw_stratum` while it draws from a stratum; None if nobody wants progress."""
         if self._tell is None:
             return None
 
@@ -71,7 +71,7 @@ class Watcher:
         return seen
 
     def filled(self, size: int, holes: int, kept: int, drawn: int, undecided: int, work: int) -> None:
-        """Record that a cell is filled."""
+        """Record that a stratum is filled."""
         self.kept += kept
         self.drawn += drawn
         self.undecided += undecided
@@ -92,7 +92,7 @@ class Watcher:
 
 
 def too_slow(kept: dict[bool, int], ordered: dict[bool, int], drawn: int, undecided: int, seconds: float) -> T2TError:
-    """The error of a cell that would take more work than is allowed; `found` and `ordered` are per kind (True: wait)."""
+    """The error of a stratum that would take more work than is allowed; `found` and `ordered` are per kind (True: wait)."""
     wait = max(ordered, key=lambda kind: ordered[kind] - kept[kind])
     likely = max(kept[wait] + 2 * sqrt(kept[wait]) + 3, 1)  # the core's own bound, see Sampling::is_hopeless
     hours = seconds * ordered[wait] / likely

@@ -12,7 +12,6 @@ from t2t_core.records import Projection
 from t2t_core.seeding import Stream
 from t2t_core.shares import random_shares
 
-from .cells import GridCell
 from .configuration import (
     GROUP,
     KNOBS,
@@ -28,6 +27,7 @@ from .configuration import (
 from .forms import Count, available, capacity
 from .joint_cells import Listed, Note, fit, read
 from .request import Request
+from .strata import Stratum
 
 SAME = 1e-9  # ratios closer than this differ only by rounding
 
@@ -64,8 +64,8 @@ def random_configuration(request: Request, seed: int = 0) -> Configuration:
     for size, share in zip(sizes, random_shares(stream, len(sizes)), strict=True):
         most = min(MAX_HOLE_RATIO, capacity(size, request.num_agents) / size**2)
         hole_ratio = round(stream.uniform() * most, 4)
-        cell = GridCell(size, min(hole_count(hole_ratio, size), capacity(size, request.num_agents)), request.num_agents)
-        low, high = _wait_bounds(_available(cell, request), 0, request.repeats)
+        stratum = Stratum(size, min(hole_count(hole_ratio, size), capacity(size, request.num_agents)), request.num_agents)
+        low, high = _wait_bounds(_available(stratum, request), 0, request.repeats)
         wait_ratio = round(low + stream.uniform() * (high - low), 4)
         proposal[str(size)] = {"data_ratio": share, "hole_ratio": hole_ratio, "wait_ratio": wait_ratio}
     first = Configuration((SizeKnobs(1.0), *(SizeKnobs() for _ in SIZES[1:])))
@@ -73,12 +73,12 @@ def random_configuration(request: Request, seed: int = 0) -> Configuration:
     return configuration
 
 
-def _available(cell: GridCell, request: Request) -> Count:
-    return available(GridCell(cell.size, cell.holes, cell.num_agents, request.objective), request.exclude)
+def _available(stratum: Stratum, request: Request) -> Count:
+    return available(Stratum(stratum.size, stratum.holes, stratum.num_agents, request.objective), request.exclude)
 
 
 def _wait_bounds(there: Count, count: int, repeats: str) -> tuple[float, float]:
-    """The wait ratios that `count` instances of a cell with these forms can have."""
+    """The wait ratios that `count` instances of a stratum with these forms can have."""
     low, high = float(there.wait_free == 0), float(there.wait > 0)
     if repeats == "forbid" and count > 0:
         low, high = max(low, (count - there.wait_free) / count), min(high, there.wait / count)
@@ -158,7 +158,7 @@ class _Projector(Settling):
         return best
 
     def _there(self, size: int, holes: int) -> Count:
-        return _available(GridCell(size, holes, self.request.num_agents), self.request)
+        return _available(Stratum(size, holes, self.request.num_agents), self.request)
 
     # --- hole and wait ratios
     def _set_ratios(self, named: Values) -> None:

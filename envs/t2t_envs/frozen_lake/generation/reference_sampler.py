@@ -13,18 +13,18 @@ from t2t_core.seeding import Stream
 
 from .. import solver
 from ..instance import OBJECTIVES, Cell, Instance
-from .cells import Draws, Forms, GridCell, Quota
+from .strata import Draws, Forms, Quota, Stratum
 
 
-def draw_cell(
-    cell: GridCell,
+def draw_stratum(
+    stratum: Stratum,
     key: int,
     quota: Quota,
     stall: int,
     max_nodes: int,
     progress: Callable[[int, int, int, int], None] | None = None,
 ) -> Draws:
-    """`sampling.draw_cell` without the native core."""
+    """`sampling.draw_stratum` without the native core."""
     left = {False: quota.wait_free, True: quota.wait}
     total = sum(left.values()) if quota.total is None else quota.total
     stream, seen, exclude = Stream(key), set(), set(quota.exclude)
@@ -33,7 +33,7 @@ def draw_cell(
     while len(instances) < total and any(left.values()):
         if drawn - last >= stall:
             return Draws(instances, drawn, undecided, stalled=True)
-        candidate = candidate_of(cell, stream.fork(drawn))
+        candidate = candidate_of(stratum, stream.fork(drawn))
         drawn += 1
         if progress is not None:
             progress(drawn, quota.wait_free - left[False], quota.wait - left[True], undecided)
@@ -59,21 +59,21 @@ def variant(instance: Instance) -> object:
     return instance.holes, frozenset(zip(instance.starts, instance.goals, strict=True))
 
 
-def candidate_of(cell: GridCell, stream: Stream, given: set[int] | None = None) -> Instance | None:
+def candidate_of(stratum: Stratum, stream: Stream, given: set[int] | None = None) -> Instance | None:
     """One uniform candidate, with the `given` holes if any; None if an agent starts on its goal or is cut off from it."""
-    n = cell.size * cell.size
+    n = stratum.size * stratum.size
     holes: set[int] = set() if given is None else given
-    for j in range(n - cell.holes, n) if given is None else ():  # Floyd's algorithm: a uniform subset
+    for j in range(n - stratum.holes, n) if given is None else ():  # Floyd's algorithm: a uniform subset
         drawn = stream.below(j + 1)
         holes.add(j if drawn in holes else drawn)
     starts: list[int] = []
     goals: list[int] = []
-    for _ in range(cell.num_agents):
+    for _ in range(stratum.num_agents):
         starts.append(_draw_free(n, holes, starts, stream))
         goals.append(_draw_free(n, holes, goals, stream))
-        if starts[-1] == goals[-1] or goals[-1] not in _flood(cell.size, holes, starts[-1]):
+        if starts[-1] == goals[-1] or goals[-1] not in _flood(stratum.size, holes, starts[-1]):
             return None
-    return _instance(cell, holes, starts, goals)
+    return _instance(stratum, holes, starts, goals)
 
 
 def _draw_free(n: int, holes: set[int], taken: list[int], stream: Stream) -> int:
@@ -96,11 +96,11 @@ def _flood(size: int, holes: set[int] | frozenset[int], start: int) -> set[int]:
     return reached
 
 
-def _instance(cell: GridCell, holes: set[int] | frozenset[int], starts: list[int], goals: list[int]) -> Instance:
+def _instance(stratum: Stratum, holes: set[int] | frozenset[int], starts: list[int], goals: list[int]) -> Instance:
     def at(cells: list[int]) -> list[Cell]:
-        return [divmod(c, cell.size) for c in cells]
+        return [divmod(c, stratum.size) for c in cells]
 
-    return Instance(cell.size, at(sorted(holes)), at(starts), at(goals), cell.objective)
+    return Instance(stratum.size, at(sorted(holes)), at(starts), at(goals), stratum.objective)
 
 
 def _label(
@@ -122,10 +122,10 @@ def _label(
     return Instance.from_dict(data | {"requires_wait": label.requires_wait}), True
 
 
-def list_forms(cell: GridCell, wait: bool | None, max_nodes: int) -> Forms:
+def list_forms(stratum: Stratum, wait: bool | None, max_nodes: int) -> Forms:
     """`sampling.list_forms` without the native core."""
     kind_of: dict[bytes, bool | None] = {}
-    for instance in _all_candidates(cell):
+    for instance in _all_candidates(stratum):
         form = instance.canonical()
         if form not in kind_of:
             labelled, decided = _label(instance, max_nodes, {False: 0, True: 0}, False)
@@ -136,12 +136,12 @@ def list_forms(cell: GridCell, wait: bool | None, max_nodes: int) -> Forms:
     return Forms(kinds.count(False), kinds.count(True), kinds.count(None), tuple(listed))
 
 
-def _all_candidates(cell: GridCell) -> Iterator[Instance]:
-    n = cell.size * cell.size
-    for positions in combinations(range(n), cell.holes):
+def _all_candidates(stratum: Stratum) -> Iterator[Instance]:
+    n = stratum.size * stratum.size
+    for positions in combinations(range(n), stratum.holes):
         holes = frozenset(positions)
-        reach = {c: _flood(cell.size, holes, c) for c in range(n) if c not in holes}
-        for starts in combinations(reach, cell.num_agents):
-            for goals in permutations(reach, cell.num_agents):
+        reach = {c: _flood(stratum.size, holes, c) for c in range(n) if c not in holes}
+        for starts in combinations(reach, stratum.num_agents):
+            for goals in permutations(reach, stratum.num_agents):
                 if all(s != g and g in reach[s] for s, g in zip(starts, goals, strict=True)):
-                    yield _instance(cell, holes, list(starts), list(goals))
+                    yield _instance(stratum, holes, list(starts), list(goals))

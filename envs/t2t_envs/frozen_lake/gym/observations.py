@@ -59,9 +59,9 @@ class Observer:
         """(1 + 2k, F, F): holes, one plane per position, one per goal."""
         planes = np.zeros((1 + 2 * self.agents, self.frame, self.frame), np.uint8)
         planes[0] = self._grid(sight)
-        for place, agent in enumerate(self._order(first)):
-            planes[(1 + place, *sight.positions[agent])] = 1
-            planes[(1 + self.agents + place, *sight.goals[agent])] = 1
+        for rank, agent in enumerate(self._order(first)):
+            planes[(1 + rank, *sight.positions[agent])] = 1
+            planes[(1 + self.agents + rank, *sight.goals[agent])] = 1
         return planes
 
     def _order(self, first: int) -> list[int]:

@@ -12,8 +12,8 @@ import numpy as np
 from t2t_core.seeding import Stream
 
 from .. import solver
-from ..generation.cells import GridCell
 from ..generation.reference_sampler import candidate_of
+from ..generation.strata import Stratum
 from ..instance import OBJECTIVES, SYMMETRIES, Cell, Instance
 
 UNKNOWN, UNDECIDED = -1, -2  # values of an optimum that are not a number of steps
@@ -107,7 +107,7 @@ class RandomLakes(LakeSource):
         given = set(np.flatnonzero(self.hole).tolist()) if len(self.hole) else None
         candidates, undecided = Stream(name), 0
         for index in range(self.stall):
-            candidate = candidate_of(GridCell(size, holes, self.agents, self.objective), candidates.fork(index), given)
+            candidate = candidate_of(Stratum(size, holes, self.agents, self.objective), candidates.fork(index), given)
             if candidate is None:
                 continue
             label = solver.solve_many([candidate], max_nodes=self.max_nodes, wait=must_wait is not None)[0]
@@ -178,9 +178,9 @@ class Seat:
         rest //= 8
         reversed_ = rest // math.factorial(self.agents) % 2 != 0
         order, left = [], list(range(self.agents))
-        for place in range(self.agents):
-            order.append(left.pop(rest % (self.agents - place)))
-            rest //= self.agents - place
+        for index in range(self.agents):
+            order.append(left.pop(rest % (self.agents - index)))
+            rest //= self.agents - index
         holes = np.zeros_like(base.holes)
         for row, column in np.argwhere(base.holes).tolist():
             holes[move(row, column, size - 1)] = 1

@@ -87,23 +87,23 @@ class Steps:
             raise Unplaceable(self._fault)
         counted([number for number, _ in self.rows])
         cells_of: dict[Label, list[Cell]] = {}
-        for place, (number, row) in enumerate(self.rows):
+        for index, (number, row) in enumerate(self.rows):
             for label, cell in row.items():
-                if len(cells_of.setdefault(label, [])) != place:
+                if len(cells_of.setdefault(label, [])) != index:
                     raise Unplaceable(f"agent {label} has no cell before step {number}")
                 cells_of[label].append(cell)
-        for place, waiting in self._waits:
+        for index, waiting in self._waits:
             paths = cells_of.values() if waiting is None else [cells_of.get(waiting, [])]
-            if not any(stays(cells, place) for cells in paths):
-                raise Unplaceable(f"row {place + 1} mentions a wait, but no cell is repeated there")
+            if not any(stays(cells, index) for cells in paths):
+                raise Unplaceable(f"row {index + 1} mentions a wait, but no cell is repeated there")
         return [(label, tuple(cells)) for label, cells in cells_of.items()]
 
 
-def stays(cells: Sequence[Cell], place: int) -> bool:
-    """Whether the cell at this place is repeated directly before or after it, or the path has ended by then."""
-    if place >= len(cells) - 1:
+def stays(cells: Sequence[Cell], index: int) -> bool:
+    """Whether the cell at this index is repeated directly before or after it, or the path has ended by then."""
+    if index >= len(cells) - 1:
         return True
-    return cells[place] in (cells[place + 1], cells[place - 1] if place else None)
+    return cells[index] in (cells[index + 1], cells[index - 1] if index else None)
 
 
 def counted(numbers: Sequence[int]) -> None:

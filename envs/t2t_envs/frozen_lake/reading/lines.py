@@ -265,16 +265,16 @@ def _joined(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _path_of_heading(line: Sequence[Token]) -> int:
-    """The place after "Path:" on a line that gives the path of the agent in the heading above; 0 on any other line."""
-    place = 0
-    while place < len(line) and line[place].kind in (*_LEADING, tokens.BULLET):
-        place += 1
-    if place < len(line) and line[place].text.lower() in _WHICH:
-        place += 1
-    if [token.kind for token in line[place : place + 2]] != [tokens.WORD, tokens.COLON] or line[place].text.lower() not in _PATH:
+    """The index after "Path:" on a line that gives the path of the agent in the heading above; 0 on any other line."""
+    index = 0
+    while index < len(line) and line[index].kind in (*_LEADING, tokens.BULLET):
+        index += 1
+    if index < len(line) and line[index].text.lower() in _WHICH:
+        index += 1
+    if [token.kind for token in line[index : index + 2]] != [tokens.WORD, tokens.COLON] or line[index].text.lower() not in _PATH:
         return 0
-    rest = [token.kind for token in line[place + 2 :] if token.kind not in _LINKS]
-    return place + 2 if not rest or rest[0] in (*tokens.CELLS, tokens.RUIN) else 0
+    rest = [token.kind for token in line[index + 2 :] if token.kind not in _LINKS]
+    return index + 2 if not rest or rest[0] in (*tokens.CELLS, tokens.RUIN) else 0
 
 
 def _first(line: Sequence[Token]) -> Token:
@@ -286,7 +286,7 @@ def _cells(line: Sequence[Token]) -> int:
 
 
 def _openings(line: Sequence[Token]) -> list[int]:
-    """The places of the labels that a path follows, on the line or, after a heading, below it."""
+    """The indices of the labels that a path follows, on the line or, after a heading, below it."""
     starts = []
     for start, token in enumerate(line):
         if token.kind != tokens.LABEL:

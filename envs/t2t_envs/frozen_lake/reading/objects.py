@@ -130,7 +130,7 @@ def _list(data: Sequence[Any], name: str, depth: int, text: Callable[[str], Path
         return _steps(data)
     if name in _LISTS and all(isinstance(item, (list, str)) or _value(item, _PATH_KEYS) is not None for item in data):
         _begin_together(data)
-        return [(place, _path(item)) for place, item in enumerate(data)]
+        return [(index, _path(item)) for index, item in enumerate(data)]
     if len(data) == 1:
         return _read(data[0], name, depth + 1, text)
     return None
@@ -172,7 +172,7 @@ def _steps(rows: Sequence[Any]) -> Paths | None:
     """The agents' cells step by step: each row an object by agent, or a list in their order."""
     paths: dict[Label, list[Cell]] = {}
     given: list[dict[int, Any]] = []
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         if isinstance(row, dict) and len(row) == 1 and isinstance(next(iter(row.values())), (dict, list)):
             only = next(iter(row))
             row = row if _LABEL.fullmatch(only) else row[only]
@@ -181,17 +181,17 @@ def _steps(rows: Sequence[Any]) -> Paths | None:
         elif isinstance(row, dict) and all(_LABEL.fullmatch(key) for key in row):
             cells = {int(match[1]): value for key, value in row.items() if (match := _LABEL.fullmatch(key))}
         else:
-            raise Unplaceable(f"step {place} does not give each agent's cell")
+            raise Unplaceable(f"step {index} does not give each agent's cell")
         given.append(cells)
         for label, value in cells.items():
-            if len(paths.setdefault(label, [])) != place:
-                raise Unplaceable(f"agent {label} has no cell before step {place}")
+            if len(paths.setdefault(label, [])) != index:
+                raise Unplaceable(f"agent {label} has no cell before step {index}")
             paths[label].append(_cell(value))
-    for place, row in enumerate(given):
+    for index, row in enumerate(given):
         for label, value in row.items():
             if isinstance(value, dict):
                 path = paths[label]
-                _beside_cell(value, path[place] in path[max(place - 1, 0) : place] + path[place + 1 : place + 2])
+                _beside_cell(value, path[index] in path[max(index - 1, 0) : index] + path[index + 1 : index + 2])
     return [(label, tuple(cells)) for label, cells in paths.items()] or None
 
 
@@ -216,9 +216,9 @@ def _path(value: Any) -> Path:
     if any(step is not None for step in steps):
         counted([step if type(step) is int else -1 for step in steps])
     cells = tuple(_cell(item) for item in value)
-    for place, item in enumerate(value):
+    for index, item in enumerate(value):
         if isinstance(item, dict):
-            _beside_cell(item, cells[place] in cells[max(place - 1, 0) : place] + cells[place + 1 : place + 2])
+            _beside_cell(item, cells[index] in cells[max(index - 1, 0) : index] + cells[index + 1 : index + 2])
     return cells
 
 

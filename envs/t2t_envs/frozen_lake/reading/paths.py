@@ -127,7 +127,7 @@ class OpenPath:
     @property
     def origin(self) -> int:
         """The number of the first step; 0 if the steps have none."""
-        return min((number - place for place, number in self.marks.items()), default=0)
+        return min((number - index for index, number in self.marks.items()), default=0)
 
     def end_line(self) -> None:
         """Begin a new line. An arrow may end one line and begin the next, so joins are not carried over."""
@@ -148,8 +148,8 @@ class OpenPath:
             self.refuse("words after the path mention a wait before its end")
         if not self.marks:
             return self.fault
-        first = {number - place for place, number in self.marks.items()}
-        unmarked = [place for place in range(len(self.cells)) if place not in self.marks]
+        first = {number - index for index, number in self.marks.items()}
+        unmarked = [index for index in range(len(self.cells)) if index not in self.marks]
         if self._mark is not None or len(first) > 1 or not first <= {0, 1}:
             self.refuse("the step numbers do not count the cells one by one")
         elif unmarked and (unmarked != [0] or first != {0}):

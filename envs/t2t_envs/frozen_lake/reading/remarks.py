@@ -98,10 +98,10 @@ def repeats(path: Path | Sequence[Any]) -> int:
 
 def _arrival(path: Path | Sequence[Any]) -> int:
     """The step at which a path reaches its last cell for good."""
-    place = len(path) - 1
-    while place > 0 and path[place - 1] == path[-1]:
-        place -= 1
-    return place
+    index = len(path) - 1
+    while index > 0 and path[index - 1] == path[-1]:
+        index -= 1
+    return index
 
 
 def names_a_wait(words: str) -> bool:

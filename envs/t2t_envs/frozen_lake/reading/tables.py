@@ -28,7 +28,7 @@ def read(lines: Sequence[Line]) -> list[tuple[Label, Path]]:
     if rows and not _cells(lines[0]) and not rules[0]:
         header, rows, rules = rows[0], rows[1:], rules[1:]
     rows = [row for row, rule in zip(rows, rules, strict=True) if not rule]
-    agents = {place: column[0].value for place, column in enumerate(header) if _of_agent(column)}
+    agents = {index: column[0].value for index, column in enumerate(header) if _of_agent(column)}
     if agents:
         return _by_step(header, agents, rows)
     named = bool(header) and _says(header[0], _AGENT)
@@ -56,20 +56,20 @@ def _by_step(header: Sequence[Line], agents: dict[int, Label], rows: Sequence[Se
     if len(paths) < len(agents):
         raise Unplaceable("an agent has two columns")
     counted([number for row in rows if row and 0 not in agents and (number := _number(row[0])) is not None])
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         for column, label in agents.items():
             cell = _only_cell(row[column] if column < len(row) else [], paths[label])
             if cell is not None:
-                if len(paths[label]) < place:
-                    raise Unplaceable(f"agent {label} has no cell before row {place + 1}")
+                if len(paths[label]) < index:
+                    raise Unplaceable(f"agent {label} has no cell before row {index + 1}")
                 paths[label].append(cell)
         if len(row) > len(header):
             raise Unplaceable("a row has more columns than the header")
     others: dict[int, dict[int, Line]] = {}
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         for column, entry in enumerate(row):
             if column not in agents:
-                others.setdefault(column, {})[place] = entry
+                others.setdefault(column, {})[index] = entry
     beside = Beside(*paths.values())
     for column, entries in others.items():
         _understand(header[column], entries, list(paths.values()), beside)
@@ -84,9 +84,9 @@ def _understand(title: Line, entries: Mapping[int, Line], paths: Sequence[Sequen
     if len(numbers) == len(entries) and (not name or _says(title, _STEP) or _is_step(title)):
         counted(numbers)
         return
-    for place, entry in entries.items():
+    for index, entry in entries.items():
         waits = any(token.kind == tokens.WAIT for token in entry)
-        if waits and any(stays(cells, place) for cells in paths):
+        if waits and any(stays(cells, index) for cells in paths):
             continue
         if beside.field_clashes(name, " ".join(token.text for token in entry if token.kind not in _SILENT)):
             raise Unplaceable(f"{ascii(name)[:30]} beside the cells contradicts them or is not understood")
@@ -104,7 +104,7 @@ def _of_agent(column: Line) -> bool:
 
 
 def _labels(row: Sequence[Line]) -> list[int]:
-    return [place for place, column in enumerate(row) if column and column[0].kind == tokens.LABEL]
+    return [index for index, column in enumerate(row) if column and column[0].kind == tokens.LABEL]
 
 
 def _number(column: Line) -> int | None:
@@ -134,10 +134,10 @@ def _row(header: Sequence[Line], row: Sequence[Line]) -> tuple[Label, Path] | No
         raise Unplaceable("a row of a table belongs to two agents")
     if header and len(row) > len(header):
         raise Unplaceable("a row has more columns than the header")
-    place = labels[0] if labels else 0
-    path = OpenPath(row[place][0].value, row[place][0].text)
-    columns = [[token for token in row[place][1:] if token.kind != tokens.COLON], *row[place + 1 :]]
-    own_columns = _columns_of_path(header[place:], columns)
+    index = labels[0] if labels else 0
+    path = OpenPath(row[index][0].value, row[index][0].text)
+    columns = [[token for token in row[index][1:] if token.kind != tokens.COLON], *row[index + 1 :]]
+    own_columns = _columns_of_path(header[index:], columns)
     if len(own_columns) == 1:
         for token in own_columns[0]:
             path.take(token)
@@ -152,7 +152,7 @@ def _row(header: Sequence[Line], row: Sequence[Line]) -> tuple[Label, Path] | No
     if fault := path.end():
         raise Unplaceable(fault)
     beside, own = Beside(path.cells), {id(column) for column in own_columns}
-    for number, column in enumerate(columns, place):
+    for number, column in enumerate(columns, index):
         if id(column) in own:
             continue
         name = tokens.written(header[number]) if number < len(header) else ""
@@ -163,14 +163,14 @@ def _row(header: Sequence[Line], row: Sequence[Line]) -> tuple[Label, Path] | No
 
 def _columns_of_path(header: Sequence[Line], columns: Sequence[Line]) -> list[Line]:
     """The columns that hold the path: the one whose header says so, or those of the steps, or all if there is no header."""
-    holding = [place for place, column in enumerate(columns) if _cells(column)]
-    paths = [place for place, column in enumerate(header) if _says(column, _PATH) and place < len(columns)]
+    holding = [index for index, column in enumerate(columns) if _cells(column)]
+    paths = [index for index, column in enumerate(header) if _says(column, _PATH) and index < len(columns)]
     if len(paths) == 1 and len(header) > 1:
         return [columns[paths[0]]]
     if holding and all(place < len(header) and _says(header[place], _ENDS) for place in holding):
         return []  # where the agent starts and where it goes
     if len(holding) <= 1:
-        return [columns[place] for place in holding]
+        return [columns[index] for index in holding]
     if header:
         numbers = [_number(column) for column in header[1:]]
         if None in numbers:

@@ -27,8 +27,8 @@ def render_svg(instance: Instance, game: Game | None = None, animate: bool = Fal
     boards = ""
     for i, frame in enumerate(shown):
         row, column = (0, 0) if animate else divmod(i, across)
-        place = f"translate({_GAP + column * (_SIDE + _GAP):g} {_HEAD + row * (_SIDE + _FOOT):g})"
-        boards += f'<g transform="{place}">{_board(frame)}{_turn(i, len(shown)) if animate else ""}</g>'
+        shift = f"translate({_GAP + column * (_SIDE + _GAP):g} {_HEAD + row * (_SIDE + _FOOT):g})"
+        boards += f'<g transform="{shift}">{_board(frame)}{_turn(i, len(shown)) if animate else ""}</g>'
     about = "; ".join(f"{frame.caption}{f' ({frame.fault})' if frame.fault else ''}" for frame in shown)
     title = f"tic-tac-toe {instance.id}".strip() + (f": {result_text(game)}" if game else "")
     return (

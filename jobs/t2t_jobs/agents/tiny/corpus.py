@@ -117,8 +117,8 @@ class _Writer:
 
     def _unquoted(self, changes: dict[str, Value], stream: Stream) -> str | None:
         text = document(nested(changes))
-        places = [at for at, character in enumerate(text) if character in '"[]']
-        at = stream.choice(places) if places else 0
+        spots = [at for at, character in enumerate(text) if character in '"[]']
+        at = stream.choice(spots) if spots else 0
         return text[:at] + text[at + 1 :]
 
 

@@ -136,7 +136,7 @@ class _Completion:
     def _reason(self) -> Any:
         """Why the answer ended: the finish reason, or, where there is none, what servers of other APIs call it."""
         named = self._choice.get("finish_reason")
-        others = (place.get(name) for place in (self._choice, self.data) for name in _OTHER_REASONS)
+        others = (part.get(name) for part in (self._choice, self.data) for name in _OTHER_REASONS)
         return named or next((word for word in others if isinstance(word, str) and kinds.of_finish(word)), named)
 
     @cached_property
@@ -199,8 +199,8 @@ class _Completion:
     def _usage(self) -> Mapping[str, Any]:
         """What was counted: beside the choices, in the choice (Moonshot), or among Groq's own fields."""
         groq = self.data.get("x_groq")
-        places = (self.data, self._choice, groq if isinstance(groq, Mapping) else {})
-        return next((usage for usage in (place.get("usage") for place in places) if isinstance(usage, Mapping)), {})
+        parts = (self.data, self._choice, groq if isinstance(groq, Mapping) else {})
+        return next((usage for usage in (part.get("usage") for part in parts) if isinstance(usage, Mapping)), {})
 
     def _calls(self, calls: Any) -> Iterator[ToolCall]:
         """The tools that the model wants to use. Arguments are JSON as text; some servers send the value itself."""

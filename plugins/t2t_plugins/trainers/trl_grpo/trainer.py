@@ -34,7 +34,6 @@ from t2t_plugins.trainers.extra import require
 from t2t_plugins.trainers.settings import check_settings
 from t2t_plugins.trainers.stopping import Stopping
 from t2t_plugins.trainers.trl_grpo.callbacks import FIGURES, watch, write_weights
-from t2t_plugins.trainers.trl_grpo.configuration import OBJECTIVE, check_passed_on, configuration
 from t2t_plugins.trainers.trl_grpo.conversations import INDEX
 from t2t_plugins.trainers.trl_grpo.conversations import rollout as conversations
 from t2t_plugins.trainers.trl_grpo.launch import launch
@@ -44,6 +43,7 @@ from t2t_plugins.trainers.trl_grpo.plan import plan_text
 from t2t_plugins.trainers.trl_grpo.reward import Reward, read_facts
 from t2t_plugins.trainers.trl_grpo.settings import WHERE, Settings, check, check_fill
 from t2t_plugins.trainers.trl_grpo.sharding import OPTIMIZERS, check_sharded, load_optimizer, save_model, save_whole, settle
+from t2t_plugins.trainers.trl_grpo.trl_config import OBJECTIVE, check_passed_on, grpo_config
 from t2t_plugins.trainers.weights import WEIGHTS_FILE, read_weights
 
 
@@ -139,7 +139,7 @@ def train(job: TrainingJob, settings: Settings) -> TrainingResult:
     trainer = trl.GRPOTrainer(
         model=str(start),
         reward_funcs=reward,
-        args=configuration(settings, updates, job.seed, settings.updates(len(job.instances)), longest),
+        args=grpo_config(settings, updates, job.seed, settings.updates(len(job.instances)), longest),
         train_dataset=dataset,
         callbacks=[watch(job, settings, reward)],
         peft_config=common.adapters(settings.lora),

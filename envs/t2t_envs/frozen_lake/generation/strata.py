@@ -1,4 +1,4 @@
-"""One cell of the generator (all instances of one size, hole count, agent count and objective), and a request for it."""
+"""A stratum of the generator: all instances of one size, hole count, agent count and objective; and what to draw from it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from math import comb, perm
 
 from ..instance import Instance
 
-ENUMERABLE = 60_000_000  # our choice: a cell with so many candidates (agents unlabelled) is listed in seconds
-STALL = 10_000_000  # our choice: give up a large cell after so many candidates in a row without a new instance
+ENUMERABLE = 60_000_000  # our choice: a stratum with so many candidates (agents unlabelled) is listed in seconds
+STALL = 10_000_000  # our choice: give up a large stratum after so many candidates in a row without a new instance
 
 
 @dataclass(frozen=True)
-class GridCell:
-    """Size N, number of holes, number of agents, objective."""
+class Stratum:
+    """All instances of size N with so many holes and agents, under one objective."""
 
     size: int
     holes: int
     num_agents: int
     objective: str = "makespan"
+
+    def __str__(self) -> str:
+        return f"{self.size}x{self.size} with {max(self.holes, 0)} holes and {self.num_agents} agents"
 
     @property
     def free(self) -> int:
@@ -37,13 +40,13 @@ class GridCell:
 
     @property
     def stall(self) -> int:
-        """After so many candidates without a new instance, list the cell, or give up if it is too large to list."""
+        """After so many candidates without a new instance, list the stratum, or give up if it is too large to list."""
         return max(2000, self.candidates // 32) if self.enumerable else STALL
 
 
 @dataclass(frozen=True)
 class Quota:
-    """What to draw from a cell.
+    """What to draw from a stratum.
 
     Args:
         wait_free, wait: at most so many instances that do not, and do, require a wait.

@@ -40,7 +40,7 @@ OBJECTIVE: Mapping[str, Any] = {
 }
 
 
-def configuration(settings: Settings, folder: Path, seed: int, updates: int, longest_prompt: int = 0) -> Any:
+def grpo_config(settings: Settings, folder: Path, seed: int, updates: int, longest_prompt: int = 0) -> Any:
     """A `trl.GRPOConfig`.
 
     Args:
