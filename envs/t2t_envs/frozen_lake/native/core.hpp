@@ -1,4 +1,4 @@
-// The exact solver for maps of up to W words: wait-free paths at the lower bound where they fit together, else the
+// The exact solver for maps of up to W words. If wait-free paths at the lower bound fit together, they are optimal; otherwise
 // agents that collide are merged into teams and planned jointly (independence detection, Standley 2010).
 #pragma once
 #include <numeric>
@@ -62,11 +62,11 @@ public:
 private:
     struct Team {
         std::vector<int> members;
-        int cost = 0;          // a lower bound of what it costs alone; its optimum once planned with waits allowed
-        bool planned = false;  // its paths stand in paths_ (a single agent is planned last, around the teams)
+        int cost = 0;          // a lower bound of its cost without the others; its optimum once planned with waits allowed
+        bool planned = false;  // its paths are in paths_ (single agents are planned last, around the teams)
     };
 
-    // Distances and the lower bound; false where some agent cannot reach its goal.
+    // Computes the distances and the lower bound. Returns false if some agent cannot reach its goal.
     bool begin(const Problem& problem, Objective objective, std::uint64_t max_nodes) {
         grid_.emplace(problem);
         objective_ = objective;
@@ -94,11 +94,11 @@ private:
         return search_;
     }
 
-    // Whether wait-free paths at the lower bound, or within a larger makespan, are found one agent after another.
+    // Whether planning one agent after another finds wait-free paths at the lower bound, or within a larger makespan.
     bool fits(int budget) {
         order_.resize(count_);
         std::iota(order_.begin(), order_.end(), 0);
-        if (objective_ == Objective::makespan) {  // those without slack first
+        if (objective_ == Objective::makespan) {  // agents with the least slack first
             std::stable_sort(order_.begin(), order_.end(),
                              [this](int a, int b) { return agents_[a].distance > agents_[b].distance; });
         }
@@ -106,9 +106,9 @@ private:
         return place_singles(budget, false) < 0;
     }
 
-    // Plans the agents of order_ one after another around fixed_ and each other, at their shortest (sum of costs) or
-    // within the budget (makespan). One that finds no way goes to the front, a few times; -1: all found one, else the
-    // agent that did not, and others_ are those it met.
+    // Plans the agents of order_ one after another around fixed_ and each other, on shortest paths (sum of costs) or within the
+    // budget (makespan). An agent that finds no path moves to the front of the order, a few times. Returns -1 if all agents
+    // found a path, otherwise the agent that did not; others_ then holds the paths around which it was planned.
     int place_singles(int budget, bool waits) {
         for (int attempt = 0;; ++attempt) {
             others_ = fixed_;
@@ -140,7 +140,8 @@ private:
             label = {Status::solved, lower_, Answer::no};
             return;
         }
-        // Both agents at their distance never wait; otherwise the budget grows until a solution with waits fits.
+        // At the lower bound of the sum of costs nobody can wait. For the makespan, a solution with waits may still fit there.
+        // Otherwise the budget grows until a solution fits.
         if (!sum && search.within(0, 1, lower_, true)) {
             label = {Status::solved, lower_, Answer::yes};
             return;
@@ -149,7 +150,7 @@ private:
         label.status = optimum.status;
         label.cost = optimum.cost;
         if (label.status != Status::solved || !want_wait) return;
-        // On a chequered grid an agent that never waits needs an even number of steps beyond its distance.
+        // By parity (as on a chessboard), an agent that never waits needs an even number of steps beyond its distance.
         const bool odd = sum && (label.cost - lower_) % 2 != 0;
         label.requires_wait = odd || !search.within(0, 1, label.cost, false) ? Answer::yes : Answer::no;
     }
@@ -175,7 +176,7 @@ private:
         return false;
     }
 
-    // The optimum with waits allowed, and in paths_ a solution that attains it.
+    // Finds the optimum with waits allowed, and leaves an optimal solution in paths_.
     void find_optimum(Label& label) {
         first_teams();
         budget_ = lower_;
@@ -191,9 +192,9 @@ private:
         while (one_team() && teams_.size() > 1) merge(0, 1);
     }
 
-    // Plans every team at its own optimum (sum of costs) or within budget_ (makespan, raised to what a team needs) and merges
-    // teams that collide, until all paths fit together. Infeasible: some team has no plan, hence the whole has none.
-    // Without waits a team's cost, and budget_, are the optimum found before, to be attained.
+    // Plans every team at its own optimum (sum of costs) or within budget_ (makespan; raised if a team needs more), and merges
+    // teams that collide, until all paths fit together. Infeasible: some team has no plan, so the whole problem has none.
+    // Without waits, each team's cost and budget_ are the optimum found before, and the plan must attain them.
     Status coordinate(bool waits) {
         for (;;) {
             fixed_.clear();
@@ -225,7 +226,7 @@ private:
             merge(team_of(stuck), team_of(blocker_of(stuck)));
         }
     }
-    // With the makespan raised, everybody may fit again without waits and without teams.
+    // After the makespan was raised, wait-free paths planned one by one may fit together, so that no team is needed.
     bool fits_after_all() {
         if (one_team()) return false;
         kept_paths_ = paths_;
@@ -279,7 +280,7 @@ private:
         }
         return false;
     }
-    // The first step at which two paths meet, -1 where they never do.
+    // The first step at which two paths meet, or -1 if they never do.
     static int collision(const Path& a, const Path& b) {
         const int steps = static_cast<int>(std::max(a.size(), b.size()));
         for (int step = 0; step < steps; ++step) {
@@ -289,7 +290,7 @@ private:
         }
         return -1;
     }
-    // Whom an agent that found no way meets first if it goes its own way.
+    // The agent that a stuck agent would collide with first on its shortest path.
     int blocker_of(int stuck) {
         Path path;
         const std::vector<const Path*> met = others_;

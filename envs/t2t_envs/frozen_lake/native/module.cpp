@@ -1,4 +1,4 @@
-// The Python door of the native core. Every part binds itself in its own file.
+// The Python module of the native core. Every part has its bindings in its own file.
 #include <pybind11/pybind11.h>
 
 namespace t2t {

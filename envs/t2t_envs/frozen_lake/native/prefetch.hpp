@@ -2,7 +2,7 @@
 
 namespace t2t {
 
-// Has the cache fetch what will be read soon. A hint only.
+// Asks the cache to fetch data that will be read soon. It is only a hint.
 inline void prefetch([[maybe_unused]] const void* address) {
 #if defined(__GNUC__)
     __builtin_prefetch(address);

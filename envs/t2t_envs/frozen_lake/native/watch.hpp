@@ -1,4 +1,4 @@
-// How long work is watched, and ended early: by an interrupt of the user's, an error in another thread, or whoever asked for it.
+// Watches long work, so that it can end early: on the user's interrupt, on an error in another thread, or at the caller's request.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -12,18 +12,18 @@
 
 namespace t2t {
 
-// Thrown out of work that has been told to stop.
+// Thrown by work that has been told to stop.
 struct Stopped {};
 
-// One call into the core, on any number of threads. The thread that began it leads: about ten times a second it calls `beat`,
-// which may throw (a pending signal of Python's, say), and that ends the work of all.
+// One call into the core, on any number of threads. The thread that began it leads: about ten times a second it calls `beat`.
+// If `beat` throws, for example because of a pending Python signal, the work of all threads ends.
 class Watch {
 public:
     using Beat = std::function<void()>;
     explicit Watch(Beat beat) : beat_(std::move(beat)) {}
 
-    // Runs work(0) here and work(1), .. on threads of their own, and waits for all of them. Throws what the first that failed
-    // threw; the others are told to stop.
+    // Runs work(0) on this thread and work(1), .. on threads of their own, and waits for all of them. If one throws, the others
+    // are told to stop, and the first exception is rethrown.
     template <typename Work>
     void run(int threads, Work work) {
         running_ = threads - 1;
@@ -40,7 +40,7 @@ public:
         if (error_) std::rethrow_exception(error_);
     }
 
-    // Called by work now and then, on its own thread. Throws Stopped, or what `beat` throws.
+    // To be called by work now and then, on its own thread. Throws Stopped, or whatever `beat` throws.
     static void look() {
         if (here_.watch != nullptr) here_.watch->look_from(here_);
     }
@@ -53,7 +53,7 @@ private:
         std::function<void()> then;
         ~OnExit() { then(); }
     };
-    struct Place {  // of a thread
+    struct Place {  // the watch of a thread, and whether the thread leads
         Watch* watch = nullptr;
         bool leads = false;
     };
@@ -68,7 +68,7 @@ private:
         here_ = {this, leads};
         try {
             work(thread);
-        } catch (const Stopped&) {  // somebody else says why
+        } catch (const Stopped&) {  // the thread that caused the stop reports why
         } catch (...) {
             fail(std::current_exception());
         }

@@ -9,9 +9,9 @@
 namespace t2t {
 namespace {
 
-constexpr char32_t nothing = 0xFFFFFFFF;  // at the end of the text; no code point
+constexpr char32_t nothing = 0xFFFFFFFF;  // stands for the end of the text; it is not a code point
 constexpr int max_digits = 6, max_language = 20;
-constexpr std::array<std::u32string_view, 2> labels = {U"agent", U"robot"};  // what a label may begin with
+constexpr std::array<std::u32string_view, 2> labels = {U"agent", U"robot"};  // the words that a label may begin with
 
 bool is_letter(char32_t c) { return (c >= U'a' && c <= U'z') || (c >= U'A' && c <= U'Z'); }
 bool is_digit(char32_t c) { return c >= U'0' && c <= U'9'; }
@@ -28,21 +28,21 @@ bool in_prose(char32_t c) {
     return is_letter(c) || is_blank(c) || (c < 0x80 && std::u32string_view(U".,:;!?'\"*-").find(c) != std::u32string_view::npos);
 }
 
-// Whether `tag` (in small letters) stands at `from`, in letters of either case.
+// Whether the text at `from` begins with `tag`, which is in lower case; the text may be in either case.
 template <typename Char>
 bool stands(const Char* from, const Char* end, std::string_view tag) {
     const auto same = [](char letter, Char c) { return static_cast<char32_t>(letter) == lower(c); };
     return static_cast<std::size_t>(end - from) >= tag.size() && std::equal(tag.begin(), tag.end(), from, same);
 }
 
-// The part of a text that counts: what follows its thoughts, or the last <answer> block in that.
+// The part of a text that counts: everything after the thoughts, or the last <answer> block in it.
 template <typename Char>
 struct Body {
     const Char* begin;
     const Char* end;
     bool tagged = false;
 
-    // False where thoughts stand in other marks than <think>, or within what was said.
+    // Returns false if thoughts have other marks than <think>, or come after the answer has begun.
     bool find(const Char* text, const Char* text_end) {
         begin = std::find_if_not(text, text_end, [](Char c) { return is_space(c); });
         end = text_end;
@@ -56,9 +56,9 @@ struct Body {
             } else if (lower(*at) == U'm' && (stands(at, text_end, "my thought process:") || stands(at, text_end, "my reasoning steps:"))) {
                 return false;
             } else if (*at == U'&' && stands(at, text_end, "&lt;")) {
-                return false;  // perhaps an escaped mark of thought
+                return false;  // this may be an escaped mark of thoughts
             } else if (*at == U'~' && at + 1 != text_end && at[1] == U'~') {
-                return false;  // what is struck out is Python's turn
+                return false;  // struck-out text is left to Python
             }
         }
         return !thought;
@@ -84,7 +84,7 @@ private:
         }
         return true;
     }
-    // Whether what follows a '<' may be another mark of thought, or strike something out.
+    // Whether the text after a '<' may be another mark of thoughts, or may strike something out.
     static bool may_mark(const Char* at, const Char* text_end) {
         if (at != text_end && *at == U'/') ++at;
         const bool token = at != text_end && *at == U'|';
@@ -163,7 +163,8 @@ private:
         answer_.cells.push_back(named);
         return true;
     }
-    // At most one comma, dash or arrow, with blanks around it; what is none is no cell either. Whether it is an arrow.
+    // Reads at most one comma, dash or arrow, with blanks around it; anything else fails later as a cell. Returns whether it was
+    // an arrow.
     bool join() {
         const Char* begin = at_;
         bool arrow = false;
@@ -207,7 +208,7 @@ private:
         const Char* begin = at_;
         skip(in_prose);
         const bool words = std::any_of(begin, at_, is_letter);
-        if (words && tagged_) return false;  // they may name a wait, which is Python's turn
+        if (words && tagged_) return false;  // they may mention a wait, which is left to Python
         broken_ = broken_ || words;
         const auto same = [](Char c, char32_t letter) { return lower(c) == letter; };
         return std::none_of(labels.begin(), labels.end(), [&](std::u32string_view label) {
@@ -218,8 +219,8 @@ private:
     const Char* at_;
     const Char* end_;
     bool tagged_;
-    bool broken_ = false;  // words came since the last path
-    bool restarted_ = false, joined_ = false;  // since words, a label came again, or another one came
+    bool broken_ = false;  // there were words since the last path
+    bool restarted_ = false, joined_ = false;  // after words, a known label came again, or a new label came
     WrittenAnswer& answer_;
 };
 
@@ -235,7 +236,7 @@ bool is_step(NamedCell before, NamedCell after) {
     return std::abs(before.row - after.row) + std::abs(before.column - after.column) <= 1;
 }
 
-// Whether two agents are ever on one cell or swap cells; each stays on its last cell.
+// Whether two agents are ever on the same cell or swap cells. Each agent stays on its last cell.
 bool meet(Path one, Path other) {
     if (one.size() > other.size()) std::swap(one, other);
     for (std::size_t t = 0; t < other.size(); ++t) {
@@ -245,7 +246,7 @@ bool meet(Path one, Path other) {
     return false;
 }
 
-// The step at which a path that ends on its goal arrives there for good.
+// The step from which a path stays on its last cell.
 std::int64_t arrival(Path path) {
     std::size_t step = path.size() - 1;
     while (step > 0 && path[step - 1] == path.back()) --step;

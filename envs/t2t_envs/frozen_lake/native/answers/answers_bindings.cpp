@@ -1,5 +1,5 @@
-// The verifier's Python door: a text and an instance's cells in, what they are worth out, with the GIL held throughout: a usual
-// answer takes some microseconds.
+// Python bindings of the verifier: they take a text and an instance's cells and return the judgement. The GIL is held throughout,
+// because an ordinary answer takes only a few microseconds.
 #include <pybind11/pybind11.h>
 
 #include "answers/answers.hpp"
@@ -26,7 +26,7 @@ NamedCell cell_of(py::handle item, int size) {
 Question question_of(int size, const py::tuple& holes, const py::tuple& starts, const py::tuple& goals) {
     if (size < 3 || size > Question::max_size) throw py::value_error("size must lie in 3..32");
     if (starts.empty() || starts.size() > Question::max_agents || starts.size() != goals.size()) {
-        throw py::value_error("there are 1..16 starts and as many goals");
+        throw py::value_error("there must be 1..16 starts and as many goals");
     }
     Question question;
     question.size = size;
@@ -42,7 +42,7 @@ Question question_of(int size, const py::tuple& holes, const py::tuple& starts, 
     return question;
 }
 
-// A str itself, no subclass of it: those may mean something else by their characters.
+// Reads only a plain str, because the characters of a subclass may mean something else.
 bool read(py::handle text, WrittenAnswer& answer) {
     if (!PyUnicode_CheckExact(text.ptr())) return false;
     const std::size_t length = PyUnicode_GET_LENGTH(text.ptr());
@@ -80,9 +80,9 @@ py::object judge_answer(py::handle text, int size, const py::tuple& holes, const
 void bind_answers(py::module_& module) {
     using namespace py::literals;
     module.def("judge_answer", &judge_answer, "text"_a, "size"_a, "holes"_a, "starts"_a, "goals"_a,
-               "(checks, makespan, sum_of_costs, paths): bit i of `checks` says whether the i-th of the eight checks holds;\n"
-               "unless all do, the costs are -1 and `paths` has the cells by label, else it is None. None instead of the whole\n"
-               "where the text holds anything that only the parser in Python reads.");
+               "(checks, makespan, sum_of_costs, paths): bit i of `checks` says whether the i-th of the eight checks holds.\n"
+               "If all do, `paths` is None; otherwise the costs are -1 and `paths` has the cells by label. Returns None instead of\n"
+               "the tuple if the text holds anything that only the parser in Python can read.");
 }
 
 }  // namespace t2t

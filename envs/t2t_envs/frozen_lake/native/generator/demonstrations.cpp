@@ -15,7 +15,7 @@ constexpr int waiting = 4;
 class Planner {
 public:
     explicit Planner(const Problem& problem) : problem_(problem), cells_(problem.size * problem.size), next_(cells_) {
-        constexpr std::array<int, 5> rows{1, -1, 0, 0, 0}, columns{0, 0, -1, 1, 0};  // in the order of preference
+        constexpr std::array<int, 5> rows{1, -1, 0, 0, 0}, columns{0, 0, -1, 1, 0};  // in order of preference
         const int n = problem.size;
         for (int cell = 0; cell < cells_; ++cell) {
             for (int action = 0; action <= waiting; ++action) {
@@ -26,7 +26,7 @@ public:
         }
     }
 
-    // One agent after another in the given order; false where one of them cannot arrive by `bound`.
+    // Plans one agent after another in the given order. Returns false if one of them cannot arrive by `bound`.
     bool in_turn(const std::vector<int>& order, int bound, std::vector<std::vector<Cell>>& paths) {
         done_.clear();
         for (const int agent : order) {
@@ -56,7 +56,7 @@ private:
             return from != to && at(*path, step) == to && at(*path, step + 1) == from;
         });
     }
-    // The preferred one of the paths that arrive for good as early as possible.
+    // Of the paths that arrive for good as early as possible, the preferred one.
     bool plan(Cell start, Cell goal, int bound, std::vector<Cell>& path) {
         int earliest = 0;
         for (const auto* other : done_) {
@@ -79,7 +79,7 @@ private:
         }
         return false;
     }
-    // Marks from which cells, at each step, the goal is reached at step `length`.
+    // Marks, for each step, the cells from which the goal can be reached at step `length`.
     bool reach_back(Cell start, Cell goal, int length) {
         reached_.assign(static_cast<std::size_t>(length + 1) * cells_, 0);
         if (taken(goal, length)) return false;

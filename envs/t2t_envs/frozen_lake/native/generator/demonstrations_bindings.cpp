@@ -1,4 +1,5 @@
-// The Python door of demonstrations: the instances of one cell in, their answers out, without the GIL in between.
+// Python bindings of demonstrations: they take the instances of one cell and return their answers. The GIL is released during the
+// work.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -43,7 +44,9 @@ std::vector<Problem> problems_of(int size, const Table& holes, const Table& star
 py::tuple demonstrate_many(int size, const Table& holes, const Table& starts, const Table& goals, const Column& optima,
                            std::uint64_t max_nodes) {
     const auto problems = problems_of(size, holes, starts, goals);
-    if (static_cast<std::size_t>(optima.size()) != problems.size()) throw py::value_error("one optimum per instance");
+    if (static_cast<std::size_t>(optima.size()) != problems.size()) {
+        throw py::value_error("optima must have one entry per instance");
+    }
     std::vector<Demonstration> found(problems.size());
     const std::int32_t* optimum = optima.data();
     {
@@ -65,7 +68,7 @@ py::tuple demonstrate_many(int size, const Table& holes, const Table& starts, co
 void bind_demonstrations(py::module_& module) {
     using namespace py::literals;
     module.def("demonstrate_many", &demonstrate_many, "size"_a, "holes"_a, "starts"_a, "goals"_a, "optima"_a, "max_nodes"_a,
-               "(origins, paths): one optimal answer per instance that is easy to imitate; `optima` are the exact makespans.\n"
+               "(origins, paths): for each instance one optimal answer that is easy to imitate; `optima` are the exact makespans.\n"
                "origin: 0 independent paths, 1 planned in turn, 2 the solver's, 3 undecided (no paths).");
 }
 

@@ -23,8 +23,8 @@ std::unique_ptr<Evaluator> make_evaluator(const GridCell& cell) {
 
 namespace {
 
-// What one candidate came to. The instance is there, and `complete` (the other objective is decided too, where asked for)
-// means something, only if its kind was still wanted when its chunk began.
+// The result of one candidate. `instance` and `complete` (whether the other objective is decided too, if it was asked for) are
+// meaningful only if instances of its kind were still needed when its chunk began.
 struct Candidate {
     Kind kind = Kind::rejected;
     bool complete = true;
@@ -32,7 +32,7 @@ struct Candidate {
     LabelledInstance instance;
 };
 
-// The chunks of candidates that are being evaluated, a ring of them.
+// A ring of the chunks of candidates that are being evaluated.
 class ChunkQueue {
 public:
     static constexpr std::size_t length = 32;
@@ -40,14 +40,14 @@ public:
     explicit ChunkQueue(std::size_t ahead) : chunks_(ahead, std::vector<Candidate>(length)), ready_(ahead, false) {}
 
     std::vector<Candidate>& chunk(std::uint64_t number) { return chunks_[number % chunks_.size()]; }
-    // The next chunk to evaluate; false where it would be too far ahead.
+    // Takes the next chunk to evaluate. Returns false if it would be too far ahead.
     bool take(std::uint64_t& number) {
         const std::lock_guard lock(mutex_);
         if (next_ >= released_ + chunks_.size()) return false;
         number = next_++;
         return true;
     }
-    // The same, waiting for it; false where the work is over.
+    // The same, but waits for a chunk. Returns false if the work is over.
     bool wait_and_take(std::uint64_t& number) {
         std::unique_lock lock(mutex_);
         room_.wait(lock, [this] { return over_ || next_ < released_ + chunks_.size(); });
@@ -64,12 +64,12 @@ public:
         const std::lock_guard lock(mutex_);
         return ready_[number % ready_.size()];
     }
-    // Not for long, so that the caller can look after other things.
+    // Waits only briefly, so that the caller can do other things in between.
     void wait_for_ready(std::uint64_t number) {
         std::unique_lock lock(mutex_);
         done_.wait_for(lock, std::chrono::milliseconds(50), [&] { return ready_[number % ready_.size()]; });
     }
-    // The oldest chunk has been accepted; its place is free.
+    // To be called when the oldest chunk has been accepted: its place becomes free.
     void release(std::uint64_t number) {
         const std::lock_guard lock(mutex_);
         ready_[number % ready_.size()] = false;
@@ -82,7 +82,7 @@ public:
         room_.notify_all();
     }
     bool is_over() const { return over_; }
-    // Which kinds are still wanted. What is not wanted now never is again.
+    // Which kinds are still needed. A kind that is no longer needed never is again.
     void set_open(bool first, bool second) { open_[0] = first, open_[1] = second; }
     void read_open(bool open[2]) const { open[0] = open_[0], open[1] = open_[1]; }
 
@@ -129,8 +129,8 @@ private:
     }
     Progress progress() const { return {sample_.drawn, {taken_[0], taken_[1]}, sample_.undecided, sample_.steps}; }
 
-    // Whether the order would take more work than is allowed even if its instances came as fast as the number seen lets one
-    // believe: one that is seen n times is hardly ever expected more than n + 2 sqrt(n) + 3 times.
+    // Whether the request would take more work than allowed even at the highest rate of instances that the count so far makes
+    // plausible: an event seen n times hardly ever has an expected count above n + 2 sqrt(n) + 3.
     bool is_hopeless() const {
         if (request_.max_steps == 0) return false;
         const auto work = static_cast<double>(sample_.steps), allowed = static_cast<double>(request_.max_steps);
@@ -148,9 +148,9 @@ private:
     void evaluate(Evaluator& evaluator, std::uint64_t first, Chunk& chunk, const bool open[2],
                   const ChunkQueue* queue = nullptr) {
         for (std::size_t i = 0; i < chunk.size(); ++i) {
-            if (queue != nullptr && queue->is_over()) return;  // nobody will look at them
-            // Nor at those behind one that took too long by itself: the order is given up at that one. The evaluator that it
-            // was thrown out of is of no more use either.
+            if (queue != nullptr && queue->is_over()) return;  // nobody will look at the results
+            // If a single candidate took too long, the request is given up there, and nobody will look at later candidates. The
+            // evaluator that threw must not be used again either.
             if (first + i > too_long_) return;
             try {
                 evaluate_one(evaluator, first + i, chunk[i], open);
@@ -204,10 +204,10 @@ private:
             accept(one);
         }
     }
-    // Candidates are independent of each other, so any thread may evaluate the next chunk of them, up to so many ahead of the
-    // one to be accepted next; one thread accepts them in their order, and helps where that one is not ready.
+    // Candidates are independent of each other, so any thread may evaluate the next chunk, up to a limit ahead of the chunk to be
+    // accepted next. One thread accepts the chunks in order, and evaluates chunks itself while the next one is not ready.
     void accept_all(ChunkQueue& queue) {
-        const Stopper stopper{queue};  // so that nobody waits for more, whatever happens
+        const Stopper stopper{queue};  // so that no thread waits for more work, even after an exception
         for (std::uint64_t number = 0; !finished();) {
             queue.set_open(wanted(0), wanted(1));
             std::uint64_t mine;
@@ -251,12 +251,12 @@ private:
     std::unordered_set<std::string> seen_;
     std::int64_t taken_[2] = {0, 0};
     std::uint64_t last_ = 0, next_check_ = between_checks;
-    std::atomic<std::uint64_t> too_long_ = std::numeric_limits<std::uint64_t>::max();  // the first candidate known to take that long
+    std::atomic<std::uint64_t> too_long_ = std::numeric_limits<std::uint64_t>::max();  // the first candidate known to exceed max_steps
     Sample sample_;
 };
 
-// Lists every canonical form of a cell in rising order: hole sets that are the least of their images, and on each of them
-// the agents that are the least under the symmetries that leave the holes alone.
+// Lists every canonical form of a cell in ascending order: hole sets that are the least of their images, and on each of them the
+// agents that are the least under the symmetries that leave the holes unchanged.
 class Enumeration {
 public:
     Enumeration(const GridCell& cell, int list_kind)

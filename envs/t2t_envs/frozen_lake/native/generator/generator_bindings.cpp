@@ -1,4 +1,4 @@
-// The generator's Python door: one call per cell, arrays out, without the GIL in between.
+// Python bindings of the generator: one call per cell, which returns arrays. The GIL is released during the work.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -91,11 +91,11 @@ void bind_generator(py::module_& module) {
                "total"_a, "stall"_a, "max_nodes"_a, "both"_a = false, "one_per_form"_a = false, "distinct"_a = true,
                "threads"_a = 1, "exclude"_a = std::vector<py::bytes>(), "max_steps"_a = 0, "progress"_a = py::none(),
                "Random labelled instances of one cell, as arrays with one row per instance, in candidate order.\n"
-               "It gives up as soon as the order will hardly be filled within max_steps of work (0: never).\n"
-               "progress(drawn, wait_free, wait, undecided) is called about ten times a second; what it raises ends the work.");
+               "It gives up once max_steps of work will hardly suffice for the request (0: never).\n"
+               "progress(drawn, wait_free, wait, undecided) is called about ten times a second; if it raises, the work ends.");
     module.def("enumerate_cell", &enumerate, "size"_a, "holes"_a, "agents"_a, "objective"_a, "max_nodes"_a, "list_kind"_a = -1,
-               "(wait-free forms, wait forms, undecided, listed): the canonical forms of one cell, those of `list_kind`\n"
-               "(0 wait-free, 1 wait, -1 none) in rising order.");
+               "(wait-free forms, wait forms, undecided, listed): the numbers of canonical forms of one cell, and the forms of\n"
+               "`list_kind` (0 wait-free, 1 wait, -1 none) in ascending order.");
     module.def("canonical", &canonical, "size"_a, "holes"_a, "starts"_a, "goals"_a,
                "The canonical form of an instance whose cells are numbered row * size + column.");
 }

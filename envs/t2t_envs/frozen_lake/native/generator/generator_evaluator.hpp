@@ -1,4 +1,4 @@
-// Draws one candidate instance and labels it. Everything here lives in scratch memory that is made once per thread.
+// Draws one candidate instance and labels it. All of it uses scratch memory that is allocated once per thread.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -15,29 +15,29 @@
 
 namespace t2t {
 
-// rejected: not an instance (an agent on its own goal or cut off from it, or no solution).
+// rejected: the candidate is not an instance (an agent starts on its goal or cannot reach it, or there is no solution).
 enum class Kind : std::uint8_t { wait_free = 0, wait = 1, rejected = 2, undecided = 3 };
 
 class Evaluator {
 public:
     virtual ~Evaluator() = default;
-    // Candidate `index`: holes, then for each agent start and goal, all uniform; then its label.
+    // Draws candidate `index`: holes, then start and goal for each agent, all uniform. Returns its label.
     virtual Kind draw(const Stream& cell_stream, std::uint64_t index) = 0;
-    // The same candidate, only proven solvable or not: `wait_free` stands for a solvable one of either kind. The optima are known
-    // afterwards where that costs nothing.
+    // Draws the same candidate, but only proves whether it is solvable: `wait_free` then stands for a solvable candidate of either
+    // kind. Optima that come out of the proof are known afterwards.
     virtual Kind draw_solvable(const Stream& cell_stream, std::uint64_t index) = 0;
-    // From now on candidates have these holes, and only starts and goals are drawn.
+    // Gives all later candidates these holes, so that only starts and goals are drawn.
     virtual void give_holes(const std::vector<std::uint8_t>& hole) = 0;
-    // The optimum of an objective of the instance behind the last call, -1 where it is not known.
+    // The optimum of an objective for the last instance, or -1 if it is not known.
     virtual int known_optimum(Objective objective) const = 0;
     virtual void read_cells(std::vector<std::uint8_t>& hole, std::int32_t* starts, std::int32_t* goals) const = 0;
-    // The instance behind the last call; where `both`, with the other objective's optimum. False: that one is undecided.
+    // Reads the last instance; with `both`, also the other objective's optimum. Returns false if that one is undecided.
     virtual bool read(LabelledInstance& out, bool both) = 0;
-    // For enumeration: fix the holes, then label agents on them.
+    // For enumeration: fixes the holes, so that `label` can label agents on them.
     virtual void set_holes(const std::vector<Cell>& holes) = 0;
     virtual bool connected(Cell start, Cell goal) const = 0;
     virtual Kind label(const std::vector<Cell>& starts, const std::vector<Cell>& goals) = 0;
-    // Steps of work since the last candidate was drawn (see Effort).
+    // Steps of work on the last candidate (see Effort).
     virtual std::uint64_t steps() const = 0;
 };
 
@@ -87,7 +87,7 @@ public:
             goals[i] = cell_of_[routes_[i].goal];
         }
     }
-    // Holes, starts and goals, each agent with a way to its goal; false where they are none.
+    // Draws holes, starts and goals. Returns false if an agent starts on its goal or cannot reach it.
     bool draw_candidate(const Stream& cell_stream, std::uint64_t index) {
         Stream stream = cell_stream.fork(index);
         steps_ = 0;
@@ -163,7 +163,7 @@ public:
 private:
     // One agent: `levels[d]` holds the cells at distance d from its goal, `length` is the distance of its start.
     struct Route {
-        int start = 0, goal = 0, length = 0, arrival = 0;  // `arrival`: of the path planned last
+        int start = 0, goal = 0, length = 0, arrival = 0;  // `arrival` is that of the path planned last
         const Board<W>* levels = nullptr;
         std::vector<Board<W>> own;
         std::vector<int> path;
@@ -173,7 +173,7 @@ private:
         steps_ += steps;
         pace_.step(static_cast<std::int64_t>(steps));
     }
-    // Floyd's algorithm: a uniform subset of `holes` cells with as many draws.
+    // Floyd's algorithm: a uniform subset of `holes` cells with the same number of draws.
     void draw_holes(Stream& stream) {
         free_ = grid_;
         for (int j = cells_ - cell_.holes; j < cells_; ++j) {
@@ -189,7 +189,8 @@ private:
         return bit;
     }
 
-    // Levels of distance around `goal`, until `start` is met (its distance) or all is flooded (-1, and an empty last level).
+    // Computes the levels of distance around `goal`. Stops at `start` and returns its distance, or returns -1 once everything is
+    // flooded; the last level is then empty.
     int spread(int start, int goal, std::vector<Board<W>>& levels) const {
         Board<W> unseen = free_, level = Board<W>::bit(goal);
         for (int d = 0;; ++d) {
@@ -201,7 +202,7 @@ private:
         }
     }
 
-    // Whether shortest paths without conflict are found at once: they are optimal for both objectives, and wait nowhere.
+    // Whether a quick search finds shortest paths without conflict: they are optimal for both objectives, and nobody waits.
     bool is_easy() {
         cost_[0] = cost_[1] = 0;
         for (const Route& route : routes_) {
@@ -216,7 +217,7 @@ private:
     }
     Kind label() { return is_easy() ? Kind::wait_free : search(); }
 
-    // An optimum is known where the paths just planned take no longer than their agents would alone.
+    // Notes an optimum if the paths just planned take no longer than the agents would need alone.
     void note_costs() {
         int longest = 0, latest = 0, sum = 0, arrivals = 0;
         for (const Route& route : routes_) {
@@ -226,7 +227,7 @@ private:
         cost_[0] = latest == longest ? longest : -1;
         cost_[1] = arrivals == sum ? sum : -1;
     }
-    // A solution of any cost is a proof. Where the quick planner finds none, the solver decides.
+    // A solution of any cost is a proof. If the quick planner finds none, the solver decides.
     Kind prove_solvable() {
         horizon_ = patience;
         for (const Route& route : routes_) horizon_ = std::max(horizon_, route.length + patience);
@@ -240,8 +241,8 @@ private:
         const Status status = decide_solvable();
         return status == Status::solved ? Kind::wait_free : status == Status::infeasible ? Kind::rejected : Kind::undecided;
     }
-    // Of a few agents the solver proves what they can't do. With many, a search that does not look for the best comes first, and
-    // the solver after it, for a while: it sees where a few of them are in each other's way for good.
+    // For a few agents, the solver can also prove that there is no solution. For many agents, a search for any solution comes
+    // first. The solver then gets a limited try, because it can detect that a few of them block each other for good.
     Status decide_solvable() {
         if (agents_ <= max_reachability_team) return decide_by_solver(cell_.max_nodes);
         Status status = decide_by_lacam(quick_tries);
@@ -264,7 +265,7 @@ private:
         return status;
     }
 
-    // Plans the agents one after the other, from agent `first` on, each on a shortest path around those before it.
+    // Plans the agents one after the other, starting with agent `first`, each on a shortest path around those before it.
     bool shortest_paths_agree(int first) {
         horizon_ = cost_[0];
         std::fill_n(occupied_.begin(), horizon_ + 1, Board<W>{});
@@ -275,7 +276,7 @@ private:
         return true;
     }
 
-    // The same where agents may wait, and arrive as early as they can by the horizon.
+    // The same, but agents may wait; each arrives as early as it can within the horizon.
     bool waiting_paths_agree(int first) {
         std::fill_n(occupied_.begin(), horizon_ + 1, Board<W>{});
         for (int planned = 0; planned < agents_; ++planned) {
@@ -288,7 +289,7 @@ private:
         spend(horizon_ / 2);
         Route& route = routes_[order_[planned]];
         arrival_ = 0;
-        int earliest = horizon_ + 1;  // from then on the goal is free
+        int earliest = horizon_ + 1;  // the goal is free from this step on
         while (earliest > 0 && !occupied_[earliest - 1].test(route.goal)) --earliest;
         reach_[0] = Board<W>::bit(route.start);
         for (int t = 0; t < earliest || !reach_[t].test(route.goal); ++t) {
@@ -322,14 +323,14 @@ private:
         return true;
     }
 
-    // Where a planned agent is at each step; whole words, since they are read so soon after.
+    // Marks where a planned agent is at each step. Writes whole words, because they are read again very soon.
     void occupy(const Route& route, int arrival) {
         for (int t = 0; t < arrival; ++t) occupied_[t] |= Board<W>::bit(route.path[t]);
         const Board<W> goal = Board<W>::bit(route.goal);
         for (int t = arrival; t <= horizon_; ++t) occupied_[t] |= goal;
     }
 
-    // Drops from `next` the cell that `other` leaves for a cell of reach_[t], if it can be entered from nowhere else.
+    // Removes from `next` the cell that `other` leaves for a cell of reach_[t], unless it can be entered from elsewhere.
     void forbid_swap(const Route& other, int t, Board<W>& next) const {
         if (t >= other.arrival) return;
         const int from = other.path[t], to = other.path[t + 1];
@@ -383,7 +384,7 @@ private:
     std::vector<int> order_;
     std::vector<Board<W>> occupied_, reach_;
     static constexpr std::uint64_t quick_tries = 500, solver_nodes = 1'000, all_tries = 10'000;
-    static constexpr int patience = 24;  // how much later than alone agents may arrive for a quick proof
+    static constexpr int patience = 24;  // for a quick proof, agents may arrive this much later than alone
     int horizon_ = 0, arrival_ = 0;
     int cost_[2] = {-1, -1};
     bool wait_ = false;

@@ -1,4 +1,4 @@
-// The suite's own random integers; t2t_core/seeding.py is the same thing in Python, draw for draw.
+// The suite's own random integers. t2t_core/seeding.py does the same in Python, draw for draw.
 #pragma once
 #include <cstdint>
 
@@ -10,8 +10,8 @@ inline std::uint64_t mix64(std::uint64_t z) {
     return z ^ (z >> 31);
 }
 
-// SplitMix64 (Steele, Lea, Flood 2014). `fork(i)` gives the i-th independent stream of the same key, so that work can be
-// cut over threads without changing a draw.
+// SplitMix64 (Steele, Lea, Flood 2014). `fork(i)` returns the i-th independent stream of the same key, so that work can be
+// split across threads without changing a draw.
 class Stream {
 public:
     explicit Stream(std::uint64_t key) : state_(key) {}

@@ -1,4 +1,4 @@
-// What is known of each agent alone: its distances, as balls around its goal.
+// What is known about each agent alone: its distances, as balls around its goal.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -9,7 +9,7 @@ namespace t2t {
 
 constexpr int unreachable = 0x3fff;
 
-// ball(r) is the set of squares from which the goal is at most r steps away, where some squares may be closed.
+// ball(r) is the set of squares from which the goal is at most r steps away. Some squares may be closed.
 template <int W>
 class Balls {
 public:
@@ -24,7 +24,7 @@ public:
         while (radius >= static_cast<int>(balls_.size()) && !complete_) grow();
         return balls_[std::min<std::size_t>(radius, balls_.size() - 1)];
     }
-    // The distance of a square, looked for outwards from `from` (a lower bound of it).
+    // The distance of a square. The search goes outwards from `from`, which must be a lower bound.
     int distance(int square, int from = 0) {
         for (int radius = from;; ++radius) {
             if (ball(radius).test(square)) return radius;
@@ -33,7 +33,7 @@ public:
     }
     // The squares at exactly this distance.
     Board<W> ring(int radius) { return radius == 0 ? ball(0) : ball(radius).without(ball(radius - 1)); }
-    // Whether every square that reaches the goal is in this ball.
+    // Whether this ball holds every square from which the goal can be reached.
     bool complete(int radius) { return ball(radius) == ball(radius + 1); }
     const Grid<W>& grid() const { return *grid_; }
 

@@ -1,4 +1,4 @@
-// Sets of cells as bits: one 64-bit word up to 7x7, two up to 10x10, more beyond.
+// Sets of cells as bits: one 64-bit word up to 7x7, two up to 10x10, more for larger maps.
 #pragma once
 #include <array>
 #include <bit>
@@ -50,7 +50,7 @@ struct Board {
     Board& operator&=(const Board& other) { return *this = *this & other; }
     bool operator==(const Board&) const = default;
 
-    // Towards higher squares by 1 <= by < 64.
+    // Shifts towards higher squares, 1 <= by < 64.
     Board up(int by) const {
         Board result;
         for (int i = W - 1; i >= 0; --i) result.word[i] = word[i] << by | (i ? word[i - 1] >> (64 - by) : 0);
@@ -61,7 +61,7 @@ struct Board {
         for (int i = 0; i < W; ++i) result.word[i] = word[i] >> by | (i + 1 < W ? word[i + 1] << (64 - by) : 0);
         return result;
     }
-    // The squares one move away from any of the set, holes among them. 0 < stride < 64.
+    // The squares one move away from any square of the set, including holes. 0 < stride < 64.
     Board neighbours(int stride) const { return up(1) | down(1) | up(stride) | down(stride); }
     template <typename Visit>
     void for_each(Visit visit) const {
@@ -74,7 +74,7 @@ private:
     static int at(int square) { return W == 1 ? 0 : square >> 6; }
 };
 
-// The free squares of a map. Rows are size + 1 squares apart, so that a step off the end of a row meets no square.
+// The free squares of a map. Rows are size + 1 squares apart, so that a step off the end of a row does not reach the next row.
 template <int W>
 struct Grid {
     int size = 0, stride = 0;

@@ -1,4 +1,4 @@
-// An instance up to relabelling its agents and the 8 grid symmetries, as bytes: what Instance.canonical() computes in Python.
+// An instance up to relabelling its agents and the 8 grid symmetries, as bytes. Instance.canonical() computes the same in Python.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace t2t {
 
-// How the 8 symmetries of the square move the cells of an N x N grid; the first one moves nothing.
+// How the 8 symmetries of the square move the cells of an N x N grid. The first one is the identity.
 class Symmetries {
 public:
     explicit Symmetries(int size) : size_(size) {
@@ -44,7 +44,7 @@ inline void append_big_endian(std::string& bytes, int number) {
     bytes.push_back(static_cast<char>(number & 0xFF));
 }
 
-// Every agent's start and goal under one symmetry, in rising order of the start.
+// Every agent's start and goal under one symmetry, in ascending order of the start.
 inline void sorted_agents(const Symmetries& symmetries, int symmetry, const std::vector<Cell>& starts,
                           const std::vector<Cell>& goals, std::vector<std::pair<Cell, Cell>>& out) {
     out.clear();
@@ -54,7 +54,7 @@ inline void sorted_agents(const Symmetries& symmetries, int symmetry, const std:
     std::sort(out.begin(), out.end());
 }
 
-// Size, number of holes, number of agents, the holes in rising order, each agent's start and goal: 16-bit big-endian.
+// Size, number of holes, number of agents, the holes in ascending order, each agent's start and goal: 16-bit big-endian.
 inline std::string form_bytes(int size, const std::vector<Cell>& holes, const std::vector<std::pair<Cell, Cell>>& agents) {
     std::string bytes;
     bytes.reserve(2 * (3 + holes.size() + 2 * agents.size()));
@@ -69,7 +69,7 @@ inline std::string form_bytes(int size, const std::vector<Cell>& holes, const st
     return bytes;
 }
 
-// The smallest of the 8 symmetric forms. The holes come first in the bytes, so agents are compared only where holes agree.
+// The smallest of the 8 symmetric forms. The holes come first in the bytes, so agents are compared only if the holes agree.
 inline std::string canonical_form(const Symmetries& symmetries, const std::vector<Cell>& holes,
                                   const std::vector<Cell>& starts, const std::vector<Cell>& goals) {
     std::vector<Cell> best_holes, moved_holes;
@@ -85,7 +85,7 @@ inline std::string canonical_form(const Symmetries& symmetries, const std::vecto
     return form_bytes(symmetries.size(), best_holes, best_agents);
 }
 
-// The instance up to relabelling its agents only.
+// The instance up to relabelling its agents, but without the symmetries.
 inline std::string variant_form(const Symmetries& symmetries, const std::vector<Cell>& holes,
                                 const std::vector<Cell>& starts, const std::vector<Cell>& goals) {
     std::vector<Cell> sorted_holes;

@@ -1,4 +1,4 @@
-// What a search may spend, and what it has spent.
+// How much work a search may do, and how much it has done.
 #pragma once
 #include <cstdint>
 
@@ -8,9 +8,9 @@ namespace t2t {
 
 class Effort {
 public:
-    // Thrown out of work that takes more steps than are allowed.
+    // Thrown by work that takes more steps than allowed.
     struct Exceeded {};
-    // While it lives, what begins on this thread is ended after so many steps (0: never).
+    // While a bound lives, work that begins on this thread ends after this many steps (0: never).
     class Bound {
     public:
         explicit Bound(std::uint64_t most_steps) : before_(bound_) { bound_ = most_steps; }
@@ -25,14 +25,14 @@ public:
     Effort() = default;
     explicit Effort(std::uint64_t most_nodes) : max_nodes(most_nodes), most_(bound_) {}
 
-    std::uint64_t nodes = 0, max_nodes = 0;  // search nodes stored and expanded, the unit of the limit
+    std::uint64_t nodes = 0, max_nodes = 0;  // search nodes stored and expanded; max_nodes limits their number
     bool spent() const { return nodes >= max_nodes; }
 
-    // Counts steps of work, each of some ten nanoseconds, and looks every few milliseconds whether to go on at all.
+    // Counts steps of work of about ten nanoseconds each. Every few milliseconds it also checks whether the work must stop.
     void step(std::int64_t steps = 1) {
         if ((left_ -= steps) < 0) pause();
     }
-    // Steps so far. They depend on the problem alone, not on the machine or the threads.
+    // Steps so far. They depend only on the problem, not on the machine or the threads.
     std::uint64_t steps() const { return done_ + static_cast<std::uint64_t>(stretch - left_); }
 
 private:

@@ -1,13 +1,13 @@
-// How much more than alone the agents of a team must pay, from how much more every pair of them must pay.
+// A lower bound of a team's excess over the costs of its agents alone, computed from the excess of every pair.
 #pragma once
 #include <algorithm>
 
 namespace t2t {
 
-// What three agents pay beyond their shortest paths, at least, if their pairs pay a, b and c.
+// The least that three agents pay beyond their shortest paths if their pairs pay a, b and c.
 inline int triangle_excess(int a, int b, int c) { return std::max({a, b, c, (a + b + c + 1) / 2}); }
 
-// The pairs that pay most, no agent in two of them.
+// The sum over the pairs that pay most, chosen greedily so that no agent is in two of them.
 inline int matching_excess(const int* excess, int agents) {
     bool used[16] = {};
     for (int best = 0;;) {
@@ -24,9 +24,9 @@ inline int matching_excess(const int* excess, int agents) {
     }
 }
 
-// excess[pair_number(i, j)] is a lower bound of x_i + x_j for the surplus x of each agent; returned is a lower bound of
-// the sum of all surpluses. Up to five agents it is the rounded-up optimum of the linear relaxation (which pairs,
-// triangles and five-cycles attain); beyond, a greedy matching.
+// excess[pair_number(i, j)] is a lower bound of x_i + x_j, where x is the surplus of each agent. Returns a lower bound of the sum
+// of all surpluses. For up to five agents it is the rounded-up optimum of the linear relaxation (which pairs, triangles and
+// five-cycles attain), for more agents a greedy matching.
 inline int excess_bound(const int* excess, int agents) {
     const int pairs = agents * (agents - 1) / 2;
     int largest = 0, total = 0;
@@ -43,8 +43,8 @@ inline int excess_bound(const int* excess, int agents) {
         return std::max({best, triangle_excess(e[0], e[1], e[2]), triangle_excess(e[0], e[3], e[4]),
                          triangle_excess(e[1], e[3], e[5]), triangle_excess(e[2], e[4], e[5])});
     }
-    // A pair and the other three: the triangle bound covers their matchings too. In the order of the pair numbers
-    // 01 02 12 03 13 23 04 14 24 34, the pairs of the other three agents.
+    // A pair and the other three agents; the triangle bound covers their matchings too. For each pair, in the order of the pair
+    // numbers 01 02 12 03 13 23 04 14 24 34, these are the pairs of the other three agents.
     constexpr unsigned char others[10][3] = {{5, 8, 9}, {4, 7, 9}, {3, 6, 9}, {2, 7, 8}, {1, 6, 8},
                                              {0, 6, 7}, {2, 4, 5}, {1, 3, 5}, {0, 3, 4}, {0, 1, 2}};
     int best = largest;

@@ -12,7 +12,7 @@
 namespace t2t {
 namespace {
 
-// Per agent its cell, or `done` once it has arrived on its goal for good: it stays there, and costs nothing any more.
+// Each agent's cell, or `done` once it has arrived on its goal for good: it then stays there and costs nothing more.
 constexpr Cell done = -1;
 using State = std::vector<Cell>;
 
@@ -71,7 +71,7 @@ private:
     Cell place(const State& state, std::size_t agent) const {
         return state[agent] == done ? problem_.goals[agent] : state[agent];
     }
-    // An agent that starts on its goal may have arrived already.
+    // Adds all start states: an agent that starts on its goal may already have arrived for good.
     void start(std::size_t agent, State state) {
         if (agent == state.size()) return add(state, std::numeric_limits<std::size_t>::max(), 0);
         start(agent + 1, state);
@@ -89,7 +89,7 @@ private:
         node.cost = cost;
         open_[cost].push_back(entry->second);
     }
-    // Moves agent after agent; `after` holds the new cells of the agents before `agent`.
+    // Moves one agent after the other; `after` holds the new cells of the agents before `agent`.
     void expand(std::size_t node, std::size_t agent, const State& before, State after, int cost) {
         effort_.step(4);
         if (agent == before.size()) return add(after, node, cost);

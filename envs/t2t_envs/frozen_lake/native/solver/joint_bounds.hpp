@@ -1,4 +1,4 @@
-// Lower bounds of what a team still needs, from the tables of a JointProblem.
+// Lower bounds of the remaining cost of a team, from the tables of a JointProblem.
 #pragma once
 #include <initializer_list>
 #include <limits>
@@ -10,10 +10,10 @@ namespace t2t {
 
 constexpr int never = std::numeric_limits<int>::max() / 2;
 
-// The agents cut into blocks of at most four whose costs are known together, so that the blocks add up to much.
+// The agents, split into blocks of at most four with known joint costs, so that the sum over the blocks is large.
 struct Split {
     int order[max_team];                            // the agents, block after block
-    int size[max_team], cost[max_team], total = 0;  // of the block that starts at this position; of all blocks
+    int size[max_team], cost[max_team], total = 0;  // of the block that starts at this position; the cost of all blocks
 };
 
 // A state is an array of the agents' cells.
@@ -28,7 +28,7 @@ public:
         const std::size_t side = problem_->cells + 1;
         return problem_->triple[JointProblem::triple_number(i, j, k)][(x * side + y) * side + z];
     }
-    // A lower bound of what the whole team needs from this state, `never` where it cannot finish.
+    // A lower bound of the cost of the whole team from this state, or `never` if it cannot finish.
     int whole_bound(const int* state) const {
         if (problem_->with_quads) return quad_bound(state);
         if (problem_->with_triples) return triple_bound(state);
@@ -55,7 +55,7 @@ public:
         if (count == 3) return problem_->triple[JointProblem::triple_number(a[0], a[1], a[2])].data();
         return problem_->quad[agents_ == 4 ? 0 : 10 - a[0] - a[1] - a[2] - a[3]].data();
     }
-    // What none to three of them still need.
+    // The remaining cost of zero to three agents.
     int cost_of(const int* agents, int count, const int* state) const {
         std::size_t entry = 0;
         for (int n = 0; n < count; ++n) entry = entry * (problem_->cells + 1) + state[agents[n]];
@@ -79,7 +79,8 @@ public:
 
 private:
     bool makespan() const { return problem_->movement.objective == Objective::makespan; }
-    // Three agents at what they need together, and the others too; or every triple, each agent being in as many of them.
+    // For the makespan, the largest cost of a triple. For the sum of costs, the larger of two bounds: the best triple plus the other
+    // agents, and the sum over all triples divided by the number of triples that each agent is in.
     int triple_bound(const int* state) const {
         int largest = 0, total = 0;
         for (int k = 2; k < agents_; ++k) {
@@ -96,7 +97,7 @@ private:
         const int each = (agents_ - 1) * (agents_ - 2) / 2;
         return std::max(largest, (total + each - 1) / each);
     }
-    // Of all agents but one; of a team of four, of all.
+    // The cost of all agents but one, or of all agents in a team of four.
     int quad_cost(int out, const int* state) const {
         if (agents_ == 4) out = 0;
         std::size_t entry = 0;
@@ -131,7 +132,7 @@ private:
         split.total += cost;
         for (const int agent : members) split.order[at++] = agent;
     }
-    // The four that leave the most together with the fifth.
+    // Adds the block of four agents whose cost, together with that of the fifth, is largest.
     void add_four(Split& split, int& at, bool* used, const int* state) const {
         int best = agents_, most = -1;
         for (int out = agents_ == 4 ? 4 : 0; out < max_table_team; ++out) {
@@ -158,7 +159,7 @@ private:
         used[i] = used[j] = used[k] = true;
         add_block(split, at, {i, j, k}, triple_cost(i, state[i], j, state[j], k, state[k]));
     }
-    // The pair that needs most beyond its members alone; false where none needs more.
+    // Adds the pair that needs most beyond its members alone. Returns false if no pair needs more.
     bool add_two(Split& split, int& at, bool* used, const int* state) const {
         int most = 0, a = 0, b = 0;
         for (int j = 1; j < agents_; ++j) {

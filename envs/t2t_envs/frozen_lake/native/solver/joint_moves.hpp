@@ -1,9 +1,9 @@
-// The joint moves from one state of a search. What cannot go together is known of every two options of two agents before any
-// joint move is made, as a set of bits.
+// The joint moves from one state of a search. Before any joint move is made, a set of bits says for every two options of two agents
+// whether they exclude each other.
 //
-// For the sum of costs, the agents of a block (see Split) move together, by the table that knows them together; then blocks
-// are put together where nobody meets. What a block's move adds to its bound is known, so only moves within the limit are made.
-// For the makespan, two agents that would need too long together cannot go together either.
+// For the sum of costs, the moves of a block (see Split) are listed with the table of its agents, and then moves of different blocks
+// that do not collide are combined. The table also says how much a block's move adds to the bound, so only moves within the limit
+// are made. For the makespan, options of two agents also exclude each other if the two would then need too long together.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -15,12 +15,12 @@ namespace t2t {
 template <typename Key>
 class JointMoves {
 public:
-    // A set of options has as many bits as a key.
+    // A set of options must fit into the bits of a key.
     static constexpr int max_agents = static_cast<int>(8 * sizeof(Key)) / 6;
     static_assert(max_agents >= max_team || sizeof(Key) == 8);
 
-    // Calls child(key of the state after it) for every joint move from `now` whose bound, with `cost` so far, is at most
-    // `limit`, as long as it returns true. Returns a lower bound above the limit of all others, `never` if there are none.
+    // Calls child(key of the next state) for every joint move from `now` whose bound, including `cost` so far, is at most `limit`,
+    // as long as `child` returns true. Returns a lower bound, above the limit, of all other moves, or `never` if there are none.
     template <typename Child>
     int within_sum(const JointProblem& problem, const JointBounds& bounds, const int* now, int bits, int cost, int limit,
                    Effort& effort, Child child) {
@@ -32,7 +32,7 @@ public:
         if (list_blocks(split)) join(0, 0, 0, 0, child);
         return next_;
     }
-    // The same for the makespan: child(key, what all agents alone still need, summed), by the distances and the pairs alone.
+    // The same for the makespan, using only distances and pairs: child(key, the sum of the steps that all agents still need alone).
     template <typename Child>
     int within_makespan(const JointProblem& problem, const JointBounds& bounds, const int* now, int bits, int cost, int limit,
                         Effort& effort, Child child) {
@@ -48,29 +48,29 @@ public:
     }
 
 private:
-    // Of one agent: to wait, to go four ways, and to be on the goal for good. Each has its bit in a set of all options.
+    // The options of one agent: to wait, to go four ways, and to arrive on the goal for good. Each is a bit in a set of options.
     static constexpr int most_options = 6;
     using Options = Key;
 
     struct Option {
-        int state, place, step;  // the cell, or `cells` for arrived; where the agent then stands; what it costs
-        Options meets;           // options of others that it cannot go with
+        int state, place, step;  // the cell, or `cells` for arrived; the cell where the agent then is; the cost
+        Options meets;           // options of other agents that exclude this one
     };
-    struct Move {  // of a block
+    struct Move {  // a joint move of a block
         Key key;
         Options options, meets;
     };
     struct Block {
         std::vector<std::vector<Move>> moves;  // by how much they add to the bound, up to room_
-        int least, least_after;                // the least that any of its moves adds, and the moves of all later blocks
+        int least, least_after;                // the least that any of its moves adds, and that the later blocks add together
     };
-    struct Prefix {  // the first agents of a block
+    struct Prefix {  // a move of the first agents of a block
         std::size_t entry;
         int steps;
         Move move;
     };
 
-    // Those of every agent from which it needs at most `most` alone.
+    // Lists every agent's options after which it needs at most `most` steps alone.
     void list_all_options(const JointProblem& problem, const JointBounds& bounds, const int* now, int bits, int most) {
         problem_ = &problem, bounds_ = &bounds, now_ = now, bits_ = bits, next_ = never;
         to_.resize(problem.cells), on_.resize(problem.cells);
@@ -100,7 +100,7 @@ private:
     }
     static Options bit(int agent, int option) { return Options{1} << (agent * most_options + option); }
     static Options all_of(int agent) { return Options{(1u << most_options) - 1} << (agent * most_options); }
-    // Two options do not go together if they end on one cell or change places.
+    // Two options exclude each other if they end on the same cell or swap cells.
     void note_meetings(int i) {
         for (int o = 0; o < count_[i]; ++o) {
             Option& option = options_[i][o];
@@ -126,7 +126,7 @@ private:
             }
         }
     }
-    // A move that adds too much.
+    // Notes a move that adds too much.
     void beyond(int added) {
         if (added < no_finish) next_ = std::min(next_, base_ + added);
     }
@@ -144,7 +144,7 @@ private:
         return true;
     }
 
-    // False where some block has no move within the limit.
+    // Returns false if some block has no move within the limit.
     bool list_blocks(const Split& split) {
         blocks_used_ = 0;
         for (int at = 0; at < problem_->agents; at += split.size[at]) {
@@ -172,7 +172,7 @@ private:
         }
         return true;
     }
-    // Those of the member at place n after what the members before it do.
+    // Extends a move of the members before place n by the options of the member at place n.
     template <int n>
     void list_moves(Block& block, const Prefix& prefix) {
         const int agent = members_[n];
@@ -225,12 +225,12 @@ private:
     int bits_ = 0, base_ = 0, room_ = 0, next_ = 0;
     Option options_[max_team][most_options];
     int count_[max_team], place_[max_team];
-    std::vector<Options> to_;  // per cell, the options that end there; and the agent on it, counted from 1
-    std::vector<int> on_;
+    std::vector<Options> to_;  // per cell, the options that end there
+    std::vector<int> on_;      // per cell, the agent on it, counted from 1
     std::vector<Block> blocks_;
     std::size_t blocks_used_ = 0;
-    // The block at hand: its agents, its bound before any move, and per number of agents that have moved the table of these and
-    // the bound of the others.
+    // The current block: its agents, its bound before any move, and, by the number of agents that have moved, the table of these
+    // agents and the bound of the others.
     const int* members_ = nullptr;
     int size_ = 0, before_ = 0, rest_[4];
     const std::uint16_t* tables_[4];

@@ -17,9 +17,9 @@ constexpr int known_already = -1;
 
 }  // namespace
 
-// A state is the cells of all agents, packed; states are expanded in the order of f = cost + lower bound. An expansion
-// makes only the successors that a quick bound allows at the f of the moment, and notes the least bound of the others, at which
-// the state is expanded again (partial expansion: Goldenberg et al., "Enhanced partial expansion A*", 2014).
+// A state is the packed cells of all agents. States are expanded in the order of f = cost + lower bound. An expansion makes only the
+// successors that a quick bound allows at the current f. It notes the least bound of the others, and the state is expanded again at
+// that f (partial expansion: Goldenberg et al., "Enhanced partial expansion A*", 2014).
 template <typename Key>
 class JointSearch::Memory {
 public:
@@ -83,7 +83,7 @@ private:
     struct Node {
         Key key;
         std::uint32_t parent;
-        int cost, rest, next;  // so far; lower bound of what is left; the f at which it is to be expanded
+        int cost, rest, next;  // cost so far; lower bound of the rest; the f at which the node is to be expanded
     };
 
     struct Slot {
@@ -94,7 +94,7 @@ private:
 
     struct Child {
         Key key;
-        int rest;  // for the makespan: the sum of what all agents alone still need
+        int rest;  // for the makespan: the sum of the steps that all agents still need alone
     };
 
     int unpack(Key key, int agent) const {
@@ -106,7 +106,7 @@ private:
         }
         return true;
     }
-    // All states at step 0: an agent that starts on its goal may have arrived already.
+    // Adds all states at step 0: an agent that starts on its goal may already have arrived for good.
     void add_starts(int agent) {
         if (agent == agents_) {
             add(pack(now_), none, 0);
@@ -123,7 +123,7 @@ private:
         for (int i = 0; i < agents_; ++i) key |= static_cast<Key>(state[i]) << (i * bits_);
         return key;
     }
-    // A state reached at this cost. Most are reached several times, so it is stored even where its f is beyond the limit.
+    // Adds a state reached at this cost. Most states are reached several times, so it is stored even if its f is above the limit.
     void add(Key key, std::uint32_t parent, int cost) {
         std::size_t at = hash(key) & (slots_.size() - 1);
         for (; slots_[at].node != none; at = (at + 1) & (slots_.size() - 1)) {
@@ -177,7 +177,7 @@ private:
         }
     }
 
-    // False where there are more joint moves than fit in memory.
+    // Returns false if there are more joint moves than fit in memory.
     bool expand(std::uint32_t node) {
         effort_->step(10);
         children_.clear();
@@ -194,9 +194,10 @@ private:
         };
         const int next = makespan_ ? moves_.within_makespan(*problem_, *bounds_, now_, bits_, cost, layer_, *effort_, child)
                                    : moves_.within_sum(*problem_, *bounds_, now_, bits_, cost, layer_, *effort_, child);
-        if (children_.size() >= most_children) return false;  // `next` does not know of those that were not made
+        if (children_.size() >= most_children) return false;  // `next` does not cover the children that were not made
         if (makespan_) {
-            // The last one added is expanded first. The makespan says little about who is near the goals, so their sum does.
+            // The child added last is expanded first. The makespan says little about how near a state is to the goals, so children
+            // are ordered by the sum of the remaining steps.
             in_portions([&](Child* from, Child* to) {
                 const auto known = [&](const Child& one) { return is_known(one.key, cost + 1); };
                 for (; from != to; ++from) from->rest = known(*from) ? known_already : from->rest;
@@ -217,7 +218,7 @@ private:
         return true;
     }
 
-    // There may be millions of children: they are gone through so many at a time, and the work is counted in between.
+    // There may be millions of children, so they are handled in portions, and the work is counted in between.
     static constexpr std::ptrdiff_t portion = 1 << 14;
     template <typename Use>
     void in_portions(Use use) {
@@ -229,7 +230,7 @@ private:
             from = to;
         }
     }
-    // Those that leave the most come first; otherwise they keep their order.
+    // Children with the most remaining steps come first; equal ones keep their order.
     void sort_children() {
         const auto more = [](const Child& a, const Child& b) { return a.rest > b.rest; };
         in_portions([&](Child* from, Child* to) { std::stable_sort(from, to, more); });

@@ -1,4 +1,4 @@
-// Two agents decided exactly: which squares agent b can be on while agent a is on x, for all squares of b at once.
+// Decides two agents exactly: for every square x of agent a, it computes all squares that agent b can be on at the same time.
 #pragma once
 #include <vector>
 
@@ -9,9 +9,9 @@ namespace t2t {
 template <int W>
 class PairSearch {
 public:
-    // Whether the two agents alone have a solution of at most `budget`; a node is a square expanded. The states
-    // here have both agents under way, at step t and with `rest` of the budget left; once one has arrived for good the
-    // other goes the shortest way around it.
+    // Whether the two agents alone have a solution of at most `budget`. A node is an expanded square. In the states here both agents
+    // are under way, at some step and with `rest` of the budget left. Once one has arrived for good, the other takes a shortest path
+    // around it.
     bool within(const Grid<W>& grid, Agent<W>& a, Agent<W>& b, Objective objective, int budget, bool waits,
                 Effort& effort) {
         grid_ = &grid, a_ = &a, b_ = &b, waits_ = waits;
@@ -68,7 +68,7 @@ private:
         std::fill_n(layers_.begin() + (end - squares), squares, Board<W>{});
         occupied_[step] = {};
     }
-    // Whether, with one agent on its goal for good, the other can still finish.
+    // Whether one agent can stay on its goal from here on, and the other still finish.
     bool arrives(int step, int rest) {
         const Board<W>* reached = layer(step);
         if (occupied_[step].test(a_->goal)) {

@@ -1,4 +1,4 @@
-// The exact cost of finishing two agents from every pair of squares: the lower bound that guides the joint search.
+// The exact cost for two agents to finish from every pair of squares. It is the lower bound that guides the joint search.
 #pragma once
 #include <vector>
 
@@ -9,15 +9,15 @@ namespace t2t {
 
 constexpr std::uint16_t no_finish = 0x3fff;
 
-// The open squares of a joint search, numbered without gaps. An agent that has arrived for good is on `done()`.
+// The open squares of a joint search, numbered without gaps. An agent that has arrived for good has the number `done()`.
 struct SquareIndex {
     std::vector<std::int16_t> of_square, square;
     int cells() const { return static_cast<int>(square.size()); }
     int done() const { return cells(); }
 };
 
-// `commits`: an agent may declare its arrival final when it steps on its goal; from then on it costs nothing and stays.
-// Without commits (makespan with waits, where waiting on the goal is as good) both agents just have to be there at once.
+// `commits`: an agent that steps on its goal may declare its arrival final; from then on it stays and costs nothing. Without commits
+// (for the makespan with waits, because waiting on the goal costs no more) both agents just have to be on their goals at once.
 struct Movement {
     Objective objective = Objective::makespan;
     bool waits = true;
@@ -25,7 +25,7 @@ struct Movement {
     int pair_weight() const { return objective == Objective::makespan ? 1 : 2; }
 };
 
-// An agent as a table sees it: it keeps to its domain, and no square is reached before `from_start` says.
+// An agent as a table sees it: it stays in its domain and reaches no square earlier than `from_start` says.
 template <int W>
 struct Member {
     const Agent<W>* agent = nullptr;
@@ -36,8 +36,8 @@ struct Member {
 template <int W>
 class PairTableBuilder {
 public:
-    // Fills table[x * (cells + 1) + y]. Costs above `limit`, and states that no solution of at most `limit` goes through,
-    // may count as no_finish. Returns whether the limit cut nothing off.
+    // Fills table[x * (cells + 1) + y]. Costs above `limit`, and states that are on no solution of at most `limit`, may be
+    // no_finish. Returns true if the limit cut nothing off.
     bool build(const Grid<W>& grid, const Member<W>& first, const Member<W>& second, const SquareIndex& index,
                Movement movement, int limit, std::vector<std::uint16_t>& table, Effort& effort) {
         const Agent<W>&a = *first.agent, &b = *second.agent;
@@ -61,10 +61,10 @@ public:
     }
 
 private:
-    static constexpr int ring = 4;  // levels kept at once, more than any pair weight
+    static constexpr int ring = 4;  // levels kept at the same time, more than any pair weight
 
     Board<W>& fresh(int level, int x) { return fresh_[static_cast<std::size_t>(level % ring) * squares_ + x]; }
-    // States (x, ys) from which one more step is worth looking back at `level`.
+    // Adds states (x, ys) of this level, from which to look one step back.
     void put(int level, int x, const Board<W>& ys) {
         fresh(level, x) |= ys;
         fresh_rows_[level % ring].set(x);
@@ -74,7 +74,7 @@ private:
         std::uint16_t* row = table_->data() + static_cast<std::size_t>(index_->of_square[x]) * side_;
         ys.for_each([&](int y) { row[index_->of_square[y]] = static_cast<std::uint16_t>(level); });
     }
-    // One agent has arrived for good: the other goes the shortest way around its goal.
+    // Fills the entries where one agent has arrived for good: the other takes a shortest path around that agent's goal.
     void add_single(const Agent<W>& a, const Agent<W>& b) {
         Board<W> open_a = first_.domain, open_b = second_.domain;
         open_a.clear(b.goal);
@@ -114,7 +114,7 @@ private:
         }
         return true;
     }
-    // From which states does one joint step lead to (to, some y) of this level?
+    // Finds the states from which one joint step leads to (to, some y) of this level.
     void look_back(int level, int to, int earlier) {
         effort_->step(6 + W);
         const Board<W> ys = fresh(level, to);
@@ -125,13 +125,13 @@ private:
             base |= ys;
             sources.set(to);
         }
-        // Both have been under way for as long as it takes each of them to come here.
+        // Both agents must have been able to get here from their starts within the limit.
         const int steps = (limit_ - earlier) / movement_.pair_weight();
         base &= second_.domain & second_.from_start->ball(steps);
         (sources & first_.domain & first_.from_start->ball(steps)).for_each([&](int x) {
             Board<W> before = base.without(known_[x]);
             before.clear(x);
-            if (x != to && ys.test(x) && before.test(to)) {  // not by swapping: b out of `to`, onto x
+            if (x != to && ys.test(x) && before.test(to)) {  // not by swapping, with b moving from `to` to x
                 Board<W> targets = grid_->neighbours(to) & ys;
                 targets.clear(x);
                 if (!targets.any()) before.clear(to);

@@ -1,4 +1,4 @@
-// What every part of the native core shares: one MAPF-FrozenLake problem, and what a search says about it.
+// Types that all parts of the native core share: one MAPF-FrozenLake problem and the result of a search.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,7 +10,7 @@ using Cell = std::int16_t;
 
 enum class Objective : std::uint8_t { makespan = 0, sum_of_costs = 1 };
 
-// undecided: a node limit ended the search. It is never turned into a guess.
+// undecided: a node limit ended the search. No part turns this into a guess.
 enum class Status : std::uint8_t { solved = 0, infeasible = 1, undecided = 2 };
 
 enum class Answer : std::uint8_t { no = 0, yes = 1, undecided = 2 };
@@ -25,10 +25,10 @@ struct Problem {
 
 struct Label {
     Status status = Status::undecided;
-    int cost = -1;                          // the optimum, where status is solved
+    int cost = -1;                          // the optimum, if status is solved
     Answer requires_wait = Answer::undecided;  // true iff every optimal solution waits before some agent's final arrival
-    std::uint64_t nodes = 0;                // search nodes stored and expanded, the unit of the limit
-    std::uint64_t steps = 0;                // all work done, in steps of some ten nanoseconds (see Effort)
+    std::uint64_t nodes = 0;                // search nodes stored and expanded; `max_nodes` limits their number
+    std::uint64_t steps = 0;                // all work done, in steps of about ten nanoseconds (see Effort)
 };
 
 struct Solution {

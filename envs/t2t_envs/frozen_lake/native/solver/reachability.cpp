@@ -5,10 +5,10 @@
 namespace t2t {
 namespace {
 
-// Every joint move splits into chains that end in an empty cell, which can be made one agent after another from the
-// head, and closed cycles of agents. On a grid a cycle has an even length of at least 4, so up to five agents only turn
-// around a square of four cells. Hence single moves and such turns reach exactly what joint moves reach, with far fewer
-// successors. Both are reversible, so the goals are out of reach as soon as the search from either end has run dry.
+// Every joint move splits into chains of agents that end in an empty cell and closed cycles of agents. A chain can be moved one
+// agent after another, from its head. On a grid a cycle has an even length of at least 4, so up to five agents can only turn
+// around a square of four cells. Hence single moves and such turns reach exactly the states that joint moves reach, with far fewer
+// successors. Both are reversible, so the goals are out of reach as soon as the search from either end has no state left.
 class Side {
 public:
     Side(const std::vector<std::array<std::int16_t, 4>>& neighbours, const std::vector<int>& from, const std::vector<int>& to,
@@ -21,7 +21,7 @@ public:
     std::size_t size() const { return count_; }
     bool contains(std::uint64_t key) const { return slots_[slot_of(key)] == key; }
 
-    // Expands the state nearest to the other end; false where none is left. `met` turns true when the ends meet.
+    // Expands the state nearest to the other end. Returns false if none is left. Sets `met` when the two ends meet.
     bool step(const Side& other, bool& met) {
         effort_.step(4);
         while (lowest_ < open_.size() && open_[lowest_].empty()) ++lowest_;
@@ -67,7 +67,7 @@ private:
         }
         return -1;
     }
-    // Four agents on the corners of a square of cells turn around it, either way.
+    // Adds the states in which four agents on a square of four cells have turned around it, in either direction.
     void turn(int* state) {
         for (int a = 0; a < agents_; ++a) {
             for (const int second : neighbours_[state[a]]) {

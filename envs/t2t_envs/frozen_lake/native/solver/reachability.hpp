@@ -9,8 +9,8 @@
 
 namespace t2t {
 
-// solved: it can; infeasible: it cannot, proven; undecided: the node limit came first, or the team is larger than
-// `max_reachability_team`. A node is a state stored.
+// solved: the team can. infeasible: it is proven that it cannot. undecided: the node limit was reached first, or the team is larger
+// than `max_reachability_team`. A node is a stored state.
 constexpr int max_reachability_team = 5;
 Status reachability(const std::vector<std::array<std::int16_t, 4>>& neighbours, const std::vector<int>& starts,
                     const std::vector<int>& goals, Effort& effort);

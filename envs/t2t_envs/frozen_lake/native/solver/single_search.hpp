@@ -1,4 +1,4 @@
-// One agent planned around the fixed paths of others, for all squares at once.
+// Plans one agent around the fixed paths of others, for all squares at once.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace t2t {
 
-// Squares from the start to the final arrival; the agent stays on the last one.
+// The squares from the start to the final arrival. The agent stays on the last one.
 using Path = std::vector<std::int16_t>;
 
 inline int square_at(const Path& path, int step) {
@@ -18,8 +18,8 @@ inline int square_at(const Path& path, int step) {
 template <int W>
 class SingleSearch {
 public:
-    // A path of the agent that arrives for good at `arrival` and meets none of `others`. Without `waits` it moves at
-    // every step; with them it may arrive earlier than `arrival`.
+    // Plans a path of the agent that arrives for good at `arrival` and meets none of `others`. Without `waits` the agent moves at
+    // every step; with `waits` it may arrive earlier than `arrival`.
     bool plan(const Grid<W>& grid, Agent<W>& agent, int arrival, bool waits, const std::vector<const Path*>& others,
               Path& path, Effort& effort) {
         if (arrival <= last_visit(agent.goal, others)) return false;
@@ -34,7 +34,7 @@ public:
             for (const Path* other : others) {
                 const int from = square_at(*other, step), to = square_at(*other, step + 1);
                 next.clear(to);
-                // The other one leaves `from` for `to`: nobody may come to `from` out of `to`.
+                // The other agent moves from `from` to `to`, so this agent must not move from `to` to `from`.
                 if (from != to && here.test(to) && next.test(from)) {
                     Board<W> sources = grid.neighbours(from) & here;
                     sources.clear(to);
@@ -48,7 +48,7 @@ public:
         return true;
     }
 
-    // The last step at which one of the paths is on the square, -1 where none ever is.
+    // The last step at which one of the paths is on the square, or -1 if none ever is.
     static int last_visit(int square, const std::vector<const Path*>& others) {
         int last = -1;
         for (const Path* other : others) {

@@ -27,7 +27,7 @@ struct Node {
     Joint cells;
     std::array<std::int8_t, most_agents> order;  // who chooses first
     std::array<int, most_agents> urgency;        // grows while an agent is not on its goal
-    std::deque<Constraint> constraints;          // to be tried yet
+    std::deque<Constraint> constraints;          // not yet tried
 };
 
 }  // namespace
@@ -117,7 +117,7 @@ private:
         open_.push_back(nodes_.size());
         nodes_.push_back(std::move(node));
     }
-    // The constraints that also say where the next agent of the order goes.
+    // Adds the constraints that also fix where the next agent of the order goes.
     void grow(Node& node, const Constraint& constraint) {
         if (constraint.count == agents_) return;
         const std::int32_t here = node.cells[node.order[constraint.count]];
@@ -130,7 +130,7 @@ private:
         go(here);
     }
 
-    // PIBT (Okumura et al. 2022) for the agents that are not constrained; false where it finds no joint move.
+    // PIBT (Okumura et al. 2022) for the agents that are not constrained. Returns false if it finds no joint move.
     bool successor(const Node& node, const Constraint& constraint, Joint& next) {
         now_ = &node.cells, next_ = &next;
         next.fill(nowhere);
@@ -166,7 +166,7 @@ private:
         const std::int32_t here = (*now_)[agent];
         for_neighbours(here, [&](std::int32_t to) { choices[count++] = to; });
         choices[count++] = here;
-        // Nearer ones first; of equals, those that nobody stands on, then one by a hash, so that no pattern repeats for ever.
+        // Nearer cells first; among equals, empty cells first, and then in the order of a hash, so that no pattern repeats for ever.
         const auto rank = [&](std::int32_t to) {
             return static_cast<std::uint64_t>(distance_[agent][to]) << 9 | (std::uint64_t{occupant_[to] != nowhere} << 8) |
                    (mix64(to * 31 + agent + nodes_.size()) & 0xff);
@@ -189,10 +189,10 @@ private:
     int agents_ = 0;
     std::vector<std::vector<std::int32_t>> distance_;
     std::vector<std::int32_t> queue_;
-    std::deque<Node> nodes_;  // they stay where they are
+    std::deque<Node> nodes_;  // a deque, so that nodes keep their addresses
     std::unordered_map<std::string, std::size_t> known_;
     std::vector<std::size_t> open_;
-    std::vector<int> occupant_, next_occupant_;  // per cell the agent on it now, and after the move that is being made
+    std::vector<int> occupant_, next_occupant_;  // per cell the agent on it before and after the move that is being made
     const Joint* now_ = nullptr;
     Joint* next_ = nullptr;
 };

@@ -1,4 +1,4 @@
-// Whether all agents can reach their goals at all, at any cost: a solution is a proof.
+// Whether all agents can reach their goals at all, at any cost. A solution is the proof.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace t2t {
 
-// A map of any size: its cells are numbered row * size + column.
+// A map of any size. Its cells are numbered row * size + column.
 struct Crossing {
     int size = 0;
     const std::uint8_t* hole = nullptr;  // size * size, 1 = hole
@@ -16,8 +16,8 @@ struct Crossing {
     const std::int32_t *starts = nullptr, *goals = nullptr;
 };
 
-// LaCAM (Okumura, "LaCAM: search-based algorithm for quick multi-agent pathfinding", AAAI 2023): depth first over joint states,
-// each successor made by PIBT under constraints that grow only where they have to. infeasible: every joint state was tried.
+// LaCAM (Okumura, "LaCAM: search-based algorithm for quick multi-agent pathfinding", AAAI 2023): a depth-first search over joint
+// states. PIBT makes each successor under constraints that are added only as needed. infeasible: every joint state was tried.
 // undecided: `max_tries` joint moves were made.
 class LaCAM {
 public:
@@ -27,7 +27,7 @@ public:
 
 private:
     struct Search;
-    std::unique_ptr<Search> search_;  // keeps its memory
+    std::unique_ptr<Search> search_;  // keeps its memory between runs
 };
 
 }  // namespace t2t

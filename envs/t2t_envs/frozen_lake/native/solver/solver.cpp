@@ -5,7 +5,7 @@
 
 namespace t2t {
 
-// One core per word count: as many bits as rows times (size + 1) need.
+// One core per word count. A map needs size * (size + 1) bits.
 struct Solver::Impl {
     explicit Impl(Method chosen) : method(chosen), small(chosen), medium(chosen) {}
 

@@ -1,4 +1,4 @@
-// The solver's Python door: arrays of problems in, arrays of labels out, without the GIL in between.
+// Python bindings of the solver: they take arrays of problems and return arrays of labels. The GIL is released during the work.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -48,7 +48,7 @@ void check(const Problem& problem) {
     check_cells(problem, problem.goals, "goals");
 }
 
-// Cuts the next `count` entries off the front of a flat array.
+// Takes the next `count` entries from the front of a flat array.
 template <typename T>
 std::vector<T> take(std::span<const T>& flat, std::size_t count) {
     if (flat.size() < count) throw py::value_error("the flat arrays are shorter than sizes and agents say");
@@ -77,8 +77,8 @@ std::vector<Problem> problems_of(std::span<const std::int32_t> sizes, std::span<
     return problems;
 }
 
-// Solvers keep their memory from problem to problem, and a thread its solver from call to call: after small maps and short
-// searches only, so that what stays is small.
+// A solver keeps its memory from problem to problem, and a thread keeps its solver from call to call. The solver is kept only
+// after small maps and short searches, so that little memory stays allocated.
 class ThreadSolver {
 public:
     explicit ThreadSolver(Method method) : method_(method) {
@@ -97,7 +97,7 @@ public:
         note(problem, solution.label);
         return solution;
     }
-    // To be called when all went well.
+    // To be called if nothing was thrown.
     void keep() {
         if (method_ == Method::fast && small_) kept_.swap(solver_);
     }
@@ -130,7 +130,7 @@ struct Work {
     void label_all(int threads) {
         Watch([this] { tell(); }).run(threads, [this](int) { label_some(); });
     }
-    // Each label depends on its problem alone, so it does not matter which thread takes it.
+    // Each label depends only on its problem, so it does not matter which thread computes it.
     void label_some() {
         constexpr std::size_t chunk = 16;
         ThreadSolver solver(method);
@@ -205,9 +205,9 @@ void bind_solver(py::module_& module) {
                "max_nodes"_a, "want_wait"_a, "threads"_a = 1, "method"_a = 0, "progress"_a = py::none(),
                "Labels of n problems given as flat arrays: (status, cost, requires_wait, nodes, steps), one entry per problem.\n"
                "status: 0 solved, 1 infeasible, 2 undecided; requires_wait: 0 no, 1 yes, 2 undecided.\n"
-               "method: 0 the fast one; 1 all joint states; 2, 3, 4 one joint search guided by tables of 2, 3, 4 agents, to\n"
-               "check each against the others.\n"
-               "progress(done) is called about ten times a second; what it raises ends the work.");
+               "method: 0 fast; 1 all joint states; 2, 3, 4 one joint search guided by tables of 2, 3, 4 agents. The slow methods\n"
+               "exist to check each against the others.\n"
+               "progress(done) is called about ten times a second; if it raises, the work ends.");
     module.def("solve", &solve, "size"_a, "holes"_a, "starts"_a, "goals"_a, "objective"_a, "max_nodes"_a,
                "(status, cost, nodes, paths) of one problem; each path ends at its agent's final arrival.");
 }

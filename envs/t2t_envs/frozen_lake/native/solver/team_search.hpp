@@ -1,4 +1,4 @@
-// Optimal solutions of a team of agents that cannot be planned apart: pairs by PairSearch, more by JointSearch.
+// Optimal solutions of a team of agents that cannot be planned separately: pairs by PairSearch, larger teams by JointSearch.
 #pragma once
 #include <initializer_list>
 #include <vector>
@@ -29,7 +29,7 @@ public:
         }
     }
 
-    // What the members cost if they ignore each other.
+    // The cost of the members if they ignore each other.
     int alone(const std::vector<int>& team) const {
         int sum = 0, largest = 0;
         for (const int i : team) {
@@ -39,7 +39,7 @@ public:
         return objective_ == Objective::makespan ? largest : sum;
     }
 
-    // The optimum of two agents alone, waits allowed, and where solved and asked for, their paths.
+    // The optimum of two agents alone, with waits allowed, and their paths if they are asked for and there is a solution.
     JointResult pair(int i, int j, Path* path_i, Path* path_j) {
         if (i > j) return pair(j, i, path_j, path_i);
         JointResult& known = pair_optimum_[i * max_team + j];
@@ -52,7 +52,7 @@ public:
         }
         return known;
     }
-    // Whether two agents alone have a solution of at most this cost. `pair_paths` then gives it.
+    // Whether two agents alone have a solution of at most this cost. `pair_paths` then returns it.
     bool within(int i, int j, int budget, bool waits) {
         return pair_search_.within(*grid_, agent(i), agent(j), objective_, budget, waits, *effort_);
     }
@@ -74,11 +74,11 @@ public:
         }
     }
 
-    // A solution of at most `bound` where nobody waits before arriving for good; infeasible: there is none.
+    // A solution of at most `bound` in which nobody waits before arriving for good. infeasible: there is none.
     JointResult wait_free(const std::vector<int>& team, int bound, std::vector<Path>& paths) {
         const bool sum = objective_ == Objective::sum_of_costs;
         const int surplus = bound - alone(team);
-        // On a chequered grid an agent that never waits needs an even number of steps beyond its distance.
+        // By parity (as on a chessboard), an agent that never waits needs an even number of steps beyond its distance.
         if (sum && surplus % 2 != 0) return {Status::infeasible, -1};
         if (pair_bound(team) > bound) return {Status::infeasible, -1};
         for (std::size_t b = 1; b < team.size(); ++b) {
@@ -108,8 +108,8 @@ private:
         stage_ = first_stage_;
         return joint(team, {objective_, true}, unlimited, paths);
     }
-    // A lower bound of a team's optimum from its pairs. Whoever calls `joint` asks for it first: a pair that is searched while
-    // the tables of a team are being made would make its own in their place.
+    // A lower bound of a team's optimum from its pairs. Callers of `joint` must ask for it first: if a pair were searched while the
+    // tables of a team are being made, its own tables would overwrite them.
     int pair_bound(const std::vector<int>& team) {
         int excess[max_team * (max_team - 1) / 2], largest = 0;
         for (int b = 1; b < static_cast<int>(team.size()); ++b) {
@@ -126,7 +126,7 @@ private:
         return alone(team) + excess_bound(excess, static_cast<int>(team.size()));
     }
 
-    // What a solution within the bound leaves for the members at these places of the team.
+    // The most that the members at these places of the team can cost in a solution within the bound.
     int left_for(const std::vector<int>& team, int bound, std::initializer_list<int> places) {
         if (bound >= unlimited) return unlimited;
         if (objective_ == Objective::makespan) return bound;
@@ -136,7 +136,7 @@ private:
         }
         return others_.empty() ? bound : bound - pair_bound(others_);
     }
-    // The squares an agent can be on in a solution of at most this length for it alone.
+    // The squares that an agent can be on if its own path has at most this length.
     Board<W> domain(int i, int length) {
         Board<W> squares = Board<W>::bit(agent(i).start) | Board<W>::bit(agent(i).goal);
         Balls<W>&from = from_start_[i], &to = agent(i).to_goal;
@@ -153,8 +153,8 @@ private:
             team.size() >= 3 && team.size() <= max_table_team && problem_.cells <= max_triple_cells;
         const std::uint64_t cells = problem_.cells;
         const bool quads = triples && team.size() >= 4 && problem_.cells <= max_quad_cells;
-        // How long to search before better tables pay: building them takes about as long as expanding so many states.
-        // (An expansion for the makespan is quicker; on large maps the tables are worth more than they take.)
+        // How long to search before better tables pay off: building them takes about as long as expanding this many states.
+        // (An expansion for the makespan is quicker; on large maps the tables are worth more than they cost.)
         const std::uint64_t pace = objective_ == Objective::makespan ? 2 : 1;
         const std::uint64_t patience[] = {pace * std::min<std::uint64_t>(500 + cells * cells * cells * team.size() / 100, 10'000),
                                           pace * (6000 + cells * cells * cells * 3 / (team.size() == 4 ? 8 : 2)), 0};
@@ -182,7 +182,7 @@ private:
         }
         return result;
     }
-    // Numbers the cells and fills the tables; false where they would not fit.
+    // Numbers the cells and fills the tables. Returns false if they would not fit.
     bool state_problem(const std::vector<int>& team, Movement movement, int bound) {
         const int agents = static_cast<int>(team.size());
         Board<W> all;
@@ -269,8 +269,8 @@ private:
             if (agent.to_goal.complete(radius)) break;
         }
         distance[index_.done()] = 0;
-        // On the goal without having arrived for good: a move away and back, or (a lower bound that the pair tables
-        // share) one wait.
+        // On the goal without having arrived for good, the agent needs a move away and back, or at least one wait (the pair tables
+        // use the same lower bound).
         if (movement.commits()) distance[problem_.goals[a]] = movement.waits ? 1 : 2;
     }
     Status reach(const std::vector<int>& team) {
@@ -294,7 +294,7 @@ private:
     Objective objective_ = Objective::makespan;
     Effort* effort_ = nullptr;
     std::array<Balls<W>, max_team> from_start_;
-    // Of the team at hand: what is proven, and which tables its searches have needed (0: pairs, 1: triples, 2: fours).
+    // For the current team: what has been proven, and which tables its searches have needed (0: pairs, 1: triples, 2: fours).
     bool can_finish_ = false, cannot_finish_ = false;
     const int first_stage_, last_stage_;
     int stage_ = 0;

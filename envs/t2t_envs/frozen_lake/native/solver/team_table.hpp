@@ -1,4 +1,4 @@
-// The exact cost of finishing three or four agents from wherever they stand, for joint searches that pairs guide too little.
+// The exact cost for three or four agents to finish from every joint state, for joint searches in which pairs guide too weakly.
 #pragma once
 #include <type_traits>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace t2t {
 
-// Tables of D agents are made from those of D - 1 agents on the grid without the square of the one that has arrived.
+// Tables of D agents are built from those of D - 1 agents on the grid without the square of the agent that has arrived.
 template <int W, int D>
 class TeamTableBuilder {
 public:
@@ -49,14 +49,14 @@ public:
     }
 
 private:
-    static constexpr int ring = D + 1;  // levels kept at once; a step costs at most D
-    // All agents but the last on the cells that make up the row, the last one on this square.
+    static constexpr int ring = D + 1;  // levels kept at the same time; a step costs at most D
+    // A state: all agents but the last are on the cells of the row, and the last is on this square.
     struct Seed {
         std::uint32_t row;
         std::int16_t square;
     };
 
-    // With one agent on its goal for good the others are a smaller team on a grid without that square.
+    // If one agent is on its goal for good, the others are a smaller team on a grid without that square.
     bool add_smaller(int gone) {
         const Agent<W>& arrived = *members_[gone].agent;
         std::array<Member<W>, D - 1> left;
@@ -90,14 +90,14 @@ private:
         const int done = index_->done();
         cell[gone] = done;
         (*table_)[row_of(cell) * side_ + cell[D - 1]] = cost;
-        // Where everybody stands in this state; an earlier step may lead here.
+        // The cells of all agents in this state; an earlier step may lead here.
         for (int d = 0; d < D; ++d) {
             if (cell[d] == done) cell[d] = index_->of_square[members_[d].agent->goal];
         }
         if (cost >= seeds_.size()) seeds_.resize(cost + 1);
         seeds_[cost].push_back({static_cast<std::uint32_t>(row_of(cell)), index_->square[cell[D - 1]]});
     }
-    // All on their goals at once.
+    // Adds the state with all agents on their goals at once.
     void add_goals() {
         std::array<int, D> cell;
         for (int d = 0; d < D; ++d) cell[d] = index_->of_square[members_[d].agent->goal];
@@ -111,20 +111,20 @@ private:
         for (int d = 0; d + 1 < D; ++d) row = row * side_ + cell[d];
         return row;
     }
-    // States to look back from at this level.
+    // Adds states of this level, from which to look one step back.
     void put(int level, std::size_t row, const Board<W>& squares) {
         Board<W>& fresh = fresh_[level % ring][row];
         if (!fresh.any()) touched_[level % ring].push_back(static_cast<std::uint32_t>(row));
         fresh |= squares;
     }
-    // From which states does one joint step lead to this row, with the last agent on one of the fresh squares?
+    // Finds the states from which one joint step leads to this row, with the last agent on one of the fresh squares.
     void look_back(int level, std::uint32_t row) {
         effort_->step(D == 3 ? 10 : 40);
         Board<W>& fresh = fresh_[level % ring][row];
         last_ = fresh;
         fresh = {};
         level_ = level + weight_;
-        // All have been under way for as long as each needs to come here.
+        // All agents must have been able to get here from their starts within the limit.
         const int steps = (limit_ - level_) / weight_;
         std::size_t rest = row;
         for (int d = D - 2; d >= 0; --d) {
@@ -168,7 +168,7 @@ private:
         before.for_each([&](int square) { costs[index_->of_square[square]] = static_cast<std::uint16_t>(level_); });
         put(level_, row, before);
     }
-    // The last agent must not go out of `to` onto `from` while another one goes from `from` to `to`.
+    // The last agent must not go from `to` to `from` while another one goes from `from` to `to`.
     void forbid_swap(Board<W>& before, int from, int to) const {
         if (from == to || !last_.test(from) || !before.test(to)) return;
         Board<W> targets = grid_->neighbours(to) & last_;
@@ -190,7 +190,8 @@ private:
     std::vector<std::vector<Seed>> seeds_;  // per level
     std::array<std::vector<Board<W>>, ring> fresh_;
     std::array<std::vector<std::uint32_t>, ring> touched_;
-    // The row looked back from: the last agent's squares there and before, the others' squares there, before, and chosen.
+    // For the row that `look_back` handles: the last agent's squares there and one step before, and for the other agents their
+    // squares one step before, their squares there and the square chosen for each.
     Board<W> last_, base_;
     std::array<Board<W>, D - 1> sources_;
     std::array<int, D - 1> to_{}, from_{};

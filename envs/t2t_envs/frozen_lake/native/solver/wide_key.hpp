@@ -1,4 +1,4 @@
-// 128 bits, for joint states that do not fit into 64: standard C++ has no integer of that size.
+// A 128-bit key for joint states that do not fit into 64 bits, because standard C++ has no integer of that size.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// What the doors of the environments share: options and sources from Python, fresh arrays to it. Every array returned is fresh:
-// callers keep observations, so none may change later.
+// Shared by the bindings of the environments: options and sources from Python, and arrays for Python. Every returned array is fresh,
+// because callers keep observations, so none may change later.
 #pragma once
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -20,7 +20,7 @@ namespace py = pybind11;
 template <typename T>
 using Array = py::array_t<T, py::array::c_style | py::array::forcecast>;
 
-// A name used at every step, made once and kept for good: it outlives the interpreter.
+// A name used at every step. It is made once and never freed, so it outlives the interpreter.
 inline py::handle kept(const char* text) { return PyUnicode_InternFromString(text); }
 
 // The shape of an array, without a heap allocation.
@@ -30,8 +30,8 @@ struct Shape {
     void push(py::ssize_t size) { sizes[count++] = size; }
 };
 
-// A fresh uninitialised array. `py::array_t`'s constructor does the same through two vectors and takes four times as long,
-// and an agent-wise step makes twenty arrays.
+// A fresh uninitialised array. The constructor of `py::array_t` does the same through two vectors but takes four times as long, and
+// an agent-wise step makes twenty arrays.
 template <typename T>
 py::object make_array(const Shape& shape, T*& data) {
     static const py::handle type = py::dtype::of<T>().release();
@@ -43,7 +43,7 @@ py::object make_array(const Shape& shape, T*& data) {
     return py::reinterpret_steal<py::object>(array);
 }
 
-// Everything that an environment is made with but its source of lakes.
+// All options of an environment except its source of lakes.
 struct EnvOptions {
     Rules rules;
     Look look;
@@ -56,20 +56,20 @@ inline EnvOptions env_options(int frame, int agents, bool block_holes, bool bloc
                               bool relative_goals, int pixels, std::uint64_t reuse, bool reversible, int objective,
                               std::uint64_t max_nodes) {
     if (frame < 3 || frame > largest_lake) throw py::value_error("the frame must lie in 3..256");
-    if (agents < 1 || agents > lake_agents) throw py::value_error("there are 1..16 agents");
+    if (agents < 1 || agents > lake_agents) throw py::value_error("agents must lie in 1..16");
     if (max_steps < 1) throw py::value_error("max_steps must be at least 1");
     if (view < -1 || view >= frame) throw py::value_error("view must lie in 0..frame-1, or be -1 for the whole grid");
-    if (form < 0 || form > static_cast<int>(Form::padded)) throw py::value_error("there are forms 0..4");
-    if (reuse < 1) throw py::value_error("a lake is played at least once");
+    if (form < 0 || form > static_cast<int>(Form::padded)) throw py::value_error("form must lie in 0..4");
+    if (reuse < 1) throw py::value_error("reuse must be at least 1");
     if (objective != 0 && objective != 1) throw py::value_error("an objective is 0 (makespan) or 1 (sum of costs)");
     const Look look{agents, frame, static_cast<Form>(form), view, relative_goals, pixels, max_steps};
     if (look.form == Form::image && (pixels < look.width() || pixels > 1024)) {
-        throw py::value_error("an image needs a pixel per cell, and at most 1024 on a side");
+        throw py::value_error("an image must have at least one pixel per cell and at most 1024 pixels per side");
     }
     return {{agents, block_holes, block_conflicts, max_steps}, look, {reuse, reversible}, static_cast<Objective>(objective), max_nodes};
 }
 
-// A lake from flat arrays; every later memory access relies on these checks.
+// Makes a lake from flat arrays. Every later memory access relies on the checks here.
 inline Drawn drawn_from(int size, int agents, const std::uint8_t* hole, const std::int32_t* starts, const std::int32_t* goals,
                         int optimum) {
     Drawn drawn;
@@ -77,16 +77,16 @@ inline Drawn drawn_from(int size, int agents, const std::uint8_t* hole, const st
     drawn.map.hole.assign(hole, hole + static_cast<std::ptrdiff_t>(size) * size);
     for (int i = 0; i < agents; ++i) {
         for (const std::int32_t cell : {starts[i], goals[i]}) {
-            if (cell < 0 || cell >= size * size) throw py::value_error("a start or goal lies off the grid");
+            if (cell < 0 || cell >= size * size) throw py::value_error("a start or goal is off the grid");
         }
         drawn.map.starts[i] = starts[i];
         drawn.map.goals[i] = goals[i];
     }
-    drawn.optimum = optimum < 0 ? optimum_undecided : optimum;  // what is given without its optimum is not searched for one
+    drawn.optimum = optimum < 0 ? optimum_undecided : optimum;  // the optimum of a given lake is not searched for
     return drawn;
 }
 
-// The arrays of one observation, or of a batch of `lead` ones, and where to write them.
+// The arrays of one observation, or of a batch of shape `lead`, and where to write them.
 struct ObservationArrays {
     py::dict dict;
     py::object array;
@@ -131,7 +131,7 @@ private:
     }
 };
 
-// (size, holes, starts, goals, name, guise, optimum, given): the lake of a seat as it is played.
+// (size, holes, starts, goals, name, guise, optimum, given): the lake that a seat is playing.
 inline py::tuple lake_of(const Seat& seat, int agents) {
     if (!seat.loaded()) throw py::value_error("there is no episode yet: call reset() first");
     const Map& map = seat.map();
@@ -140,12 +140,12 @@ inline py::tuple lake_of(const Seat& seat, int agents) {
                           seat.drawn().name, seat.guise(), seat.known_optimum(), seat.is_given());
 }
 
-// How far the agents are on their ways, 0 at the start and 1 with all at their goals; of one agent, or of all together.
+// The share of the way that one agent, or all agents together (-1), have covered: 0 at the start, 1 at the goals.
 inline double potential(Seat& seat, int agents, int agent) {
     std::int64_t left = 0, whole = 0;
     for (int i = std::max(agent, 0); i < (agent < 0 ? agents : agent + 1); ++i) {
         const int from_start = seat.distance_from_start(i), now = seat.distance(i);
-        if (from_start == 0xffff || now == 0xffff) continue;  // cut off from its goal: it plays no part
+        if (from_start == 0xffff || now == 0xffff) continue;  // cut off from its goal, so it doesn't count
         left += now;
         whole += from_start;
     }

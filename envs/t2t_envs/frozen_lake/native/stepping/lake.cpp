@@ -8,8 +8,8 @@ namespace t2t {
 namespace {
 
 struct Clash {
-    ConflictKind kind = ConflictKind::none;  // that of the first pair
-    std::uint32_t agents = 0;                // bit set of all that take part in one
+    ConflictKind kind = ConflictKind::none;  // the kind of the first pair's conflict
+    std::uint32_t agents = 0;                // bit set of all agents in a conflict
 };
 
 Clash clash_of(const Spot* before, const Spot* after, int agents) {
@@ -80,7 +80,7 @@ void Lake::advance(const Rules& rules, const std::int64_t* actions) {
     }
     ++step;
     bool home = true;
-    std::uint32_t falls = 0;  // without a branch: at random one step in five is a fall, and no processor guesses which
+    std::uint32_t falls = 0;  // no branch: in random play one step in five is a fall, which no processor can predict
     for (int i = 0; i < agents; ++i) {
         falls |= static_cast<std::uint32_t>(hole[after[i]] != 0) << i;
         positions[i] = after[i];

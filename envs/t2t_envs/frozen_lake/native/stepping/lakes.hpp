@@ -1,5 +1,5 @@
-// Where lakes come from: drawn at random and proven solvable, or taken from a pool. Lake n of a stream depends on the stream's
-// key, n and the source alone, so nothing hangs on when or in which order lakes are asked for.
+// Sources of lakes: drawn at random and proven solvable, or taken from a pool. Lake n of a stream depends only on the stream's key,
+// n and the source, not on when or in which order lakes are drawn.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -13,14 +13,14 @@ namespace t2t {
 
 class Evaluator;
 
-// Optima that are no number of steps.
+// Values of an optimum that are not a number of steps.
 inline constexpr int optimum_unknown = -1, optimum_undecided = -2;
 
 struct Drawn {
     Map map;
     int optimum = optimum_unknown;  // of the source's objective
     std::uint64_t name = 0;         // what the lake was drawn with, or its place in the pool
-    std::uint64_t turn = 0;         // odd and random: how its variants follow each other
+    std::uint64_t turn = 0;         // odd and random: determines the order of its variants
 };
 
 class LakeSource {
@@ -30,22 +30,22 @@ public:
     virtual bool pooled() const { return false; }  // lakes of a pool are played as they are
 };
 
-// So many candidates in a row were no lake of the wanted kind.
+// Thrown if this many candidates in a row were not a lake of the requested kind.
 struct NoSuchLake {
     std::uint64_t drawn, undecided;
 };
 
-// One kind of lake among those that are drawn. A number below 2^32 is drawn first: it is the first part whose `up_to` is larger.
+// One of the kinds of lake that are drawn. A number below 2^32 decides: the first part with a larger `up_to` is taken.
 struct Part {
     static constexpr std::int64_t any = -1;
     int size = 0, holes = 0;
     std::uint64_t up_to = 0;
-    std::int64_t wait = any;  // whether it must require a wait: with a probability in 2^-32; or either will do
+    std::int64_t wait = any;  // the probability, in units of 2^-32, that it must require a wait; or `any`
 };
 
 class RandomLakes final : public LakeSource {
 public:
-    // `hole`: the holes of all lakes where they are given; else none.
+    // `hole`: the holes of all lakes, or empty if holes are drawn too.
     RandomLakes(std::vector<Part> parts, std::vector<std::uint8_t> hole, int agents, Objective objective, std::uint64_t max_nodes,
                 std::uint64_t stall);
     ~RandomLakes() override;

@@ -133,8 +133,8 @@ void Observer::write_planes(const Lake& lake, int first, std::uint8_t* out) cons
     }
 }
 
-// Holes and what lies off the grid, the other agents, and the goal (further away: on the border nearest to it) in the window
-// around an agent.
+// The window around an agent: holes and cells off the grid, the other agents, and the goal (or, if it is outside the window, the
+// nearest cell of the border).
 void Observer::write_window(const Lake& lake, int agent, std::uint8_t* out) const {
     const int size = lake.map->size, width = look_.width(), area = look_.area();
     const auto& coordinates = lake.geometry->coordinates;
@@ -154,7 +154,7 @@ void Observer::write_window(const Lake& lake, int agent, std::uint8_t* out) cons
     out[2 * area + std::clamp(r - top, 0, width - 1) * width + std::clamp(c - left, 0, width - 1)] = 1;
 }
 
-// Where the lake is, its holes, the agent, its goal, the other agents, their goals.
+// The planes: where the lake is, its holes, the agent, its goal, the other agents, their goals.
 void Observer::write_padded(const Lake& lake, int agent, std::uint8_t* out) const {
     const int size = lake.map->size, frame = look_.frame;
     const std::size_t area = static_cast<std::size_t>(frame) * frame;
@@ -170,8 +170,9 @@ void Observer::write_padded(const Lake& lake, int agent, std::uint8_t* out) cons
     }
 }
 
-// Every cell as a square of pixels, from the upper left corner, what is left over as a hole. Red: holes; green: agents; blue:
-// goals. The first agent is brightest; the others are all alike, or, in a joint observation, each a little darker.
+// Every cell is a square of pixels, from the upper left corner; left-over pixels look like a hole. Holes are red, agents green and
+// goals blue. The first agent is brightest; the others all look alike or, in a joint observation, each is a little darker than the
+// one before.
 void Observer::write_image(const std::uint8_t* planes, int position_planes, int goal_planes, bool joint, std::uint8_t* out) const {
     const int width = look_.width(), side = look_.pixels, unit = side / width, agents = position_planes;
     const std::size_t area = static_cast<std::size_t>(width) * width;
@@ -198,7 +199,7 @@ void Observer::write_image(const std::uint8_t* planes, int position_planes, int 
     };
     for (int channel = 1; channel <= 2; ++channel) {
         const int count = channel == 1 ? position_planes : goal_planes, first = channel == 1 ? 1 : 1 + position_planes;
-        for (int i = count - 1; i >= 0; --i) {  // the first one on top
+        for (int i = count - 1; i >= 0; --i) {  // so that the first agent is on top
             const std::uint8_t* plane = planes + static_cast<std::size_t>(first + i) * area;
             for (std::size_t cell = 0; cell < area; ++cell) {
                 if (plane[cell]) paint(static_cast<int>(cell), channel, windows && channel == 2 ? full : shade(i));
@@ -208,7 +209,7 @@ void Observer::write_image(const std::uint8_t* planes, int position_planes, int 
     if (windows) paint(static_cast<int>(area / 2), 1, full);  // the agent itself
 }
 
-// Steps to the goal, rows and columns, as shares of the frame's side.
+// The rows and columns to the goal, divided by the frame's side minus one.
 void Observer::write_goal_steps(const Lake& lake, int agent, float*& out) const {
     const auto& coordinates = lake.geometry->coordinates;
     const auto &at = coordinates[lake.positions[agent]], &goal = coordinates[lake.map->goals[agent]];

@@ -1,4 +1,4 @@
-// What an environment shows of a lake, in each of its forms. observations.py is the same thing in Python.
+// An environment's observations of a lake, in all forms. observations.py does the same in Python.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,20 +10,20 @@ namespace t2t {
 
 enum class Form : std::uint8_t { dict = 0, planes = 1, flat = 2, image = 3, padded = 4 };
 
-// Arrays are as large as the frame, F x F; a smaller lake lies in its upper left corner, and what is off it looks like a hole.
+// Arrays are as large as the frame, F x F. A smaller lake is in the upper left corner, and cells off the lake look like holes.
 struct Look {
     int agents = 0, frame = 0;
     Form form = Form::dict;
-    int view = -1;               // each agent sees the cells at most this far away (rows and columns apart); -1: all
-    bool relative_goals = false;  // of the dict: goals as steps from the agent
-    int pixels = 0;              // of an image's side
+    int view = -1;               // each agent sees the cells at most this many rows and columns away; -1: all cells
+    bool relative_goals = false;  // whether the dict gives goals as steps from the agent
+    int pixels = 0;              // the side of an image
     int max_steps = 0;
     bool windowed() const { return view >= 0; }
     int width() const { return windowed() ? 2 * view + 1 : frame; }
     int area() const { return width() * width(); }
 };
 
-// Where an observation goes: a dict into the first four, another form into `bytes`, or, a flat one, into `floats`.
+// Where an observation is written: a dict into the first four arrays, a flat one into `floats`, any other form into `bytes`.
 struct ObservationOut {
     std::uint8_t* holes = nullptr;
     std::uint8_t* others = nullptr;  // with a view only: the other agents in the window
@@ -37,10 +37,10 @@ class Observer {
 public:
     explicit Observer(const Look& look);
     const Look& look() const { return look_; }
-    // Entries of one agent's observation (`joint` off) or of the joint one, where it is no dict.
+    // The number of entries of one agent's observation, or of the joint one. Not for dicts.
     std::size_t entries(bool joint) const;
-    // Writes the joint observation (agent = -1), or that of one agent: itself first, then the others in their order. Moves
-    // `out` past what it has written.
+    // Writes the joint observation (agent = -1), or that of one agent, with itself first and then the others in order. Moves `out`
+    // past the entries that it has written.
     void observe(const Lake& lake, int agent, ObservationOut& out);
     // 1 + 2k planes of the frame: holes, one per position, one per goal, agents in the order of `observe`.
     void write_planes(const Lake& lake, int first, std::uint8_t* out) const;
@@ -56,10 +56,10 @@ private:
     void write_padded(const Lake& lake, int agent, std::uint8_t* out) const;
     void write_image(const std::uint8_t* planes, int position_planes, int goal_planes, bool joint, std::uint8_t* out) const;
     void write_goal_steps(const Lake& lake, int agent, float*& out) const;
-    int place(const Lake& lake, Spot cell) const;  // of a cell in the frame
+    int place(const Lake& lake, Spot cell) const;  // the index of a cell in the frame
 
     const Look look_;
-    std::vector<std::uint8_t> scratch_;  // planes that become something else
+    std::vector<std::uint8_t> scratch_;  // planes from which the other forms are made
 };
 
 }  // namespace t2t

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::uint16_t walls = 0xffff;
 
-// Where a symmetry of the n x n grid puts cell (r, c): at base + r * row + c * column. The order is that of
-// instance.SYMMETRIES; the first one moves nothing.
+// A symmetry of the n x n grid: it moves cell (r, c) to base + r * row + c * column. The order is that of instance.SYMMETRIES; the
+// first one is the identity.
 struct Symmetry {
     int base, row, column;
     Symmetry(int which, int n) {
@@ -30,8 +30,9 @@ struct Symmetry {
 
 std::uint64_t factorial(int n) { return n <= 1 ? 1 : n * factorial(n - 1); }
 
-// Takes the last digit of a mixed-radix number. What is narrow enough is divided by multiplication, several times as fast, and
-// there are many: with m = 2^32 / radix, rounded up by e < 16, rest * m is rest * 2^32 / radix and less than one more.
+// Takes the last digit of a mixed-radix number. There are many digits, so small numbers are divided by multiplication, which is
+// several times as fast. It is exact: with m = (2^32 + e) / radix, e < 16, and rest < 2^28, the product rest * m exceeds
+// rest * 2^32 / radix by less than 2^32 / radix.
 int take_digit(std::uint64_t& rest, std::uint32_t radix) {
     static constexpr auto reciprocals = [] {
         std::array<std::uint64_t, lake_agents + 1> table{};
@@ -44,14 +45,14 @@ int take_digit(std::uint64_t& rest, std::uint32_t radix) {
     return digit;
 }
 
-std::uint64_t reversed_bytes(std::uint64_t word) {  // compilers make one instruction of it
+std::uint64_t reversed_bytes(std::uint64_t word) {  // compilers turn this into one instruction
     std::uint64_t reversed = 0;
     for (int i = 0; i < 8; ++i) reversed |= (word >> 8 * i & 0xff) << 8 * (7 - i);
     return reversed;
 }
 
-// Writes the n cells of a row one after the other, or backwards. Rows of 8 to 16 cells, which most lakes have, go as two words
-// that may overlap.
+// Writes the n cells of a row forwards or backwards. Rows of 8 to 16 cells, which most lakes have, are written as two words that may
+// overlap.
 void place_row(const std::uint8_t* from, int n, std::uint8_t* to, bool backwards) {
     if (n < 8 || n > 16) {
         backwards ? std::reverse_copy(from, from + n, to) : std::copy(from, from + n, to);
@@ -121,7 +122,7 @@ void Seat::restart() {
         map_ = base_.map;
         transposed_.clear();
     } else {
-        variant_ += turn_;  // both are below `variants_`
+        variant_ += turn_;  // both are less than `variants_`
         if (variant_ >= variants_) variant_ -= variants_;
         ++guise_;
         disguise();
@@ -135,7 +136,7 @@ void Seat::play(const Drawn& given) {
     played_ = given;
     map_ = given.map;
     given_ = true;
-    left_ = 0;  // a lake that was interrupted is not taken up again
+    left_ = 0;  // an interrupted lake is not resumed
     begin();
 }
 
@@ -149,12 +150,12 @@ void Seat::disguise() {
     const int n = base.size;
     std::uint64_t rest = variant_;
     const Symmetry symmetry(take_digit(rest, 8), n);
-    const bool turned = symmetry.turned();  // rows become columns: then those of the transpose are rows of the guise
+    const bool turned = symmetry.turned();  // if rows become columns, the rows of the transpose are rows of the variant
     const std::uint8_t* hole = turned ? transpose().data() : base.hole.data();
     const int down = turned ? symmetry.column : symmetry.row, across = turned ? symmetry.row : symmetry.column;
     std::uint8_t* out = map_.hole.data() + symmetry.base - (across < 0 ? n - 1 : 0);
     for (int r = 0; r < n; ++r) place_row(hole + r * n, n, out + r * down, across < 0);
-    std::uint64_t left = 0xfedcba9876543210;  // the agents that have no place yet, four bits each
+    std::uint64_t left = 0xfedcba9876543210;  // the agents without a place so far, four bits each
     std::array<std::uint8_t, lake_agents> order;
     for (int i = 0; i < agents_; ++i) {
         const int shift = 4 * take_digit(rest, agents_ - i);

@@ -1,4 +1,4 @@
-// One environment: a stream of lakes, each played several times in other guises, and the episode on the present one.
+// One environment: a stream of lakes, each played several times in different variants, and the current episode.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace t2t {
 
-// How often a drawn lake is played. Each time under another symmetry of the grid, with the agents in another order and, where
-// `reversible`, perhaps from the goals to the starts: optima stay as they are (reversed, that of the makespan alone does).
+// How often a drawn lake is played. Each time it is under another symmetry of the grid, with the agents in another order and, if
+// `reversible`, perhaps from the goals to the starts. The optimum stays the same (for reversed lakes, only that of the makespan).
 struct Reuse {
     std::uint64_t plays = 1;
     bool reversible = false;
@@ -19,16 +19,16 @@ struct Reuse {
 class Seat {
 public:
     Seat(LakeSource& source, const Reuse& reuse, int agents);
-    Seat(const Seat&) = delete;  // the episode points to the map
+    Seat(const Seat&) = delete;  // because the episode points to the map
     Seat& operator=(const Seat&) = delete;
     Seat(Seat&& other) = delete;
 
     void set_source(LakeSource& source) { source_ = &source, left_ = 0; }
-    // The stream starts anew.
+    // Restarts the stream with this key.
     void seed(std::uint64_t key) { key_ = key, drawn_ = 0, left_ = 0; }
     // Plays the next lake of the stream.
     void restart();
-    // Plays a given lake; the stream stays where it is.
+    // Plays a given lake without advancing the stream.
     void play(const Drawn& given);
     bool loaded() const { return lake.map != nullptr; }
     const Map& map() const { return map_; }
@@ -36,18 +36,18 @@ public:
     bool is_given() const { return given_; }
     std::uint64_t guise() const { return given_ ? 0 : guise_; }  // how often this lake was played before
 
-    // The optimum of the lake being played; searched for where it is not known, and kept for its other guises.
+    // The optimum of the lake being played. It is searched for if it is not known, and kept for the lake's other variants.
     int optimum(Objective objective, std::uint64_t max_nodes);
-    // What is known of it.
+    // The optimum if it is already known, otherwise `optimum_unknown` or `optimum_undecided`.
     int known_optimum() const { return drawn().optimum; }
     void set_optimum(int optimum) { (given_ ? played_ : base_).optimum = optimum; }
 
-    // The steps that an agent would need alone to its goal, from where it is and from its start; 0xffff where it cannot get
-    // there. Found when first asked for.
+    // The steps that an agent would need to its goal without the others, from where it is and from its start; 0xffff if it cannot
+    // reach it. Computed on first use.
     int distance(int agent);
     int distance_from_start(int agent);
 
-    // Has the cache fetch what the next step or restart will read.
+    // Asks the cache to fetch the data that the next step or restart will read.
     void prefetch() const {
         t2t::prefetch(&lake.positions), t2t::prefetch(&lake.since), t2t::prefetch(&lake.step);
         t2t::prefetch(map_.goals.data());
@@ -58,7 +58,7 @@ public:
         }
     }
 
-    // Everything that decides what happens from here on, as bytes, and back.
+    // Writes everything that determines the future of the environment as bytes, and reads it back.
     std::string save() const;
     void load(const std::string& state);
 
@@ -73,14 +73,14 @@ private:
     LakeSource* source_;
     const Reuse reuse_;
     const int agents_;
-    const std::uint64_t variants_;  // guises that a lake has
-    std::uint64_t key_ = 0, drawn_ = 0;       // of the stream; how many lakes were drawn of it
-    std::uint64_t left_ = 0, guise_ = 0, variant_ = 0, turn_ = 0;  // plays left of the lake; of those so far
-    Drawn base_, played_;                     // as drawn of the stream; as given from outside
-    std::vector<std::uint8_t> transposed_;    // the holes of `base_`, rows and columns changed; empty until asked for
+    const std::uint64_t variants_;            // the number of variants of a lake
+    std::uint64_t key_ = 0, drawn_ = 0;       // the stream's key, and how many lakes were drawn from it
+    std::uint64_t left_ = 0, guise_ = 0, variant_ = 0, turn_ = 0;  // the lake's plays left and plays before; variant and its step
+    Drawn base_, played_;                     // the lake drawn from the stream, and the lake given to `play`
+    std::vector<std::uint8_t> transposed_;    // the holes of `base_` with rows and columns swapped; empty until first used
     bool given_ = false;
     Map map_;
-    std::vector<std::uint16_t> distances_;    // per agent and cell, empty until asked for
+    std::vector<std::uint16_t> distances_;    // per agent and cell; empty until first used
 };
 
 }  // namespace t2t

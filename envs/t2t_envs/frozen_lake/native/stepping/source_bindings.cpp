@@ -1,15 +1,15 @@
-// The sources of lakes as Python sees them, and the options of environments.
+// Python bindings of the sources of lakes and of the options of environments.
 #include "stepping/arrays.hpp"
 
 namespace t2t {
 namespace {
 
-using PartTuple = std::tuple<int, int, std::uint64_t, std::int64_t>;  // as Part
+using PartTuple = std::tuple<int, int, std::uint64_t, std::int64_t>;  // the members of a Part
 
 std::shared_ptr<LakeSource> random_lakes(const std::vector<PartTuple>& parts, const Array<std::uint8_t>& hole, int agents,
                                          int objective, std::uint64_t max_nodes, std::uint64_t stall) {
-    if (parts.empty()) throw py::value_error("there must be a kind of lake to draw");
-    if (agents < 1 || agents > lake_agents) throw py::value_error("there are 1..16 agents");
+    if (parts.empty()) throw py::value_error("parts must not be empty");
+    if (agents < 1 || agents > lake_agents) throw py::value_error("agents must lie in 1..16");
     if (objective != 0 && objective != 1) throw py::value_error("an objective is 0 (makespan) or 1 (sum of costs)");
     std::vector<Part> kinds;
     for (const auto& [size, holes, up_to, wait] : parts) {
@@ -22,15 +22,16 @@ std::shared_ptr<LakeSource> random_lakes(const std::vector<PartTuple>& parts, co
                                          agents, static_cast<Objective>(objective), max_nodes, stall);
 }
 
-// Flat arrays of lakes of any sizes: sizes and optima (below 0: none) per lake, holes end to end, starts and goals (n, k).
+// A pool from flat arrays of lakes of any sizes: size and optimum (below 0 if unknown) per lake, holes one lake after the other,
+// starts and goals (n, k).
 std::shared_ptr<LakeSource> lake_pool(const Array<std::int32_t>& sizes, const Array<std::uint8_t>& holes,
                                       const Array<std::int32_t>& starts, const Array<std::int32_t>& goals,
                                       const Array<std::int32_t>& optima, int agents) {
     const auto count = static_cast<std::size_t>(sizes.size());
-    if (agents < 1 || agents > lake_agents) throw py::value_error("there are 1..16 agents");
+    if (agents < 1 || agents > lake_agents) throw py::value_error("agents must lie in 1..16");
     if (count < 1 || count > INT32_MAX || static_cast<std::size_t>(optima.size()) != count ||
         static_cast<std::size_t>(starts.size()) != count * agents || starts.size() != goals.size()) {
-        throw py::value_error("sizes and optima have one entry per lake, starts and goals one per lake and agent");
+        throw py::value_error("sizes and optima must have one entry per lake, starts and goals one per lake and agent");
     }
     std::vector<Drawn> lakes;
     std::size_t at = 0;
@@ -63,11 +64,11 @@ void bind_sources(py::module_& module) {
     py::class_<LakeSource, std::shared_ptr<LakeSource>>(module, "LakeSource", "Where environments take their lakes from.")
         .def_static("random", &random_lakes, "parts"_a, "hole"_a, "agents"_a, "objective"_a, "max_nodes"_a, "stall"_a,
                     "Solvable random lakes. A part is (size, holes, up_to, wait): a number below 2^32 is drawn, and the first part\n"
-                    "with a larger up_to is taken; wait: -1 either kind, else in 2^-32 the share that requires a wait.\n"
-                    "hole: the holes of all lakes, row by row, empty where they are drawn too.")
+                    "with a larger up_to is taken; wait is the share that requires a wait, in units of 2^-32, or -1 for either kind.\n"
+                    "hole: the holes of all lakes, row by row; empty if they are drawn too.")
         .def_static("pool", &lake_pool, "sizes"_a, "holes"_a, "starts"_a, "goals"_a, "optima"_a, "agents"_a,
-                    "Given lakes, drawn evenly; optima below 0: not known.");
-    py::class_<EnvOptions>(module, "EnvOptions", "How an environment plays a lake and what it shows of it.")
+                    "Given lakes, all equally likely. Optima below 0 are unknown.");
+    py::class_<EnvOptions>(module, "EnvOptions", "How an environment plays a lake and how it observes it.")
         .def(py::init(&env_options), "frame"_a, "agents"_a, "block_holes"_a, "block_conflicts"_a, "max_steps"_a, "form"_a, "view"_a,
              "relative_goals"_a, "pixels"_a, "reuse"_a, "reversible"_a, "objective"_a, "max_nodes"_a);
 }

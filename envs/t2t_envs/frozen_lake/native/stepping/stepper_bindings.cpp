@@ -1,4 +1,4 @@
-// The door of one environment: load or draw a lake, then step.
+// Python bindings of one environment: load or draw a lake, then step.
 #include "stepping/arrays.hpp"
 
 namespace t2t {
@@ -15,7 +15,7 @@ std::int64_t action_of(py::handle value) {
     return action;
 }
 
-// Whether it is an array of so many int64 in a row, as a MultiDiscrete space samples it.
+// Whether the value is a contiguous array of `length` int64, as a MultiDiscrete space samples it.
 bool is_row(const py::object& value, int length) {
     if (!py::isinstance<py::array_t<std::int64_t, py::array::c_style>>(value)) return false;
     const auto array = py::reinterpret_borrow<py::array>(value);
@@ -67,7 +67,7 @@ public:
         advance(chosen);
         return py::make_tuple(observation(-1), seat_.lake.terminated, seat_.lake.truncated);
     }
-    // The parallel form: a dict of actions by agent name in; dicts by name of observations and infos out.
+    // The parallel form: takes a dict of actions by agent name, and returns dicts of observations and infos by name.
     py::tuple step_agents(const py::tuple& names, const py::dict& actions, bool masks) {
         check_names(names);
         if (seat_.lake.done()) throw py::value_error("the episode has ended: call reset() first");
@@ -163,7 +163,7 @@ private:
     }
     void check_names(const py::tuple& names) const {
         check_loaded();
-        if (static_cast<int>(names.size()) != agents()) throw py::value_error("one name per agent");
+        if (static_cast<int>(names.size()) != agents()) throw py::value_error("names must have one entry per agent");
     }
     void advance(const std::int64_t* chosen) {
         check_loaded();
@@ -177,7 +177,7 @@ private:
     std::shared_ptr<LakeSource> source_;
     Seat seat_;
     Observer observer_;
-    std::vector<Spot> history_;  // k cells per step, the starts first
+    std::vector<Spot> history_;  // k cells per step, from the starts on
 };
 
 }  // namespace
@@ -186,8 +186,8 @@ void bind_stepper(py::module_& module) {
     using namespace py::literals;
     py::class_<Stepper>(module, "Stepper", "One environment: draw a lake or play a given one (cells as row * size + column), then step.")
         .def(py::init<const EnvOptions&, std::shared_ptr<LakeSource>>(), "options"_a, "source"_a)
-        .def("set_source", &Stepper::set_source, "source"_a, "From the next restart on.")
-        .def("seed", &Stepper::seed, "key"_a, "Starts the stream of lakes anew.")
+        .def("set_source", &Stepper::set_source, "source"_a, "Takes effect at the next restart.")
+        .def("seed", &Stepper::seed, "key"_a, "Restarts the stream of lakes.")
         .def("restart", &Stepper::restart, "Plays the next lake of the stream.")
         .def("play", &Stepper::play, "size"_a, "holes"_a, "starts"_a, "goals"_a, "optimum"_a, "Plays a given lake.")
         .def("step", &Stepper::step, "actions"_a, "(observation, terminated, truncated) of one joint action.")
@@ -196,15 +196,15 @@ void bind_stepper(py::module_& module) {
         .def("observe_agents", &Stepper::observe_agents, "names"_a, "masks"_a, "(observations, infos) by agent name.")
         .def("observation", &Stepper::observation, "agent"_a = -1, "The joint observation, or one agent's.")
         .def("planes", &Stepper::planes, "The whole grid as (1 + 2k, F, F) planes.")
-        .def("masks", &Stepper::masks, "(k, 5): 1 where an action is no move off the grid or into a hole.")
-        .def("outcome", &Stepper::outcome, "(valid, fell, conflict, faults, makespan, sum_of_costs); costs -1 unless valid.")
-        .def("optimum", &Stepper::optimum, "Of the lake, searched for where it is not known; below 0: undecided.")
+        .def("masks", &Stepper::masks, "(k, 5): 0 if an action moves off the grid or into a hole, otherwise 1.")
+        .def("outcome", &Stepper::outcome, "(valid, fell, conflict, faults, makespan, sum_of_costs); costs are -1 unless valid.")
+        .def("optimum", &Stepper::optimum, "The lake's optimum, searched for if it is not known; below 0 if undecided.")
         .def("potential", &Stepper::potential_of, "agent"_a = -1, "0 at the start, 1 with all (or this agent) at the goal.")
         .def("lake", &Stepper::lake, "(size, holes, starts, goals, name, guise, optimum, given) of the lake being played.")
         .def("save", &Stepper::save)
         .def("load", &Stepper::load, "state"_a, "history"_a)
         .def_property_readonly("steps", &Stepper::steps)
-        .def_property_readonly("history", &Stepper::history, "The cells of all agents, step after step, from the starts on.");
+        .def_property_readonly("history", &Stepper::history, "The cells of all agents, step by step, from the starts on.");
 }
 
 }  // namespace t2t

@@ -1,4 +1,4 @@
-// The door of many environments side by side.
+// Python bindings of many environments side by side.
 #include <deque>
 
 #include "stepping/arrays.hpp"
@@ -25,8 +25,8 @@ private:
     std::int64_t* steps_ = nullptr;
 };
 
-// How the episodes of a batch ended, as arrays: whether it was solved, whether not, the number of the check that failed (1 a fall,
-// 2 a conflict, 3 the clock; 0: none, or it goes on), the kind of its conflict, and the costs, -1 unless it was solved.
+// How the episodes of a batch ended, as arrays: whether each was solved, whether it failed, the number of the check that failed (1 a
+// fall, 2 a conflict, 3 the time limit; 0: none, or not ended yet), the kind of its conflict, and the costs, -1 unless solved.
 class Outcomes {
 public:
     explicit Outcomes(const Shape& shape)
@@ -63,7 +63,7 @@ public:
         for (Seat& seat : seats_) seat.set_source(*source);
         source_ = std::move(source);
     }
-    // Restarts where the mask says; keys, where given, start the streams anew before.
+    // Restarts the environments in the mask. If keys are given, they restart the streams first.
     void reset(const Array<bool>& mask, const Array<std::uint64_t>& keys) {
         if (mask.size() != count() || (keys.size() != 0 && keys.size() != count())) {
             throw py::value_error("mask and keys have one entry per environment (keys may be empty)");
@@ -79,8 +79,9 @@ public:
             }
         });
     }
-    // (observation, terminated, truncated, ended, outcomes, whether any episode restarted); where one had ended the next begins
-    // instead. `outcomes` is None where none has ended. All is written in one pass, while a seat is in the cache.
+    // (observation, terminated, truncated, ended, outcomes, whether any episode restarted). If an episode had already ended, the next
+    // one begins instead of a step. `outcomes` is None if none has ended. Everything is written in one pass, while a seat is in the
+    // cache.
     py::tuple step(const Array<std::int64_t>& actions) {
         const std::int64_t* action = checked(actions);
         bool any = false, any_ended = false, *terminated = nullptr, *truncated = nullptr, *ended = nullptr;
@@ -128,7 +129,7 @@ public:
         }
         return array;
     }
-    // The optima where the mask says, searched for where they are not known; -1 elsewhere, -2 where undecided.
+    // The optima of the environments in the mask, searched for if they are not known. -1 for the others, -2 if undecided.
     py::object optima(const Array<bool>& mask) {
         check_loaded();
         if (mask.size() != count()) throw py::value_error("the mask has one entry per environment");
@@ -164,7 +165,7 @@ public:
         return states;
     }
     void load(const std::vector<std::string>& states) {
-        if (states.size() != seats_.size()) throw py::value_error("one state per environment");
+        if (states.size() != seats_.size()) throw py::value_error("states must have one entry per environment");
         for (std::size_t i = 0; i < states.size(); ++i) seats_[i].load(states[i]);
     }
 
@@ -172,10 +173,10 @@ private:
     const std::int64_t* checked(const Array<std::int64_t>& actions) const {
         const std::size_t entries = seats_.size() * agents();
         if (static_cast<std::size_t>(actions.size()) != entries) {
-            throw py::value_error(std::to_string(actions.size()) + " actions where there are " + std::to_string(entries) + " agents");
+            throw py::value_error(std::to_string(actions.size()) + " actions for " + std::to_string(entries) + " agents");
         }
         const std::int64_t* action = actions.data();
-        std::uint64_t bits = 0;  // above the lowest three where an action is none of 0..4; without a branch, many at a time
+        std::uint64_t bits = 0;  // ends up above 7 if an action is outside 0..4; no branch, so many are checked at a time
         for (std::size_t i = 0; i < entries; ++i) {
             const auto value = static_cast<std::uint64_t>(action[i]);
             bits |= value | (value + 3);
@@ -183,7 +184,7 @@ private:
         if (bits > 7) throw py::value_error("an action lies in 0..4 (left, down, right, up, wait)");
         return action;
     }
-    static constexpr std::size_t ahead = 4;  // seats are fetched into the cache that much earlier than they are needed
+    static constexpr std::size_t ahead = 4;  // seats are fetched into the cache this many seats before they are needed
 
     py::ssize_t count() const { return static_cast<py::ssize_t>(seats_.size()); }
     int agents() const { return options_.look.agents; }
@@ -205,7 +206,7 @@ private:
     const EnvOptions options_;
     std::shared_ptr<LakeSource> source_;
     Observer observer_;
-    std::deque<Seat> seats_;  // they stay where they are: an episode points to its map
+    std::deque<Seat> seats_;  // a deque, so that seats keep their addresses: an episode points to its map
     std::vector<std::uint8_t> restarted_;  // whether the last step began an episode
 };
 
@@ -215,14 +216,17 @@ void bind_vector_stepper(py::module_& module) {
     using namespace py::literals;
     py::class_<VectorStepper>(module, "VectorStepper", "Many environments, each with its own stream of lakes.")
         .def(py::init<const EnvOptions&, std::shared_ptr<LakeSource>, std::size_t>(), "options"_a, "source"_a, "count"_a)
-        .def("set_source", &VectorStepper::set_source, "source"_a, "From each next restart on.")
-        .def("reset", &VectorStepper::reset, "mask"_a, "keys"_a, "Restart where the mask says; keys start the streams anew before.")
+        .def("set_source", &VectorStepper::set_source, "source"_a, "Takes effect at the next restart of each.")
+        .def("reset", &VectorStepper::reset, "mask"_a, "keys"_a,
+             "Restarts the environments in the mask; keys, if given, restart their streams first.")
         .def("step", &VectorStepper::step, "actions"_a,
-             "(observation, terminated, truncated, ended, outcomes, any_restarted); ended episodes restart instead. outcomes:\n"
-             "None, or (any_valid, any_failed, (valid, failed, failure, conflict, makespan, sum_of_costs)); costs are -1 unless valid.")
+             "(observation, terminated, truncated, ended, outcomes, any_restarted); ended episodes restart instead of a step.\n"
+             "outcomes: None, or (any_valid, any_failed, (valid, failed, failure, conflict, makespan, sum_of_costs)); costs are -1\n"
+             "unless valid.")
         .def("observe", &VectorStepper::observe)
         .def("masks", &VectorStepper::masks, "(count, k, 5)")
-        .def("optima", &VectorStepper::optima, "mask"_a, "Where the mask says; -1 elsewhere, -2 undecided.")
+        .def("optima", &VectorStepper::optima, "mask"_a,
+             "The optima of the environments in the mask; -1 for the others, -2 if undecided.")
         .def("potentials", &VectorStepper::potentials, "0 at the start, 1 with all agents at their goals.")
         .def("lake", &VectorStepper::lake, "index"_a)
         .def("save", &VectorStepper::save)
