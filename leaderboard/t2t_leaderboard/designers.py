@@ -1,13 +1,15 @@
 """The leaderboard of designers: a row for every arm of every study, ranked only if configurations were shown to matter.
 
 A row's figure is what a designer gained over `fixed`, the same start without any design, in percentage points per million tokens
-of training and design. If the gate of a world and start did not hold, or there is none, the rows are shown but not ranked.
+of training and design. Controls are shown and have no rank. The rows of a study whose gate did not hold, or that has none, are
+shown but not ranked: a small study that could not tell designers apart takes nothing from a larger one that could.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from t2t_core.errors import T2TError
@@ -19,6 +21,7 @@ from t2t_core.store.paths import SafePath
 from t2t_core.study.comparing import ArmResult, StudyResult
 
 PROFILE = ("cells_rewritten", "loud_over_informative", "share_near_boundary", "centre_shift", "distance_to_round_0")
+CONTROLS = ("fixed", "schedule", "shuffled", "mislabelled", "comfort-zone", "too-hard")  # docs/designers.md says what each is for
 _NOTE = (
     "Gain: percentage points over fixed from the same round 0, paired on the instances, 95 % interval over seeds and "
     "instances. Per million: of tokens of training and design. Every interval stands for itself; the study has the tests."
@@ -39,6 +42,11 @@ class Entry:
     @property
     def leverage(self) -> bool | None:
         return self.study.leverage
+
+    @property
+    def control(self) -> bool:
+        """Whether this arm is what designers are compared with, and so has no rank."""
+        return self.arm.designer.split(":")[0] in CONTROLS
 
     @property
     def per_million(self) -> Figure:
@@ -89,17 +97,21 @@ def leaderboard(studies: Sequence[StudyResult]) -> Document:
         sections.append(Section("What each is good at", [_over_worlds(tables), Paragraph(_OVER_WORLDS, "soft")]))
     said = Paragraph("Means over design steps and seeds; t2t analyze has the formulas.", "soft")
     sections.append(Section("How they designed", [_profiles(tables), said]))
-    ranked = sum(bool(rows) and all(row.leverage for row in rows) for rows in tables.values())
+    ranked = sum(any(row.leverage for row in rows) for rows in tables.values())
     lead = f"Studies: {len(studies)}. The gate held, and designers are ranked, in {ranked} of {len(tables)} worlds and starts."
     return Document("Designers", [Paragraph(lead), Paragraph(_NOTE, "soft")], sections)
 
 
 def _blocks(rows: Sequence[Entry]) -> list[Block]:
-    held = all(row.leverage for row in rows)
+    ranked, others = [row for row in rows if row.leverage], [row for row in rows if not row.leverage]
+    return [*(_part(ranked, held=True) if ranked else []), *(_part(others, held=False) if others else [])]
+
+
+def _part(rows: Sequence[Entry], held: bool) -> list[Block]:
     blocks: list[Block] = [] if held else [Paragraph(_unranked(rows), "bad")]
     blocks += [Paragraph(f"Gate: {text}.", "soft") for text in dict.fromkeys(_gate(row.study) for row in rows) if text]
     blocks.append(_table(rows, held))
-    lanes = [Lane(_name(row), [Point(_gain(row.arm))], number) for number, row in enumerate(rows)]
+    lanes = [Lane(row.arm.arm, [Point(_gain(row.arm))], number) for number, row in enumerate(rows)]
     return [*blocks, Charts([Dots("minus fixed: percentage points, 95 % intervals", {"": lanes}, POINTS)])]
 
 
@@ -130,10 +142,10 @@ def _table(rows: Sequence[Entry], held: bool) -> Table:
     costs = ("tokens", "design tokens", "design USD")
     titles = ("seeds", "gain per million", "gain", "score", "worst quarter", "forgetting", *costs)
     figures_of = [Column(title, total=title == "gain per million") for title in titles]
-    columns = [*([Column("rank")] if held else []), Column("designer", words=True), *figures_of]
-    made = []
-    for rank, row in enumerate(rows, 1):
-        arm = row.arm
+    columns = [Column("designer", words=True), *([Column("rank")] if held else []), *figures_of]
+    made, ranks = [], count(1)
+    for row in rows:
+        arm, rank = row.arm, "control" if row.control else str(next(ranks))
         figures = [
             row.per_million,
             _gain(arm),
@@ -144,7 +156,7 @@ def _table(rows: Sequence[Entry], held: bool) -> Table:
             Figure(arm.design_tokens, digits=0),
             Figure(arm.design_usd, digits=4),
         ]
-        made.append(Row([*([str(rank)] if held else []), _name(row), str(len(row.study.seeds)), *figures]))
+        made.append(Row([_name(row), *([rank] if held else []), str(len(row.study.seeds)), *figures]))
     return Table(columns, made)
 
 
@@ -154,8 +166,13 @@ def _over_worlds(tables: dict[tuple[str, str], list[Entry]]) -> Table:
     gains: dict[str, dict[tuple[str, str], Figure | str]] = {}
     for setting, rows in tables.items():
         for row in rows:
-            if not row.arm.designer.startswith("schedule:"):
-                gains.setdefault(row.arm.designer, {})[setting] = _gain(row.arm) if row.leverage else "no lever"
+            if row.arm.designer.startswith("schedule:"):
+                continue
+            known = gains.setdefault(row.arm.designer, {})
+            if row.leverage:
+                known[setting] = _gain(row.arm)
+            else:
+                known.setdefault(setting, "no lever")
     columns = [Column("designer", words=True), *(Column(f"{world}, {start}") for world, start in tables)]
     order = sorted(gains, key=lambda designer: -len(gains[designer]))
     return Table(columns, [Row([designer, *(gains[designer].get(setting, "–") for setting in tables)]) for designer in order])

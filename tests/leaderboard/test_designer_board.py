@@ -70,6 +70,27 @@ def test_only_worlds_with_a_lever_rank() -> None:
         assert said is None or said in text
 
 
+def test_a_study_without_a_lever_takes_no_rank_from_one_with() -> None:
+    """Two plans for one world and start: a small one that could not tell designers apart, and a large one that could."""
+    small, large = study(leverage=False, rule=9.0), replace(study(rule=2.0, sec=1.0), plan="1" * 64)
+    text = markdown.render(leaderboard([small, large]))
+    assert "designers are ranked, in 1 of 1 worlds and starts" in text
+    ranked, others = text.split("## ")[1].split("No leverage")
+    assert [line.split("|")[1].strip(" *") for line in ranked.splitlines() if line.startswith("|")][2:] == ["rule", "sec"]
+    assert "rule" in others and "rank" not in others
+    both = markdown.render(leaderboard([small, large, study("other", rule=1.0)])).split("## What each is good at")[1]
+    assert "| no lever" not in both.split("##")[0]
+
+
+def test_controls_have_no_rank() -> None:
+    made = study(rule=2.0, sec=1.0)
+    controls = ("fixed", "schedule:hard.json", "shuffled:rule", "mislabelled:rule:failures", "too-hard")
+    arms = [replace(ARM, arm=f"c{n}", designer=name, gain=9.0, gain_low=8.0, gain_high=10.0) for n, name in enumerate(controls)]
+    text = markdown.render(leaderboard([replace(made, arms=[*arms, *made.arms])])).split("## ")[1]
+    rows = [[cell.strip(" *") for cell in line.split("|")[1:3]] for line in text.splitlines() if line.startswith("|")][2:]
+    assert [rank for _, rank in rows] == [*["control"] * len(controls), "1", "2"]
+
+
 def test_what_the_gate_compared_stands_beside_who_is_ranked_or_is_not() -> None:
     for leverage in (True, False):
         text = markdown.render(leaderboard([study(leverage=leverage, rule=2.0)]))
