@@ -73,6 +73,7 @@ class Cells:
         return len(self.cells)
 
     def names(self) -> list[str]:
+        """The cells' names, in order."""
         return [cell.name for cell in self.cells]
 
     def success_rates(self, breakdown: Mapping[str, Any]) -> dict[str, float]:

@@ -48,6 +48,7 @@ class Plugin(NamedTuple):
         return f"{self.kind} {self.name}"
 
     def fault(self, what: str, error: BaseException | None = None) -> PluginFault:
+        """The error that names this plugin: `what` it did, and where in its code the exception came from."""
         import traceback  # costs a fiftieth of what `t2t --help` takes
 
         trace = traceback.extract_tb(error.__traceback__) if error else []

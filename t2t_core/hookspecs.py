@@ -304,7 +304,9 @@ class Tracker(Protocol):
         def end(self): pass
     """
 
-    def begin(self, run: TrackedRun) -> str | None: ...
+    def begin(self, run: TrackedRun) -> str | None:
+        """A session of the run begins. May return a line that says where to look; a T2TError ends the run."""
+        ...
 
     def figures(self, axis: str, step: int, figures: Mapping[str, float]) -> None:
         """Finite numbers by name. A name may have parts ("valid/GROUP"), and no name is the beginning of another."""

@@ -21,14 +21,20 @@ class InstanceRecord(Protocol):
     """An instance, as far as everybody but its testbed knows it."""
 
     @property
-    def id(self) -> str: ...
-    def to_dict(self) -> dict[str, Json]: ...
+    def id(self) -> str:
+        """Its name, different from that of every other instance of the same list."""
+        ...
+    def to_dict(self) -> dict[str, Json]:
+        """The instance as one JSON object, labels included; `Testbed.read_instance` is the inverse."""
+        ...
 
 
 class ConfigurationRecord(Protocol):
     """A configuration, as far as everybody but its testbed knows it: {group: {knob: number}} as JSON."""
 
-    def to_dict(self) -> dict[str, Json]: ...
+    def to_dict(self) -> dict[str, Json]:
+        """{group: {knob: number}}, every group with every knob; `Testbed.read_configuration` is the inverse."""
+        ...
 
 
 ConfigurationT = TypeVar("ConfigurationT", bound=ConfigurationRecord)

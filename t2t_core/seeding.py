@@ -39,6 +39,8 @@ class Stream:
 
     @classmethod
     def of(cls, seed: int, *purpose: int | str) -> Stream:
+        """The stream for a seed and a purpose, e.g. `Stream.of(seed, "validation", 3)`; other purposes give independent streams.
+        """
         return cls(key(seed, *purpose))
 
     def next(self) -> int:
@@ -64,6 +66,7 @@ class Stream:
         return Stream(_mix64(self._state ^ _mix64((index + _GOLDEN) & _MASK)))
 
     def choice(self, items: Sequence[T]) -> T:
+        """One of fewer than 2^32 items, each as likely."""
         return items[self.below(len(items))]
 
     def shuffle(self, items: MutableSequence[T]) -> None:

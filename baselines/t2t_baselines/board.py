@@ -33,6 +33,7 @@ class Board:
         return [n for cell in around if in_bounds(self.size, cell) and self.free[n := self.number(cell)]]
 
     def number(self, cell: Cell) -> int:
+        """A cell's number, row * size + column."""
         return cell[0] * self.size + cell[1]
 
     def cells(self, path: Sequence[int]) -> list[Cell]:

@@ -45,6 +45,7 @@ class Minimax(Player):
     readers = {"p": number(0, 1)}
 
     def choose(self, own: int, other: int, stream: Stream) -> tuple[int, str]:
+        """One of the moves that keep the game's value; with probability `p`, any move."""
         free = rules.free_cells(own | other)
         if stream.uniform() < self.settings.get("p", 0.0):
             return stream.choice(free), "Any free cell will do."
@@ -62,6 +63,7 @@ class FirstFree(Player):
     name = "first-free"
 
     def choose(self, own: int, other: int, stream: Stream) -> tuple[int, str]:
+        """The free cell with the lowest number."""
         return rules.free_cells(own | other)[0], "The first free cell."
 
 
@@ -71,4 +73,5 @@ class RandomMoves(Player):
     name = "random"
 
     def choose(self, own: int, other: int, stream: Stream) -> tuple[int, str]:
+        """Any free cell, each as likely."""
         return stream.choice(rules.free_cells(own | other)), "Any free cell."

@@ -42,10 +42,12 @@ class TestbedTask(vf.Task[Data]):
 
     @property
     def key(self) -> str:
+        """The task's name in results: its set and instance."""
         return f"{self.data.set}/{self.data.id}" if self.data.id else self.hash
 
     @property
     def bed(self) -> AnyTestbed:
+        """The testbed, made anew in each process."""
         bed: AnyTestbed = installed().testbeds.make(self.data.testbed)
         return bed
 
@@ -130,6 +132,7 @@ class TestbedTaskset(vf.Taskset[TestbedTask, TestbedConfig]):
         return {}
 
     def load(self) -> Iterator[TestbedTask]:
+        """The tasks: a stream of drawn ones for the split "train", those of the testbed's sets otherwise."""
         if self.config.split == "train":
             yield from self._stream()
             return

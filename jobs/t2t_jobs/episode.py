@@ -62,7 +62,9 @@ class Desk(Protocol):
         """The hidden scores of the untrained bases."""
         ...
 
-    def probe(self, folder: SafePath) -> Probed: ...
+    def probe(self, folder: SafePath) -> Probed:
+        """Check the job in a folder: the job, if there is one, and everything that is wrong with it."""
+        ...
 
     def submit(self, folder: SafePath, job: str) -> None:
         """Queue the folder's job under this name. Does nothing if the name was submitted before."""
@@ -134,6 +136,7 @@ class EpisodeResult:
 
     @property
     def total(self) -> float:
+        """The episode's reward."""
         return self.reward["total"]
 
     def tried(self) -> Tried:
@@ -205,10 +208,12 @@ class Episode:
 
     @property
     def usd(self) -> float:
+        """What the agent's answers have cost so far, in USD."""
         return sum(said.usd or 0.0 for said in self._log.said)
 
     @property
     def usd_left(self) -> float:
+        """What is left of the family's budget, in USD."""
         return max(0.0, self.setup.family.budget.usd - self.usd)
 
     @property

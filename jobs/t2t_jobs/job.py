@@ -79,6 +79,7 @@ class Job:
 
     @property
     def base(self) -> str:
+        """The name of the base that the training starts from."""
         return str(self.values["base"])
 
     @property

@@ -53,11 +53,17 @@ class Manner(Protocol):
     and how a reply is read."""
 
     @property
-    def tools(self) -> Sequence[Tool]: ...
+    def tools(self) -> Sequence[Tool]:
+        """The tools that are offered with a request; none where the agent calls them in its text."""
+        ...
 
-    def messages(self, state: EpisodeState) -> list[Message]: ...
+    def messages(self, state: EpisodeState) -> list[Message]:
+        """The conversation that the model is asked to continue."""
+        ...
 
-    def calls(self, response: Response) -> tuple[ToolCall, ...]: ...
+    def calls(self, response: Response) -> tuple[ToolCall, ...]:
+        """The calls of tools in a response; none if there is nothing that can be read as one."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,7 @@ class Claim:
 
     @property
     def name(self) -> str:
+        """The name of the claim's files: the job's id and this worker's token."""
         return f"{self.order.id}+{self.token}.json"
 
 

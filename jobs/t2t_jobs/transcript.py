@@ -28,6 +28,7 @@ class Fault:
 
     @classmethod
     def of(cls, error: T2TError) -> Fault:
+        """An error as the transcript keeps it."""
         return cls(what=error.what, where=error.where, cause=error.cause, next=error.next)
 
     def __str__(self) -> str:
@@ -46,6 +47,7 @@ class Submission:
 
     @property
     def valid(self) -> bool:
+        """Whether the submission became a job."""
         return self.job is not None
 
 
@@ -138,6 +140,7 @@ class Transcript:
         return self.submissions_before(len(self.said))
 
     def submissions_before(self, turn: int) -> Sequence[Submission]:
+        """The submissions before that turn; turns count from 0."""
         return [did.submission for results in self.did[:turn] for did in results if did.submission is not None]
 
     @property

@@ -189,4 +189,5 @@ def _notes(testbed: AnyTestbed, tables: Sequence[BoardTable]) -> list[str]:
 
 
 def write(folder: SafePath, board: Board) -> None:
+    """Write the board as `leaderboard.json` into a bench's folder, atomically."""
     folders.write_json(folder / "leaderboard.json", written(board))

@@ -41,6 +41,7 @@ class Entry:
 
     @property
     def leverage(self) -> bool | None:
+        """Whether the study's gate held; None if it planned none."""
         return self.study.leverage
 
     @property

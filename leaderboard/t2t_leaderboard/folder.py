@@ -45,9 +45,11 @@ class SelectedSet:
     twin_seed: int | None = None
 
     def lines(self) -> bytes:
+        """The selected instances as JSON Lines, the bytes that are hashed and stored."""
         return lines(self.instances)
 
     def record(self) -> SetRecord:
+        """What the bench's manifest says of the set: its source, hashes and counts."""
         return SetRecord(
             name=self.source.name,
             base=self.base,
@@ -85,14 +87,17 @@ class Row:
 
     @property
     def name(self) -> str:
+        """The name of its folder."""
         return self.folder.name
 
     @property
     def sampling(self) -> Sampling:
+        """How its policy was sampled. Raises T2TError if the manifest does not say it."""
         return recorded_sampling(self.written["sampling"], self.folder / "row.json")
 
     @property
     def policy(self) -> str:
+        """The policy as it was named on the command line."""
         return self.record.policy
 
     @property
@@ -107,6 +112,7 @@ class Row:
 
     @property
     def finished(self) -> bool:
+        """Whether the export of its answers is written."""
         return (self.folder / ANSWERS).exists()
 
 
@@ -125,6 +131,7 @@ class Bench:
 
     @property
     def sets(self) -> Sequence[SetRecord]:
+        """The sets that were asked, in order."""
         return self.settings.sets
 
     def first(self, limit: int | None) -> Sequence[Any]:

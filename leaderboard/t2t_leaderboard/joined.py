@@ -65,6 +65,7 @@ class Contamination:
 
     @property
     def difference(self) -> Estimate:
+        """The rate on the frozen set minus that on its twin, with a 95 % interval."""
         return unpaired(self.frozen, self.twin)
 
 
@@ -77,6 +78,7 @@ class Joined:
 
     @property
     def worlds(self) -> dict[str, list[Question]]:
+        """The questions of each testbed, by its name."""
         worlds: dict[str, list[Question]] = {}
         for question in self.questions:
             worlds.setdefault(question.world.name, []).append(question)

@@ -25,12 +25,14 @@ class Named:
 
     @classmethod
     def of(cls, table: BoardTable, number: int, links: Links) -> Named:
+        """The names for a table's rows. `number` is the table's on the page, and `links` has the pages of answers."""
         measured = [row.policy.row for row in table.measured]
         pages = {row: links[row, number] for row in measured if (row, number) in links}
         columns = {column: index for index, column in enumerate(table.columns, 1)}
         return cls({row: colour for colour, row in enumerate(measured)}, pages, columns)
 
     def name(self, row: MeasuredRow | ReportedRow) -> Words:
+        """A row's name with its colour and its link; a row with too many errors is marked."""
         if isinstance(row, ReportedRow):
             return Words(row.label)
         erring = row.table.answers.erring
@@ -38,6 +40,7 @@ class Named:
         return Words(row.label, small, "bad" if erring else "", self.colours[row.policy.row], link=self.page(row))
 
     def colour(self, row: MeasuredRow | ReportedRow) -> int | None:
+        """The row's colour in every chart; None for a reported row, which is in none."""
         return self.colours[row.policy.row] if isinstance(row, MeasuredRow) else None
 
     def page(self, row: MeasuredRow) -> str:

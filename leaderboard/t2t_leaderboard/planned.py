@@ -45,6 +45,7 @@ class Planned:
 
     @property
     def shown(self) -> str:
+        """The row's name on the board."""
         return self.label or self.text
 
     def facts(self, bench: Bench, limit: int | None) -> dict[str, Any]:
@@ -67,6 +68,7 @@ class Planned:
 
     @property
     def asked(self) -> Spec:
+        """The policy without the settings that only say how it is asked."""
         return self._asked(self.text)
 
     def _asked(self, text: str) -> Spec:

@@ -51,6 +51,7 @@ class MeasuredRow(Struct, frozen=True, kw_only=True):
 
     @property
     def family(self) -> str:
+        """The model family that the board groups it under."""
         return self.policy.family
 
     def cell(self, column: str, metric: str) -> MetricFigure | None:
@@ -80,10 +81,12 @@ class ReportedRow(Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
+        """The policy in the publication's words."""
         return self.policy
 
     @property
     def family(self) -> str:
+        """The model family that the board groups it under, by the policy's name."""
         return family(self.policy)
 
     def cell(self, column: str, metric: str) -> ReportedFigure | None:
@@ -115,6 +118,7 @@ class BoardTable(Struct, frozen=True, kw_only=True):
 
     @property
     def rows(self) -> Sequence[MeasuredRow | ReportedRow]:
+        """The measured rows, then the reported ones."""
         return [*self.measured, *self.reported]
 
 
@@ -136,6 +140,7 @@ class Board(Struct, frozen=True, kw_only=True):
 
     @property
     def rates(self) -> list[Metric]:
+        """The metrics that are rates."""
         return [metric for metric in self.metrics if metric.kind == "rate"]
 
 

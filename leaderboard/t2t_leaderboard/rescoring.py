@@ -51,9 +51,11 @@ class Verification:
 
     @property
     def verified(self) -> bool:
+        """Whether everything was found as it is claimed, and every answer is there."""
         return not self.problems and not self.unfinished
 
     def record(self) -> VerificationRecord:
+        """What `verification.json` keeps of it."""
         return VerificationRecord(
             verified=self.verified,
             version=__version__,

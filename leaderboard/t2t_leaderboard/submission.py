@@ -55,6 +55,7 @@ class Submission:
 
     @property
     def reader(self) -> int:
+        """The version of the testbed's reader that its verdicts are of."""
         return self.record.reader
 
 

@@ -21,14 +21,17 @@ class Commands(click.Group):
     """Commands come from the registry, so `t2t --help` imports none of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all registered commands; none of them is imported."""
         return [entry.name for entry in installed().commands]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import a command and return it. Raises T2TError for an unknown name, PluginFault if its import fails."""
         entry = installed().commands.find(name)
         command: click.Command = guard.load(guard.Plugin("command", entry.name, entry.distribution), entry.load)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. An unexpected exception of a plugin's command names the plugin; one of ours keeps its traceback."""
         try:
             return super().invoke(ctx)
         except (T2TError, OSError, click.ClickException, click.exceptions.Exit, click.Abort):
@@ -40,6 +43,7 @@ class Commands(click.Group):
             raise guard.failed(guard.Plugin("command", entry.name, entry.distribution), "its code", error) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands with the lines that they were registered with, so that none has to be imported."""
         with formatter.section("Commands"):
             formatter.write_dl([(entry.name, entry.summary) for entry in installed().commands])
 

@@ -48,10 +48,12 @@ class WithOptions(click.Command):
     """A command that gets the options of the named testbed. Their values arrive by keyword, as `testbed_NAME`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read --testbed first, because the other options depend on it."""
         ctx.meta["t2t.testbed"] = named(args)
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The command's parameters with those that the testbed adds, the latter after the first two."""
         params = super().get_params(ctx)
         own = [_as_click(option) for option in options_of(ctx.meta.get("t2t.testbed", installed().testbeds.default))]
         return [*params[:2], *own, *params[2:]]
@@ -68,6 +70,7 @@ class WithForms(click.Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
+        """Parse the line by the testbed's own form of the command, if it brings one."""
         own = self._form_of(named(args))
         if own is None:
             return super().make_context(info_name, args, parent, **extra)

@@ -168,6 +168,7 @@ def write_instances(testbed: AnyTestbed, instances: Sequence[Any], out: Path, fo
 
 
 def where(out: Path) -> str:
+    """Where the instances went, in words."""
     return f"in {'standard output' if str(out) == '-' else out}"
 
 

@@ -37,10 +37,12 @@ class Progress:
 
     @property
     def rate(self) -> float:
+        """Answers per second, of those asked for in this session."""
         return self.asked / max(1e-9, time.monotonic() - self.started)
 
     @property
     def eta(self) -> float | None:
+        """Seconds until everything is answered at this rate; None before the first answer."""
         return (self.total - self.done) / self.rate if self.asked else None
 
 

@@ -50,6 +50,7 @@ class MetricFigure(Struct, frozen=True, kw_only=True):
 
     @property
     def is_rate(self) -> bool:
+        """Whether it is a rate; only rates have an interval."""
         return self.low is not UNSET
 
 

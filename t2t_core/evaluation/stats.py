@@ -55,12 +55,14 @@ class Rate:
     squares: float = 0.0
 
     def add(self, share: float) -> None:
+        """Count one instance; `share` is the share of its answers that succeeded, 0..1."""
         self.instances += 1
         self.total += share
         self.squares += share * share
 
     @property
     def share(self) -> float:
+        """The mean share over the instances, 0..1; NaN without instances."""
         return self.total / self.instances if self.instances else math.nan
 
     @property
@@ -81,6 +83,7 @@ class Rate:
         return min(float(m * self.samples), max(float(m), single / between if between > 0 else math.inf))
 
     def estimate(self) -> Estimate:
+        """The share with its 95 % Wilson interval, over the effective number of answers."""
         return wilson(self.share, self.effective)
 
 

@@ -66,6 +66,7 @@ class Tasks(Sequence[Task]):
 
 
 def broken(what: str) -> T2TError:
+    """The error of a policy that answers a position twice, never, or with something else than a Response."""
     return T2TError(
         f"the policy broke its contract: {what}",
         cause="a policy yields (position in tasks, Response), every position exactly once",

@@ -75,6 +75,7 @@ class Grid:
         return settings | ({"configurations": dict(self.configurations)} if self.configurations else {})
 
     def arms(self) -> Iterator[tuple[str, str]]:
+        """Every (designer, context) of the grid."""
         return ((designer, context) for designer in self.designers for context in self.contexts)
 
 

@@ -51,14 +51,17 @@ class Edit:
 
     @property
     def moved(self) -> Any:
+        """Which values changed by more than MOVED: (groups, knobs), boolean."""
         return np.abs(self.after - self.before) > MOVED
 
     @property
     def failing(self) -> Any:
+        """Which groups fail, that is, have a valid rate below 0.5: (groups,), boolean."""
         return self.valid < CAPABLE
 
     @property
     def boundary(self) -> int | None:
+        """The capability boundary: the index of the last group whose valid rate is at least 0.5; None if there is none."""
         capable = np.flatnonzero(self.valid >= CAPABLE)
         return int(capable[-1]) if len(capable) else None
 

@@ -22,9 +22,13 @@ class Chart(Protocol):
     """Anything with a title that draws itself, without colours of its own (`svg.standalone` gives it some)."""
 
     @property
-    def title(self) -> str: ...
+    def title(self) -> str:
+        """What it shows, as text above it."""
+        ...
 
-    def svg(self) -> str: ...
+    def svg(self) -> str:
+        """The chart as one <svg> element; colours come from the page's style."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Axis:
         return (low - margin if self.low is None else low), (high + margin if self.high is None or high <= low else high)
 
     def label(self, value: float) -> str:
+        """A tick as text, with its unit and, if signed, its sign."""
         text = f"{value:+g}" if self.signed and value else f"{value:g}"
         return f"${text}" if self.unit == "$" else f"{text}{self.unit}"
 

@@ -35,6 +35,7 @@ def render(document: Document) -> str:
 
 
 def sections(section: Section) -> Iterator[str]:
+    """The parts of a section as Markdown, the title first; nothing for a section without content."""
     blocks = list(_blocks(section.blocks))
     if blocks:
         yield f"## {escape(section.title)}"

@@ -55,10 +55,12 @@ def run_document(path: Path | SafePath, summary: Summary | None = None) -> Docum
 
 
 def document_title(experiment: Experiment) -> str:
+    """The title of a run's report."""
     return f"{experiment.designer} designs {experiment.testbed}"
 
 
 def run_lead(summary: Summary, experiment: Experiment) -> Iterator[Block]:
+    """What stands first: the run's settings in short, designs that came to nothing, arms with unequal budgets."""
     names = ("context", "trainer", "policy", "seed")
     facts = ", ".join(f"{name} {getattr(experiment, name)}" for name in names)
     yield Paragraph(f"{facts}; {len(summary.rounds)} of {experiment.rounds} rounds are finished", "soft")
@@ -74,6 +76,7 @@ def run_lead(summary: Summary, experiment: Experiment) -> Iterator[Block]:
 
 
 def validation_blocks(rounds: Sequence[RoundSummary], group: str) -> Iterator[Block]:
+    """The validation of each round as a table, percent in total and by group, and as two charts."""
     names = list(rounds[0].groups) if rounds else []
     columns = [Column("round", words=True), Column("valid, %", total=True), Column("optimal, %", total=True)]
     columns += [Column(f"valid {name}") for name in names]
@@ -137,6 +140,7 @@ def run_charts(folder: Path | SafePath) -> dict[str, Chart]:
 
 
 def bench_section(table: BenchSet) -> Section:
+    """The closing bench on one set: the arms' rates with intervals, their means, and paired differences."""
     rates, means = (list(table.rows[0].rates), list(table.rows[0].means)) if table.rows else ([], [])
     columns = [Column("arm", words=True), *(Column(f"{m}, %") for m in rates), *(Column(f"mean {spaced(m)}") for m in means)]
     rows = [Row([row.arm, *(share(row.rates[m]) for m in rates), *(Figure(row.means[m]) for m in means)]) for row in table.rows]
@@ -157,6 +161,7 @@ def _differences(differences: Sequence[DifferenceRow]) -> Table:
 
 
 def budget_table(budgets: Mapping[str, Budget]) -> Table:
+    """What each arm was given and used: rounds, instances, samples, updates, tokens, and the designer's calls."""
     names = [f.name for f in fields(Budget)]
     rows = [Row([arm, *(f"{value:,g}" if value < 1e6 else f"{value:,.0f}" for value in asdict(given).values())])
             for arm, given in budgets.items()]  # fmt: skip

@@ -30,6 +30,7 @@ class Share:
 
     @classmethod
     def of(cls, estimate: Estimate) -> Share:
+        """From an estimate; NaN becomes None."""
         return cls(None if math.isnan(estimate.value) else estimate.value, estimate.low, estimate.high)
 
 

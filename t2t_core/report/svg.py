@@ -40,14 +40,17 @@ def standalone(svg: str) -> str:
 
 
 def text(x: float, y: float, words: str, anchor: str = "start", name: str = "") -> str:
+    """A <text> element. `name` is its class in the page's style."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{name}">{_said(words)}</text>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, name: str, width: float = 1) -> str:
+    """A <line> element. `name` is its class in the page's style."""
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{name}" stroke-width="{width:g}"/>'
 
 
 def dot(x: float, y: float, name: str, hover: str, radius: float = 4.5) -> str:
+    """A <circle> element with a text that shows on hovering. `name` is its class in the page's style."""
     mark = f'cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" class="{name}" stroke-width="2"'
     return f"<circle {mark}><title>{_said(hover)}</title></circle>"
 
@@ -81,6 +84,7 @@ def path(points: Sequence[tuple[float, float]], name: str, width: float = 2, das
 
 
 def box(x: float, width: float, height: float, name: str, hover: str, y: float = 0) -> str:
+    """A <rect> element with a text that shows on hovering. `name` is its class in the page's style."""
     mark = f'x="{x:.2f}" y="{y:g}" width="{width:.2f}" height="{height:g}" class="{name}"'
     return f"<rect {mark}><title>{_said(hover)}</title></rect>"
 

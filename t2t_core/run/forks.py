@@ -30,6 +30,7 @@ class Fork:
 
     @classmethod
     def parse(cls, text: str) -> Fork:
+        """Read RUN@ROUND, as --fork takes it. Raises T2TError for anything else."""
         match = re.fullmatch(r"(.+)@(\d{1,5})", text)
         if not match:
             raise T2TError(f"--fork takes RUN@ROUND, not {ascii(text)[:80]}", next="for example --fork runs/first@0")

@@ -23,13 +23,16 @@ class Reporter:
         self._figures: dict[str, Any] = {}
 
     def say(self, line: str) -> None:
+        """Print a line."""
         with guard.ours():  # a trainer reports from within its own code
             self._say(line)
 
     def round(self, index: int, rounds: int) -> None:
+        """Say which round begins; rounds count from 0."""
         self.say(f"round {index} of 0..{rounds - 1}")
 
     def stage(self, name: str) -> None:
+        """A stage begins: time and figures start anew."""
         self._last = self._started = time.monotonic()
         self._figures = {}
 

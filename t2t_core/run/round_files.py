@@ -38,6 +38,7 @@ class RoundFiles:
 
     @property
     def folder(self) -> SafePath:
+        """The round's folder, RUN/round_INDEX."""
         return self.run / f"round_{self.index}"
 
     @property
@@ -52,6 +53,7 @@ class RoundFiles:
 
     @property
     def instances(self) -> SafePath:
+        """The instances that the round trains on, as JSON Lines."""
         return self.folder / "instances.jsonl"
 
     @property
@@ -101,18 +103,22 @@ class RoundFiles:
 
     @property
     def proposal(self) -> SafePath:
+        """The design made after the round."""
         return self.folder / PROPOSAL
 
     @property
     def projection(self) -> SafePath:
+        """What Project made of that design: the next round's configuration."""
         return self.folder / PROJECTION
 
     def write_instances(self, instances: Sequence[Any]) -> None:
+        """Write the round's instances, atomically."""
         with folders.replacing(self.instances) as file:
             for instance in instances:
                 file.write(jsonlines.dumps(instance.to_dict()).encode() + b"\n")
 
     def read_instances(self, testbed: AnyTestbed) -> list[Any]:
+        """The round's instances. Raises T2TError, with the line, for what the testbed does not read."""
         return read_instances(testbed, self.instances)
 
     def trained_checkpoint(self) -> Path | None:
@@ -130,12 +136,15 @@ class RoundFiles:
     # --- what a stranger may have written: checked where it is read
 
     def read_configuration(self) -> Configuration:
+        """The configuration that the round's instances were drawn from. Raises T2TError for a file that holds none."""
         return _checked_configuration(folders.read_json(self.configuration), self.configuration)
 
     def read_generation(self) -> Generation:
+        """The facts of the drawing. Raises T2TError for a file of another shape."""
         return folders.read_record(self.generation, Generation)
 
     def read_training(self) -> Training:
+        """The record of the training. Raises T2TError for a file of another shape."""
         return folders.read_record(self.training, Training)
 
     def read_breakdown(self) -> dict[str, Any]:
@@ -146,6 +155,7 @@ class RoundFiles:
         return breakdown
 
     def read_proposal(self) -> Design:
+        """The design made after the round. Raises T2TError for a file of another shape."""
         return folders.read_record(self.proposal, Design)
 
     def design_tokens(self) -> int:
@@ -157,6 +167,7 @@ class RoundFiles:
         return cost.prompt_tokens + cost.completion_tokens + sum(trial.tokens for trial in trials)
 
     def read_projection(self) -> Projected:
+        """The next configuration and its corrections. Raises T2TError for a file of another shape."""
         projected = folders.read_record(self.projection, Projected)
         _checked_configuration(projected.configuration, self.projection)
         return projected

@@ -192,6 +192,7 @@ def write_json(path: Path | SafePath, value: Any) -> None:
 
 
 def document(value: Any) -> str:
+    """JSON as it stands in files that people read: indented, one newline at the end. ValueError for NaN and infinities."""
     return json.dumps(value, indent=2, allow_nan=False) + "\n"
 
 

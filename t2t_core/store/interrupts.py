@@ -60,6 +60,7 @@ class Interrupts:
 
     @contextmanager
     def held(self) -> Iterator[None]:
+        """Hold back Ctrl-C and SIGTERM until the block ends, so that it is done whole."""
         self._holding += 1
         try:
             yield

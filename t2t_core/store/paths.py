@@ -66,10 +66,12 @@ class SafePath:
 
     @property
     def name(self) -> str:
+        """The last part."""
         return self.parts[-1] if self.parts else self.root.name
 
     @property
     def parent(self) -> SafePath:
+        """The folder that it is in."""
         return SafePath(self.root, self.parts[:-1]) if self.parts else SafePath(self.root.parent)
 
     def exists(self) -> bool:
@@ -143,10 +145,12 @@ class SafePath:
 
 
 def unreadable(path: Path | SafePath, error: OSError) -> T2TError:
+    """The error of a file that the system does not let us read."""
     return T2TError("the file cannot be read", where=str(path), cause=error.strerror or str(error))
 
 
 def unwritable(path: Path | SafePath, error: OSError) -> T2TError:
+    """The error of a file that the system does not let us write."""
     return T2TError(
         "the file cannot be written",
         where=str(path),
@@ -176,6 +180,7 @@ def kind(mode: int) -> str:
 
 
 def refused(name: str, mode: int, expected: str) -> OSError:
+    """The error of something that is there and is not what is expected, e.g. a link where a file should be."""
     return OSError(errno.EINVAL, f"not {expected}: {ascii(name)[1:-1][-80:] or 'it'} is {kind(mode)}")
 
 

@@ -109,6 +109,7 @@ class MeasuredSets:
 
     @classmethod
     def of(cls, experiment: Experiment) -> MeasuredSets:
+        """Those of a run's settings, `[evaluation]`. Raises T2TError for a set that the testbed does not have."""
         testbed = installed().testbeds.make(experiment.testbed)
         columns: dict[str, dict[str, list[str]]] = {}
         cells: dict[str, dict[str, str]] = {}
@@ -143,6 +144,7 @@ def rates(answers: Mapping[str, Values], measure: Measure) -> dict[str, dict[str
 
 
 def seed_file(folder: SafePath, seed: int) -> SafePath:
+    """The file that holds what there is of one seed."""
     return folder / FOLDER / f"seed_{seed}.json"
 
 

@@ -22,6 +22,7 @@ class CheckFailed(T2TError, AssertionError):
 
 
 def require(holds: object, what: str, *, cause: str = "", next: str = "") -> None:
+    """Raise CheckFailed, with `what` is wrong, unless `holds`."""
     if not holds:
         raise CheckFailed(what, cause=cause, next=next)
 
@@ -51,10 +52,12 @@ def as_json(value: Any, what: str) -> str:
 
 
 def finite(value: Any) -> bool:
+    """Whether it is a finite number; booleans are none."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def short(value: Any) -> str:
+    """A printable form of at most 120 characters."""
     text = ascii(value)
     return text if len(text) <= 120 else text[:117] + "..."
 
@@ -106,10 +109,12 @@ def facts_of(state: RoundState) -> str:
 
 
 def is_texts(value: Any) -> bool:
+    """Whether it is a sequence of texts; a text is none."""
     return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(v, str) for v in value)
 
 
 def mapping(value: Any, what: str) -> Mapping[str, Any]:
+    """The value, which must be a mapping; CheckFailed otherwise."""
     require(isinstance(value, Mapping), f"{what} is {type(value).__name__}, not a mapping")
     result: Mapping[str, Any] = value
     return result

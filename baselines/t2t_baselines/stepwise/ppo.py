@@ -340,6 +340,7 @@ class Architecture:
 
 
 def save(network: Any, folder: Path, view: int, hidden: int) -> None:
+    """Write the network and what it takes to build it again."""
     import safetensors.torch
 
     folders.make_folder(folder)
@@ -363,6 +364,7 @@ def load(folder: Path) -> tuple[Any, int]:
 
 
 def needs_torch(where: str) -> None:
+    """Raise T2TError, with how to install it, unless torch is there."""
     from importlib.util import find_spec
 
     missing = [name for name in ("torch", "safetensors") if find_spec(name) is None]

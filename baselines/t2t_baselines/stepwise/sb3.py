@@ -258,6 +258,7 @@ def shared(predict: Any) -> Any:
 
 
 def layers_of(text: str, where: str) -> list[int]:
+    """Widths of layers: "128-128" -> [128, 128]. Raises T2TError for anything else."""
     parts = text.split("-")
     if not (1 <= len(parts) <= 8 and all(part.isascii() and part.isdecimal() and 1 <= int(part[:5]) <= 4096 for part in parts)):
         raise T2TError(f"layers are widths such as 128-128, not {ascii(text)[:40]}", where=where)
@@ -289,12 +290,14 @@ def weights_in_zip(path: Path) -> Any:
 
 
 def algorithm_of(name: str) -> Any:
+    """The algorithm's class in Stable-Baselines3."""
     import stable_baselines3
 
     return getattr(stable_baselines3, name)
 
 
 def needs_sb3(where: str) -> None:
+    """Raise T2TError, with how to install it, unless Stable-Baselines3 is there."""
     from importlib.util import find_spec
 
     if find_spec("stable_baselines3") is None:

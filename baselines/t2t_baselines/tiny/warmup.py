@@ -114,6 +114,7 @@ class Stage:
     fall: float
 
     def rate_at(self, step: int) -> float:
+        """The learning rate at a step: it rises for RISE steps and falls linearly in the last part of the stage."""
         falling = (self.last - step) / (self.fall * (self.last - self.first))
         return self.rate * min(1.0, (step - self.first + 1) / RISE, falling)
 
@@ -158,6 +159,7 @@ class Warmup:
 
     @property
     def state_file(self) -> Path:
+        """Where the state is saved that an interrupted warm-up continues from."""
         return self.out / "state.pt"
 
     def resume(self, from_scratch: bool = False) -> None:
@@ -179,6 +181,7 @@ class Warmup:
         self.seconds = state["seconds"]
 
     def save(self) -> None:
+        """Save that state, atomically."""
         import torch
 
         state = {
@@ -211,6 +214,7 @@ class Warmup:
             self.log(sum(losses) / len(losses))
 
     def update(self, ids: Any, targets: Any, rate: float) -> float:
+        """One step on `ids` (rows, tokens); a target below 0 does not count. Returns the loss."""
         import torch
 
         for optimizer in self.optimizers:
@@ -228,6 +232,7 @@ class Warmup:
         return loss.item()
 
     def log(self, loss: float) -> None:
+        """Append a line of figures to `metrics.jsonl`, and print it."""
         line = {"step": self.step, "loss": round(loss, 5), "examples": self.examples, "seconds": round(self.seconds)}
         with closing(jsonlines.Appender(self.out / "metrics.jsonl")) as metrics:
             metrics.append(line)

@@ -48,6 +48,7 @@ class Display:
 
     @property
     def seconds(self) -> float:
+        """Seconds since it began."""
         return self._clock() - self._begun
 
     def begin(self, line: str) -> None:

@@ -97,6 +97,7 @@ class Shown:
     notes: Sequence[tuple[str, str]] = ()
 
     def draw(self, form: str, still: bool, step: int | None, to_terminal: bool) -> str | bytes:
+        """The picture in one of the forms: text, the bytes of a GIF, or another program's format."""
         if form in _FOREIGN:
             return _FOREIGN[form](self.instance)
         from t2t_envs.frozen_lake import render_ansi, render_gif, render_html, render_svg

@@ -98,6 +98,7 @@ class Row:
         ]
 
     def text(self) -> str:
+        """The row as a line for people: the labels, or that there is no solution, and labels that are stored wrong."""
         facts = " ".join(f"{name}={'?' if value is None else jsonlines.dumps(value)}" for name, value in self.labels.items())
         if self.infeasible:
             facts = "has no solution (proven)"

@@ -127,6 +127,7 @@ class Instance:
 
     @property
     def num_agents(self) -> int:
+        """How many agents there are, 1..16."""
         return len(self.starts)
 
     @property

@@ -35,6 +35,7 @@ class Costs(NamedTuple):
 
 
 def in_bounds(size: int, cell: Cell) -> bool:
+    """Whether a (row, column) is on a map of this size."""
     return 0 <= cell[0] < size and 0 <= cell[1] < size
 
 

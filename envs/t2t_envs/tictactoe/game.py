@@ -48,6 +48,7 @@ class Game:
 
     @property
     def board(self) -> str:
+        """The board as nine characters, row by row."""
         return board_text(self.policy, self.opponent)
 
 

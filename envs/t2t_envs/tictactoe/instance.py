@@ -96,6 +96,7 @@ class Instance:
 
     @property
     def starts_empty(self) -> bool:
+        """Whether the game starts from an empty board."""
         return self.board == EMPTY
 
     def identity(self) -> bytes:

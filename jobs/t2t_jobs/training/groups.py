@@ -46,6 +46,7 @@ class Group:
 
     @property
     def played(self) -> bool:
+        """Whether every episode has had its last turn; its job may still run."""
         return all(episode.over is not None for episode in self.episodes)
 
     def through(self) -> bool:

@@ -147,4 +147,5 @@ def number_of(value: Any, reader: Reader) -> Any:
 
 
 def short(text: str) -> str:
+    """The beginning of a reply's text, printable, for a note."""
     return ascii(text)[:40]

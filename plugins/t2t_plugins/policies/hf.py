@@ -159,6 +159,7 @@ def free_memory() -> None:
 
 
 def model_name(argument: str, policy: str) -> str:
+    """The folder or Hub id that a policy's argument names. Raises T2TError if it is missing or a folder that is not there."""
     if not argument:
         raise T2TError(f"the policy {policy} needs a model", next=f"write {policy}:FOLDER, or {policy}:Qwen/Qwen3-4B")
     folder = Path(argument).expanduser()
@@ -262,6 +263,7 @@ def spoken(text: str, task: Task, **facts: Any) -> Response:
 
 
 def too_long(tokens: int, room: int) -> Response:
+    """The error in place of an answer where a prompt fills the model's context. Both are counts of tokens."""
     reason = f"a prompt of {tokens} tokens leaves no room in a context of {room}"
     return Response("", tokens, 0, finish_reason="error", error=reason)
 
@@ -309,6 +311,7 @@ def own_formats(name: str) -> dict[str, str]:
 
 
 def versions(*packages: str) -> dict[str, str]:
+    """The versions of those of the packages that are installed."""
     installed = {}
     for package in packages:
         try:

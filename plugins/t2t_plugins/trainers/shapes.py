@@ -43,6 +43,7 @@ class Shape:
 
     @property
     def embedding(self) -> int:
+        """The number of parameters of the embedding, or of the head."""
         return self.vocabulary * self.hidden
 
     @property

@@ -265,6 +265,7 @@ def _user(text: str) -> dict[str, str]:
 
 
 def sft_config(settings: Settings, folder: Any, seed: int) -> Any:
+    """A `trl.SFTConfig`. `folder` takes the states that an interrupted training continues from; `seed` is the round's."""
     import torch
 
     trl: Any = import_module("trl")

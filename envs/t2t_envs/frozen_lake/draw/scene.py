@@ -56,6 +56,7 @@ class Scene:
         return position_at(path, step) if path else self.instance.starts[agent]
 
     def conflicts_at(self, step: int) -> list[Conflict]:
+        """The conflicts at this step."""
         return [conflict for when, conflict in self.conflicts if when == step]
 
     def faulty_at(self, step: int) -> set[int]:

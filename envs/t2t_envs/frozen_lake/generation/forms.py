@@ -46,6 +46,7 @@ class Count(NamedTuple):
 
     @property
     def total(self) -> int:
+        """The forms of both kinds."""
         return self.wait_free + self.wait
 
 

@@ -46,6 +46,7 @@ class Plan:
 
     @property
     def file(self) -> str:
+        """The name of the set's file, with its version."""
         return f"{self.name}_v{VERSION}.jsonl"
 
 

@@ -56,14 +56,17 @@ class Report:
 
     @property
     def drawn(self) -> int:
+        """All candidates drawn."""
         return sum(s.drawn for s in self.sizes)
 
     @property
     def undecided(self) -> int:
+        """All candidates left out because a node limit ended the search."""
         return sum(s.undecided for s in self.sizes)
 
     @property
     def repeats(self) -> int:
+        """How many of the instances are repeats."""
         return sum(s.repeats for s in self.sizes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -201,6 +204,7 @@ class StratumJob:
                 raise CannotFill(self.stratum, f"it has {have} {_kind(wait)} forms that are not excluded; {need} are asked for")
 
     def run(self) -> tuple[list[Instance], SizeReport]:
+        """Draw the instances, in no order. Raises CannotFill if the stratum has too few, T2TError if it takes too much work."""
         stratum, forbid = self.stratum, self.request.repeats == "forbid"
         quota = Quota(self.wait_free, self.wait, None, self.both, forbid, True, self.request.exclude)
         draws = self._draw(quota)

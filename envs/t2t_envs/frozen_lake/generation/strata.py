@@ -26,6 +26,7 @@ class Stratum:
 
     @property
     def free(self) -> int:
+        """How many cells of a map are no holes."""
         return self.size**2 - self.holes
 
     @property

@@ -58,6 +58,7 @@ class Lobby:
         return self.lakes.source(self.options)
 
     def core_options(self) -> Any:
+        """The options in the form that the stepping core takes."""
         return stepping_core().EnvOptions(**self.options.stepper())
 
     def instance(self, lake: tuple[Any, ...]) -> Instance:
@@ -216,6 +217,7 @@ class Episode:
 
     @property
     def started(self) -> bool:
+        """Whether there was a reset."""
         return bool(self.stepper.history)
 
     def check_started(self) -> None:

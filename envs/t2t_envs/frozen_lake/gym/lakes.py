@@ -48,6 +48,7 @@ class DrawnLakes:
 
     @property
     def largest(self) -> int:
+        """The largest size that is drawn."""
         return max(size for size, *_ in self.parts)
 
     def source(self, options: EnvOptions) -> Any:
@@ -65,6 +66,7 @@ class GivenLakes:
 
     @property
     def largest(self) -> int:
+        """The size of the largest instance."""
         return max(instance.size for instance in self.instances)
 
     def source(self, options: EnvOptions) -> Any:
@@ -87,6 +89,7 @@ class FlatLake(NamedTuple):
 
 
 def flat_lake(instance: Instance) -> FlatLake:
+    """An instance as arrays of cells' numbers, row * size + column."""
     size = instance.size
     holes = np.zeros(size * size, np.uint8)
     holes[[r * size + c for r, c in instance.holes]] = 1

@@ -123,6 +123,7 @@ class EnvOptions:
 
     @property
     def free_cells(self) -> int:
+        """How many cells of a map are no holes."""
         return self.size**2 - self.holes
 
     @property

@@ -36,6 +36,7 @@ class Drawn:
     turn: int = 0
 
     def instance(self, objective: str = OBJECTIVES[0]) -> Instance:
+        """The lake as an instance, without labels."""
         return Instance(len(self.holes), [tuple(cell) for cell in np.argwhere(self.holes)], self.starts, self.goals, objective)
 
     def distances(self, agent: int) -> dict[Cell, int]:
@@ -60,10 +61,12 @@ class LakeSource:
     def random(
         parts: Sequence[tuple[int, int, int, int]], hole: Any, agents: int, objective: int, max_nodes: int, stall: int
     ) -> LakeSource:
+        """A source that draws: `parts` are (size, holes, up to which of 2^32, which part of 2^32 must wait or -1)."""
         return RandomLakes(tuple(parts), np.asarray(hole), agents, OBJECTIVES[objective], max_nodes, stall)
 
     @staticmethod
     def pool(sizes: Any, holes: Any, starts: Any, goals: Any, optima: Any, agents: int) -> LakeSource:
+        """A source of given lakes, each cell a number row * size + column, one array for all lakes."""
         lakes, at = [], 0
         for index, size in enumerate(sizes.tolist()):
             cells = [[divmod(c, size) for c in a[index * agents : (index + 1) * agents].tolist()] for a in (starts, goals)]
@@ -73,6 +76,7 @@ class LakeSource:
         return LakePool(lakes)
 
     def draw(self, stream: Stream) -> Drawn:
+        """The next lake of the stream."""
         raise NotImplementedError
 
 
@@ -82,17 +86,22 @@ def given_lake(holes: Any, starts: Sequence[Cell], goals: Sequence[Cell], optimu
 
 
 class LakePool(LakeSource):
+    """A source of given lakes, each as likely at every draw."""
+
     pooled = True
 
     def __init__(self, lakes: Sequence[Drawn]) -> None:
         self.lakes = lakes
 
     def draw(self, stream: Stream) -> Drawn:
+        """One of the lakes."""
         return self.lakes[stream.below(len(self.lakes))]
 
 
 @dataclass(frozen=True, eq=False)
 class RandomLakes(LakeSource):
+    """A source that draws a solvable lake from the parts' sizes and hole counts; see `LakeSource.random`."""
+
     parts: tuple[tuple[int, int, int, int], ...]
     hole: Any
     agents: int
@@ -101,6 +110,7 @@ class RandomLakes(LakeSource):
     stall: int
 
     def draw(self, stream: Stream) -> Drawn:
+        """A new lake. Raises NoSuchLake if `stall` candidates in a row are of no use."""
         name, turn, which, wait = stream.next(), stream.next() | 1, stream.next() >> 32, stream.next() >> 32
         size, holes, _, waits = next((part for part in self.parts if which < part[2]), self.parts[-1])
         must_wait = None if waits < 0 else wait < waits
@@ -141,16 +151,21 @@ class Seat:
         return {name: value for name, value in self.__dict__.items() if name != "source"}
 
     def set_source(self, source: LakeSource) -> None:
+        """Take the next lake from another source."""
         self.source, self.left = source, 0
 
     def seed(self, key: int) -> None:
+        """Start the stream of lakes anew."""
         self.key, self.drawn, self.left = key, 0, 0
 
     @property
     def variants(self) -> int:
+        """How many variants a lake has: the grid's 8 symmetries, the agents' orders and, if reversible, start and goal exchanged.
+        """
         return 8 * math.factorial(self.agents) * (2 if self.reversible else 1)
 
     def restart(self) -> None:
+        """Go on to the next variant of the lake, or to a new lake once this one was played as often as it should be."""
         if self.base is None or self.left == 0:
             self.base = self.source.draw(Stream(self.key).fork(self.drawn))
             self.drawn += 1
@@ -169,6 +184,7 @@ class Seat:
         self.given = None
 
     def play(self, lake: Drawn) -> None:
+        """Play this lake next, whatever the source gives."""
         self.given = self.played = lake
         self.optimum, self.left, self.guise = lake.optimum, 0, 0
 

@@ -52,16 +52,21 @@ class Stepper:
         self.terminated = self.truncated = False
 
     def set_source(self, source: LakeSource) -> None:
+        """Take the next lake from another source."""
         self.seat.set_source(source)
 
     def seed(self, key: int) -> None:
+        """Start the stream of lakes anew."""
         self.seat.seed(key)
 
     def restart(self) -> None:
+        """Begin an episode on the next lake."""
         self.seat.restart()
         self._begin()
 
     def play(self, size: int, holes: Any, starts: Sequence[int], goals: Sequence[int], optimum: int) -> None:
+        """Begin an episode on this lake; `holes` has size * size flags, a cell is row * size + column. ValueError if it is too
+        large."""
         if not 3 <= size <= self.options.frame:
             raise ValueError("the lake is larger than the frame")
         cells = [[divmod(int(cell), size) for cell in part] for part in (starts, goals)]
@@ -83,14 +88,17 @@ class Stepper:
 
     @property
     def steps(self) -> int:
+        """Moves made in this episode."""
         return max(len(self._path) - 1, 0)
 
     @property
     def positions(self) -> tuple[Cell, ...]:
+        """Where the agents are, (row, column) each."""
         return self._path[-1]
 
     @property
     def history(self) -> list[int]:
+        """Where the agents were at every step, row * size + column, agent by agent and step by step."""
         size = len(self._lake.holes)
         return [row * size + column for cells in self._path for row, column in cells]
 
@@ -102,6 +110,7 @@ class Stepper:
         return self.observation(-1), self.terminated, self.truncated
 
     def step_agents(self, names: Sequence[str], actions: Mapping[str, Any], masks: bool) -> tuple[Any, bool, bool, Any]:
+        """`step` for agents by name: observations, terminated, truncated and infos. ValueError if one has no action."""
         self._check_going()
         if len(actions) != len(names):
             raise ValueError(f"{len(actions)} actions for {len(names)} agents")
@@ -118,6 +127,7 @@ class Stepper:
             raise ValueError("the episode has ended: call reset() first")
 
     def advance(self, actions: Sequence[int]) -> None:
+        """Move all agents at once, one action 0..4 for each."""
         self._check_going()
         lake = self._lake
         self._move = rules.move(len(lake.holes), self._holes, self.positions, actions, *self.options.blocks)
@@ -126,6 +136,7 @@ class Stepper:
         self.truncated = not self.terminated and self.steps >= self.options.max_steps
 
     def observe_agents(self, names: Sequence[str], masks: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Observations and infos by the agents' names; infos have action masks if `masks`."""
         flags = self.masks()
         observations = {name: self.observation(agent) for agent, name in enumerate(names)}
         infos = {name: {"action_mask": flags[agent].copy()} if masks else {} for agent, name in enumerate(names)}
@@ -133,6 +144,7 @@ class Stepper:
 
     @property
     def sight(self) -> Sight:
+        """What observations are made of."""
         lake = self._lake
         return Sight(lake.holes, self.positions, lake.goals, self.steps)
 
@@ -140,6 +152,7 @@ class Stepper:
         return self.options.observer.observe(self.sight, agent)
 
     def planes(self) -> Any:
+        """The whole lake as flags (1 + 2 * agents, frame, frame): holes, positions, goals."""
         return self.options.observer.planes(self.sight)
 
     def masks(self) -> Any:
@@ -165,10 +178,12 @@ class Stepper:
         return valid, bool(fell), kind, sum(1 << agent for agent in faults), *(costs or (-1, -1))
 
     def optimum(self) -> int:
+        """The lake's optimum under the objective, solved for if need be; -1 if it is not known."""
         _ = self._lake
         return self.seat.find_optimum(self.options.objective, self.options.max_nodes)
 
     def potential(self, agent: int = -1) -> float:
+        """Which part of the agents' (or one agent's) shortest ways is behind them, 0..1; for the shaped reward."""
         lake, left, whole = self._lake, 0, 0
         for i in range(self.options.agents) if agent < 0 else (agent,):
             distances = lake.distances(i)
@@ -178,6 +193,7 @@ class Stepper:
         return (whole - left) / max(whole, 1)
 
     def lake(self) -> tuple[Any, ...]:
+        """Size, holes, starts, goals, the lake's name, which variant it is, its optimum, and whether it was given."""
         lake, size = self._lake, len(self._lake.holes)
         starts, goals = (np.array([r * size + c for r, c in cells], np.int32) for cells in (lake.starts, lake.goals))
         given = self.seat.given is not None
@@ -185,9 +201,11 @@ class Stepper:
         return size, lake.holes.ravel().copy(), starts, goals, lake.name, guise, self.seat.optimum, given
 
     def save(self) -> tuple[Any, Any]:
+        """The state, for `load`."""
         return self.seat.__getstate__(), (self._path, self.terminated, self.truncated, self._move)
 
     def load(self, state: Any, path: Any) -> None:
+        """Go on from what `save` returned."""
         self.seat.__dict__.update(state)
         if self.seat.played is not None:
             self._begin()
@@ -211,15 +229,18 @@ class VectorStepper:
         self.restarted = np.zeros(count, np.uint8)
 
     def set_source(self, source: LakeSource) -> None:
+        """Take the next lakes from another source."""
         for stepper in self._steppers:
             stepper.set_source(source)
 
     @property
     def positions(self) -> Any:
+        """Where all agents are, row * size + column: (environments, agents), int32."""
         return np.array([stepper.history[-self._options.agents :] for stepper in self._steppers], np.int32)
 
     @property
     def steps(self) -> Any:
+        """Moves made in each episode: (environments,), int64."""
         return np.array([stepper.steps for stepper in self._steppers], np.int64)
 
     def reset(self, mask: Any, keys: Any) -> None:
@@ -252,6 +273,7 @@ class VectorStepper:
         return {name: np.stack([part[name] for part in single]) for name in single[0]}
 
     def masks(self) -> Any:
+        """Which actions are legal: (environments, agents, 5), bool."""
         return np.stack([stepper.masks() for stepper in self._steppers])
 
     def _outcomes(self) -> tuple[bool, bool, tuple[Any, ...]]:
@@ -265,18 +287,23 @@ class VectorStepper:
         return bool(arrays[0].any()), bool(arrays[1].any()), arrays
 
     def optima(self, mask: Any) -> Any:
+        """The optima of the environments in the mask, -1 elsewhere and where it is not known: (environments,), int64."""
         costs = [stepper.optimum() if asked else -1 for asked, stepper in zip(mask.tolist(), self._steppers, strict=True)]
         return np.array(costs, np.int64)
 
     def potentials(self) -> Any:
+        """`Stepper.potential` of each environment: (environments,)."""
         return np.array([stepper.potential() for stepper in self._steppers])
 
     def lake(self, index: int) -> tuple[Any, ...]:
+        """`Stepper.lake` of one environment."""
         return self._steppers[index].lake()
 
     def save(self) -> list[Any]:
+        """The state of every environment, for `load`."""
         return [stepper.save() for stepper in self._steppers]
 
     def load(self, states: Sequence[Any]) -> None:
+        """Go on from what `save` returned."""
         for stepper, state in zip(self._steppers, states, strict=True):
             stepper.load(*state)

@@ -1,32 +1,19 @@
-"""The lake's configurations for `t2t run`, as readable files. `published.toml` holds the values that the paper gives."""
+"""The lake's settings for `t2t run`, as readable files. `published.toml` holds the values that the paper gives."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-_FOLDER = Path(__file__).resolve().parent
+
+def _preset(name: str) -> Callable[[str, Mapping[str, str]], Path]:
+    """The factory of a preset: it takes no argument and no setting, and returns the file of this folder."""
+    return lambda argument, settings: Path(__file__).resolve().parent / f"{name}.toml"
 
 
-def tiny(argument: str, settings: Mapping[str, str]) -> Path:
-    return _FOLDER / "tiny.toml"
-
-
-def paper(argument: str, settings: Mapping[str, str]) -> Path:
-    return _FOLDER / "paper.toml"
-
-
-def paper_lora(argument: str, settings: Mapping[str, str]) -> Path:
-    return _FOLDER / "paper-lora.toml"
-
-
-def single_gpu(argument: str, settings: Mapping[str, str]) -> Path:
-    return _FOLDER / "single-gpu.toml"
-
-
-def api_designer(argument: str, settings: Mapping[str, str]) -> Path:
-    return _FOLDER / "api-designer.toml"
-
-
-def short_rounds(argument: str, settings: Mapping[str, str]) -> Path:
-    return _FOLDER / "short-rounds.toml"
+tiny = _preset("tiny")
+paper = _preset("paper")
+paper_lora = _preset("paper-lora")
+single_gpu = _preset("single-gpu")
+api_designer = _preset("api-designer")
+short_rounds = _preset("short-rounds")

@@ -27,6 +27,7 @@ class Block:
 
     @property
     def labels(self) -> set[Label]:
+        """The agents' labels."""
         return {label for label, _ in self.paths}
 
     def add(self, paths: Sequence[tuple[Label, Path]], fault: str = "", origin: int = 0) -> None:
@@ -54,9 +55,11 @@ class Steps:
 
     @property
     def last(self) -> int:
+        """The number of the last row."""
         return self.rows[-1][0]
 
     def row(self, number: int) -> None:
+        """Begin the row of this step, unless it is begun already."""
         if not self.rows or number != self.last:
             self.rows.append((number, {}))
 

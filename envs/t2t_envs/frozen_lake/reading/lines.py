@@ -50,6 +50,7 @@ class LineReader:
         self._list = False  # no line of the open path has had two cells yet
 
     def text(self, text: str) -> None:
+        """Read a text line by line."""
         for line in tokens.lines(text):
             self._line(line)
 

@@ -122,6 +122,7 @@ class OpenPath:
                 self._cell(token.value)
 
     def refuse(self, why: str) -> None:
+        """Note why this is no path; the first reason stays."""
         self.fault = self.fault or why
 
     @property

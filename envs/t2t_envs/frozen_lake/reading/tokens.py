@@ -189,6 +189,7 @@ def written(line: Iterable[Token]) -> str:
 
 
 def coordinate(digits: str) -> int:
+    """A number as written; one of too many digits becomes FAR, which is on no map."""
     if len(digits) <= _DIGITS:
         return int(digits)
     negative = digits.startswith("-")

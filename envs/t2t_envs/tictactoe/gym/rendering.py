@@ -15,6 +15,7 @@ _CLEAR = "\x1b[H\x1b[2J"
 
 
 def check_render_mode(mode: str | None, known: Sequence[str] = RENDER_MODES) -> str | None:
+    """The mode, or None. Raises T2TError for one that is not known."""
     if mode is not None and mode not in known:
         raise T2TError("unknown render_mode", where="option render_mode", next="use one of " + ", ".join(known))
     return mode

@@ -1,4 +1,4 @@
-"""The configurations of `t2t run` in this distribution, as files to read."""
+"""The settings of `t2t run` in this distribution, as files to read."""
 
 from __future__ import annotations
 

@@ -33,6 +33,7 @@ class Secret:
         raise TypeError("a key is not pickled")
 
     def reveal(self) -> str:
+        """The key itself, for the request's header and nothing else."""
         return self._text
 
     def redact(self, text: str) -> str:

@@ -91,6 +91,7 @@ class Addresses:
 
     @property
     def urls(self) -> list[str]:
+        """All addresses, up or down."""
         return [address.url for address in self._all]
 
     async def put(self, ask: Callable[[Address], Awaitable[Judged]]) -> Judged:

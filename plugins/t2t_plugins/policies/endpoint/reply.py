@@ -34,6 +34,7 @@ _TRY_AGAIN = re.compile(r"try again in ((?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:ms|[smh
 
 
 def unchanged(text: str) -> str:
+    """The text as it stands: what redacts a reply where no key is used."""
     return text
 
 
@@ -59,6 +60,7 @@ class Prices:
     output: float | None = None
 
     def cost(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
+        """USD for so many tokens; None where a price or a count is not known."""
         if self.input == 0 and self.output == 0:
             return 0.0
         if self.input is None or self.output is None or prompt_tokens is None or completion_tokens is None:

@@ -53,6 +53,7 @@ class Batch:
 
     @classmethod
     def of(cls, rollouts: Sequence[Rollout], advantages: Sequence[float], settings: Settings) -> Batch:
+        """Pack the turns of the rollouts, one advantage for each rollout; tokens are weighed as `settings.loss` says."""
         import torch
 
         total = sum(rollout.tokens for rollout in rollouts)

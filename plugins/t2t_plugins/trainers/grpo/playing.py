@@ -37,6 +37,7 @@ class Rollout:
 
     @property
     def tokens(self) -> int:
+        """How many tokens the policy wrote in it."""
         return sum(len(turn.tokens) for turn in self.turns)
 
 
@@ -56,6 +57,7 @@ class Group:
 
     @property
     def tokens(self) -> int:
+        """How many tokens the policy wrote in all of its rollouts."""
         return sum(rollout.tokens for rollout in self.rollouts)
 
 

@@ -32,6 +32,7 @@ class StateRecord:
 
     @property
     def adaptive_weights(self) -> AdaptiveWeights:
+        """The adaptive weights of the reward as they were when the state was saved."""
         return AdaptiveWeights(self.weights.share, self.weights.decay)
 
 

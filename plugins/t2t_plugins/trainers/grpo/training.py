@@ -60,6 +60,8 @@ class Training:
         self.weights = read_weights(Path(start))
 
     def run(self) -> TrainingResult:
+        """Do the updates that are left, saving now and then. Raises KeyboardInterrupt once the job asks to stop and all is saved.
+        """
         schedule = self.schedule()
         total, began, first = len(schedule), time.monotonic(), self.done
         while self.done < total:

@@ -45,6 +45,7 @@ class Conversation:
     """How the policy ended its last turn, "" if it was cut off."""
 
     def add(self, tokens: Sequence[int], logprobs: Sequence[float], own: bool) -> None:
+        """Append tokens with their log-probabilities; `own` says whether the policy wrote them."""
         self.tokens += tokens
         self.logprobs += logprobs
         self.own += [int(own)] * len(tokens)

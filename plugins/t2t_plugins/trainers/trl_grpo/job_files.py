@@ -34,6 +34,7 @@ class JobRecord:
     reward: dict[str, float]
 
     def job(self, progress: Callable[[Any], None], stop: Callable[[], bool]) -> TrainingJob:
+        """The training job again, in another process, with that process's ways to report progress and to be stopped."""
         testbed = installed().testbeds.make(self.testbed)
         return TrainingJob(
             checkpoint=Path(self.checkpoint) if self.checkpoint else None,
@@ -95,10 +96,12 @@ def read_job(folder: Path) -> JobRecord:
 
 
 def write_result(folder: Path, result: TrainingResult) -> None:
+    """Write what the training ended with, for the process that started it."""
     folders.write_json(folder / RESULT, {**asdict(result), "checkpoint": str(result.checkpoint)})
 
 
 def write_mistake(folder: Path, error: T2TError) -> None:
+    """Write the user's mistake that the training found, for the process that started it."""
     mistake = MistakeRecord(what=error.what, where=error.where, cause=error.cause, next=error.next)
     folders.write_json(folder / MISTAKE, mistake)
 

@@ -94,6 +94,7 @@ class Plan:
         return {phase: sum(part.bytes for part in parts if phase in part.phases) for phase in PHASES}
 
     def fits(self) -> bool:
+        """Whether each GPU has memory enough in every phase and, if vLLM shares it, room for one sequence."""
         return max(self.most().values()) <= self.gigabytes * GB and (self.settings.engine != "vllm-colocate" or self.room >= 1)
 
     @property
