@@ -1,6 +1,6 @@
-"""A testbed that has nothing to do with grids: add two numbers. It shows that the core knows no environment.
+"""A testbed that has nothing to do with grids: add two numbers. It shows that the core does not depend on an environment.
 
-The answer `SUM` is valid when it is a number, optimal when it is the right one; its cost is how far off it is.
+The answer `SUM` is valid if it is a number and optimal if it is the right one. Its cost is how far off it is.
 """
 
 from __future__ import annotations

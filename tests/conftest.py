@@ -1,4 +1,4 @@
-"""What the rooms' tests share: the pretend testbed `lake` (tests/lake.py) and its scripted policy, by name."""
+"""Fixtures for all tests: the pretend testbed `lake` (tests/lake.py) and its scripted policy, by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ settings.load_profile("patient")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Prints what tests recorded as "summary": counts that must be seen, also where several processes test."""
+    """Print what tests recorded as "summary", so that these counts are visible even if several processes run the tests."""
     for report in terminalreporter.getreports("passed"):
         for name, text in report.user_properties:
             if name == "summary":
@@ -27,7 +27,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(autouse=True)
 def registries_as_they_were() -> Iterator[None]:
-    """What a test registers is gone after it, so that another one may use the same name."""
+    """Remove everything that a test has registered, so that another test may use the same name."""
     before = [(registry, dict(registry.entries), list(registry.refused)) for registry in installed().registries.values()]
     yield
     for registry, entries, refused in before:
@@ -48,7 +48,7 @@ def lake_plugins() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """A Chromium; the test is skipped where there is none, or no playwright."""
+    """A Chromium. The test is skipped if there is no Chromium or no playwright."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[browser]'")
     if chromium() is None:
         pytest.skip("there is no chromium on this machine")

@@ -1,5 +1,5 @@
-"""A testbed written from docs/testbed.md alone: knobs that are litres, jugs and steps, groups that are no numbers and stand in
-no alphabetical order, symmetries of its own (the jugs' names and the unit). Measure out water with jugs that have no marks."""
+"""A testbed written from docs/testbed.md alone: measure out water with jugs that have no marks. Its knobs are litres, jugs and
+steps, its groups are neither numbers nor in alphabetical order, and it has its own symmetries (the jugs' names and the unit)."""
 
 from __future__ import annotations
 

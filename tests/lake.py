@@ -1,5 +1,5 @@
-"""A pretend testbed of two groups for tests of the loop, the designers and the contexts: instances are numbers, an answer is
-valid where it repeats the number, and each group has a data ratio, a hole ratio and a wait ratio like the real one."""
+"""A pretend testbed with two groups for tests of the loop, the designers and the contexts: instances are numbers, an answer is
+valid if it repeats the number, and each group has a data ratio, a hole ratio and a wait ratio, as in the real one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The testbeds that go round the loop, and what each needs for it: the two that ship, the plugin template's `change`, and
-`decanting`, which was written from the documentation alone."""
+"""The testbeds on which the whole loop is tested, and what each needs for it: the two of the suite, the plugin template's
+`change`, and `decanting`, which was written from the documentation alone."""
 
 from __future__ import annotations
 

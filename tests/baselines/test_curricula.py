@@ -1,4 +1,4 @@
-"""Curricula: their formulas by hand on small evidence, and that every one of them always proposes a sound configuration."""
+"""Curricula: their formulas worked out by hand on little evidence, and that all of them always propose a sound configuration."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_each_formula_by_plain_arithmetic(name: str, weights: Any) -> None:
 
 @pytest.mark.parametrize("name", ["learnability", "level-replay:staleness=0", "learning-progress"])
 def test_without_evidence_no_cell_is_preferred(name: str) -> None:
-    """Ties once went to the first cells, and 54 % of the data to the smallest map, with nothing answered at all."""
+    """Ties once went to the first cells, so the smallest map got 54 % of the data before anything had been answered."""
     for nothing in (breakdown(), breakdown(s3_h0=(0, 0))):
         got = propose(name, nothing, nothing)
         assert {size: flat(knobs) for size, knobs in got.items()} == {

@@ -1,4 +1,4 @@
-"""What the shipped baselines are worth does not depend on the version of the reader: they scored the same under the first one."""
+"""The scores of the shipped baselines do not depend on the reader's version: they were the same under the first one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step policies on the board: PPO's, Stable-Baselines3's and strangers' objects play the step environment, and answer with it."""
+"""Step policies on the board: PPO's, Stable-Baselines3's and users' own objects answer by playing the step environment."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def answers(policy: Any, instances: Any = TEAMS) -> list[str]:
 
 
 def test_the_features_are_what_they_say() -> None:
-    """On a lake by hand: what is closed, which way is nearer, where the others are and would go."""
+    """On a lake made by hand: which cells are closed, which move leads nearer, where the others are and where they would go."""
     from t2t_envs.frozen_lake.gym.gym_env import MAPFFrozenLakeEnv
 
     env = MAPFFrozenLakeEnv(desc=["a.#", ".B.", "A.b"], observation="padded", max_size=4)
@@ -272,7 +272,7 @@ def test_a_python_object_plays_through_the_library_and_by_name(monkeypatch: pyte
 
 
 def test_an_agent_beside_which_the_command_runs_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The working directory is no part of the path of a console script; what is wrong with somebody's module is said of it."""
+    """The working directory is not on the path of a console script. A fault in the user's module is reported as that."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry not in ("", str(tmp_path))])
     for name, code in (("agent_here", "class Agent:\n    def predict(self, seen): return 0\n"), ("broken_agent", "1 / 0\n")):

@@ -1,4 +1,4 @@
-"""Curricula that read what the training counted, and schedules: each formula by hand, and that they can be told apart."""
+"""Curricula that read the training's counts, and schedules: each formula worked out by hand, and that no two behave alike."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_those_that_read_trainings_say_so_where_nothing_was_counted() -> None:
 
 
 def test_they_can_be_told_apart() -> None:
-    """One past, and every designer makes something else of it."""
+    """Every designer proposes something different from the same history."""
     seen = validated({EASY: 0.95, FAIR: 0.6, HARD: 0.1})
     training = trained(EASY=(60, 0.2, 0.8, 1.0), FAIR=(30, 0.8, 0.1, 0.6), HARD=(5, 0.05, 0.95, 0.0))
     names = [name for name in NAMES if name != "accel"]
@@ -203,7 +203,7 @@ def test_they_can_be_told_apart() -> None:
 
 @pytest.mark.parametrize("name", ["sec", "dump", "thompson", "e2h:cosine", "e2h:gaussian", "comfort-zone", "too-hard", "adarft"])
 def test_equal_evidence_gets_equal_shares(name: str) -> None:
-    """The same facts everywhere: no cell is preferred for its place in a list."""
+    """If all cells have the same facts, none is preferred for its place in a list."""
     cells = Cells.of(brief((NOTHING, {}))).names()
     same = {"group": "3", "groups": 5, "answers": 20, "reward": 0.5, "tokens": 1, "advantage": 0.5, "dead": 0.2, "valid": 0.5}
     got = weights(name, brief((NOTHING, {"cells": dict.fromkeys(cells, same)})))

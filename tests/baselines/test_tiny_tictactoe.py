@@ -1,4 +1,4 @@
-"""The toy policy of tic-tac-toe: its words, its recipe, and that the shipped one plays."""
+"""The toy policy of tic-tac-toe: its vocabulary, its recipe, and that the shipped policy plays."""
 
 from __future__ import annotations
 

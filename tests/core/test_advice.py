@@ -1,4 +1,4 @@
-"""Advice on installing fits how this copy was installed: a wheel has no checkout to install from, and no script of it to run."""
+"""Advice on installing fits how this copy was installed: a wheel has no checkout to install from, and none of its scripts."""
 
 import ast
 import shlex
@@ -44,7 +44,7 @@ def test_a_checkout_in_any_folder_is_one_word_of_the_shell(monkeypatch, place):
 
 @pytest.mark.parametrize("package", SHIPPED)
 def test_no_message_types_such_advice_by_hand(package):
-    """Texts outside docstrings that name our extras or a repository's own scripts would be wrong in one kind of installation."""
+    """A text outside docstrings that names our extras or the repository's scripts would be wrong for one kind of installation."""
     for path in (ROOT / package).rglob("*.py"):
         if path.name == "advice.py":
             continue

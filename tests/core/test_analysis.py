@@ -1,4 +1,4 @@
-"""The behaviour numbers, by hand on small design steps."""
+"""The behaviour numbers, worked out by hand for small design steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rooms meet by name in the registry: who may import whom, and what nobody imports at module level."""
+"""The packages meet by name in the registry: which package may import which, and what none imports at module level."""
 
 import ast
 import functools
@@ -69,7 +69,7 @@ MAY_IMPORT_INSIDE = {
 
 
 def imports(tree, functions):
-    """(module, line) of every import; those inside functions only where `functions`. `if TYPE_CHECKING` is left out."""
+    """(module, line) of every import; with `functions`, also of those inside functions. `if TYPE_CHECKING` is left out."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -94,7 +94,8 @@ def roots(path, functions=True):
 
 @functools.cache
 def graph():
-    """Every module of the suite with those it imports anywhere: in functions, relatively, for the type checker."""
+    """Every module of the suite with the modules that it imports, including relative imports, imports in functions and imports
+    for the type checker."""
     paths = {}
     for room, path in FILES:
         parts = path.relative_to(ROOMS[room].parent).with_suffix("").parts
@@ -116,7 +117,7 @@ def arrows_of(name, path, modules):
 
 
 def circle(arrows):
-    """The modules of one circle of arrows in their order; nothing where there is none."""
+    """The modules of one import cycle, in order; empty if there is none."""
     done, way = set(), []
 
     def walk(name):
@@ -205,7 +206,7 @@ def test_the_test_sees_what_it_should():
 
 
 def test_loading_every_plugin_loads_nothing_heavy():
-    """`t2t --help` stays fast: neither the door nor the built-in plugins pull in what is heavy, gymnasium included."""
+    """`t2t --help` stays fast: neither the command line nor the built-in plugins import anything heavy, such as gymnasium."""
     code = "import sys; from t2t_core.plugins import load; load(); import t2t_core.cli; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
     loaded = {name.partition(".")[0] for name in modules}
@@ -245,7 +246,7 @@ MAY_OPEN = {
 
 
 def file_calls(tree):
-    """Every call that opens, makes, lists or removes something on the disk by itself."""
+    """Every call that directly opens, makes, lists or removes something on the disk."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
@@ -257,7 +258,8 @@ def file_calls(tree):
 
 
 def test_only_the_store_opens_files():
-    """What a folder holds may come from a stranger: the store opens it, never through a link, only regular files, bounded."""
+    """The files of a folder may come from a stranger. So only the store opens them: regular files, never through a link, with a
+    size limit."""
     wrong = [
         f"{path.relative_to(ROOT)}:{line} {call}"
         for _, path in FILES
@@ -286,7 +288,7 @@ JOB_AGENTS = "--agents"  # what the lake calls its own option, and `t2t bench-ag
 
 
 def words_of_worlds():
-    """What the testbeds here call themselves and their parts, as far as that is more than a plain word."""
+    """The names that the testbeds here give to themselves and their parts, unless they are plain words."""
     from t2t_core.plugins import installed
 
     words, parts = set(WORDS), set()
@@ -300,7 +302,7 @@ def words_of_worlds():
 
 
 def test_no_word_of_any_world_stands_outside_its_room():
-    """Code, comments, texts and templates: whatever is particular to a task is declared by its testbed."""
+    """This holds for code, comments, texts and templates, because everything specific to a task is declared by its testbed."""
     words = "|".join(sorted((re.escape(word) for word in words_of_worlds()), key=len, reverse=True))
     pattern = re.compile(rf"(?<![\w-])(?:{words}|{FORMS})s?(?![\w-])", re.IGNORECASE)
     files = [path for room in NO_WORLD for path in sorted(ROOMS[room].rglob("*")) if path.suffix in TEXTS]

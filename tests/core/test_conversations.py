@@ -1,4 +1,4 @@
-"""Conversations: games run side by side, every turn is on disk as it comes, and a killed one goes on in the middle."""
+"""Conversations: games run side by side, every turn is written to disk at once, and a killed game continues in the middle."""
 
 import dataclasses
 import json

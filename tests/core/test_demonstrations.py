@@ -1,4 +1,4 @@
-"""`t2t generate --answers-from`: who is asked what, which answers are kept, and that none is lost or asked twice."""
+"""`t2t generate --answers-from`: which policy is asked what, which answers are kept, and that none is lost or asked for twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run folder that an earlier version left is read and goes on, or is refused by its version.
+"""A run folder of an earlier version can be read and continued, or is refused because of its version.
 
 `earlier/run_0_1` was written by commit 59385ef: `t2t run --config run_0_1.toml`.
 """
@@ -36,7 +36,7 @@ def test_it_is_read_by_every_command_that_reads_runs(run: Path, tmp_path: Path) 
 
 
 def test_the_same_command_goes_on_with_it(run: Path) -> None:
-    """Its last round is validated anew; the earlier one, and what was drawn and trained, stay as they are."""
+    """Its last round is validated again. The earlier round, and everything drawn and trained, stay unchanged."""
     before = {path: path.read_bytes() for path in run.glob("round_*/*.json*")}
     for name in ("breakdown.json", "validation.jsonl"):
         (run / "round_1" / name).unlink()
@@ -57,7 +57,7 @@ def test_a_format_of_another_version_is_refused_as_that(run: Path, command: str)
 
 
 def test_the_same_settings_come_to_the_same_bytes_as_then(tmp_path: Path) -> None:
-    """Instances, designs, answers and verdicts. Figures name the reader of answers beside themselves now."""
+    """This holds for instances, designs, answers and verdicts. Only figures differ: they now name the reader of answers."""
     t2t("run", "--config", HERE / "run_0_1.toml", "--out", tmp_path / "run")
     names = ("instances.jsonl", "generation.json", "configuration.json", "validation.jsonl")
     designs = ("context.md", "proposal.json", "projection.json")

@@ -1,4 +1,4 @@
-"""Every command on every testbed that the suite and the plugin template bring: what one writes, the next one reads."""
+"""Every command on every testbed of the suite and the plugin template: each command reads what the one before has written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from worlds import World
 
 @pytest.fixture(scope="module", params=worlds.WORLDS)
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, Path]]:
-    """A world and the one folder in which its commands work, one after the other."""
+    """A world, and the folder in which its commands run one after the other."""
     worlds.register()
     folder = tmp_path_factory.mktemp(request.param)
     worlds.write(worlds.WORLDS[request.param], folder)
@@ -30,7 +30,7 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def t2t(*arguments: Any, status: int = 0) -> str:
-    """What the command prints; the test fails where it ends otherwise."""
+    """The output of the command; the test fails if the exit status is not the expected one."""
     result = CliRunner().invoke(cli, [str(a) for a in arguments], standalone_mode=False)
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -118,7 +118,7 @@ def test_run_then_report_analyze_and_design(place: tuple[World, Path]) -> None:
 
 
 def test_every_designer_and_curriculum_designs_or_refuses_with_the_reason(place: tuple[World, Path]) -> None:
-    """What cannot work on a testbed says so; nothing fails."""
+    """A designer that cannot work on a testbed says so; none crashes."""
     world, folder = place
     if not (folder / "run" / "summary.json").exists():
         t2t("run", "--config", folder / "run.toml", *world.options, "--out", folder / "run")

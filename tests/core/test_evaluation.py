@@ -96,7 +96,7 @@ WEIRD = ["", "\ud800 \u2028\r\n\x00", "3", "1e400", '{"a": NaN}', "ß" * 500, "\
 
 
 def test_an_export_made_while_answers_come_is_what_the_log_gives(tmp_path):
-    """Of odd texts, of failed attempts that cost something, of errors, and in whatever order they came."""
+    """This holds for odd texts, failed attempts that cost something, and errors, in any order of arrival."""
 
     def script(tasks):
         for position in reversed(range(len(tasks))):
@@ -115,7 +115,7 @@ def test_an_export_made_while_answers_come_is_what_the_log_gives(tmp_path):
 
 
 def test_a_full_temporary_folder_costs_no_answer(tmp_path, monkeypatch):
-    """Lines made ahead stand in a file without a name; /dev/full takes as much as a disk that is full."""
+    """Lines made ahead are kept in a file without a name. /dev/full behaves like a full disk."""
     monkeypatch.setattr("t2t_core.store.folders.scratch", lambda: Path("/dev/full").open("w+b"))  # noqa: SIM115
     evaluate(evaluation(samples=30), Adder(), tmp_path)
     records = lines(tmp_path / "answers.jsonl")
@@ -269,7 +269,7 @@ def test_settings_of_one_policy_override_the_sampling():
 
 
 def test_full_disk_keeps_whole_lines(tmp_path):
-    """A file size limit stands for a full disk: the write fails half way."""
+    """A file size limit simulates a full disk: the write fails half way."""
     script = f"""
 import resource, signal, sys
 sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parent.parent), *sys.path]!r}

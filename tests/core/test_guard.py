@@ -124,7 +124,7 @@ def mine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Registered]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file by name, without those that hold times, and without which tries were made before the last."""
+    """Every file by name, without files that hold times and without the record of earlier tries."""
     files = (p for p in folder.rglob("*") if p.is_file() and p.name not in ("run.json", "log.jsonl", ".lock", "metrics.jsonl"))
     return {str(p.relative_to(folder)): p.read_bytes() for p in files}
 
@@ -248,7 +248,7 @@ def test_one_that_prints_and_changes_directory_is_named_and_the_run_stays_where_
     kind: str,
     method: str,
 ) -> None:
-    """Nothing it prints reaches standard output, which may be a table that somebody reads by program."""
+    """Nothing that it prints reaches standard output, which may be a table that a program reads."""
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
 
@@ -274,7 +274,7 @@ LIMITED = [("contexts", "render"), ("designers", "propose")]
 def test_one_that_hangs_is_named_and_can_be_stopped(
     mine: Registered, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, method: str
 ) -> None:
-    """Whoever sits in front of it sees who is silent and stops it; the same command goes on."""
+    """The user sees which plugin is silent and stops it; the same command then continues."""
     monkeypatch.setattr(guard, "PATIENCE", 0.05)
     named = threading.Event()
 
@@ -422,7 +422,7 @@ def test_whatever_is_raised_is_a_plugin_s_fault(kind: type[BaseException]) -> No
 
 
 def test_a_call_that_nobody_waits_for_any_more_moves_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It began in another working directory than the one in which the process goes on meanwhile."""
+    """The call began in another working directory than the one that the process has by then."""
     go_on, ended = threading.Event(), threading.Event()
 
     def late() -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C at every instruction of what reads and writes files: an interrupt comes out as one, and the same call then works."""
+"""Ctrl-C at every instruction that reads or writes files: it is raised as an interrupt, and the same call works afterwards."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ CALLS: dict[str, Callable[[SafePath], Any]] = {
 
 
 def interrupted_at(number: int, call: Callable[[], Any]) -> bool:
-    """Raise KeyboardInterrupt before that instruction of the store's, and say whether the call came so far."""
+    """Raise KeyboardInterrupt before that instruction of the store; returns whether the call got that far."""
     left = number
 
     def instruction(frame: Any, event: str, argument: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Every command that works for long dies at every single write; the same command then finishes with the same bytes."""
+"""Every long-running command is killed at every single write; the same command then finishes with the same bytes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def generate(folder: Path) -> None:
     ],
 )
 def test_the_loop_killed_at_every_write_goes_on_to_the_same_bytes(tmp_path: Path, name: str, command: str) -> None:
-    """On every testbed; training figures may tell of an interrupted training too."""
+    """This holds on every testbed. Training figures may differ, because they also tell of an interrupted training."""
     worlds.register()
     configuration = worlds.write(worlds.WORLDS[name], tmp_path)
     files = [tmp_path / f"{each}.json" for each in worlds.WORLDS[name].configurations]
@@ -72,7 +72,7 @@ def whole(folder: Path) -> dict[str, bytes]:
 
 
 def dying(at: int) -> None:
-    """From now on this process dies at its `at`-th write, rename, cut or sync; half of what a write was given is written."""
+    """Make this process die at its `at`-th write, rename, truncation or sync. A write then writes half of its data."""
     left = [at]
 
     def deadly(name: str) -> Callable[..., Any]:
@@ -106,7 +106,7 @@ def in_child(work: Callable[[], None]) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", worlds.WORLDS)
 def test_a_bench_killed_at_every_write_goes_on_to_the_same_bytes(tmp_path: Path, name: str) -> None:
-    """Of every testbed: also in the middle of a game."""
+    """This holds for every testbed, even in the middle of a game."""
     worlds.register()
     world = worlds.WORLDS[name]
 
@@ -120,7 +120,8 @@ def test_a_bench_killed_at_every_write_goes_on_to_the_same_bytes(tmp_path: Path,
 def assert_the_same_bytes(
     work: Callable[[Path], None], tmp_path: Path, kills_at_least: int, read: Callable[[Path], dict[str, bytes]] = contents
 ) -> int:
-    """Killed at each write in turn, and begun again, it ends in the bytes of an undisturbed one; how often it was killed."""
+    """Kill it at each write in turn and start it again: it must end in the bytes of an undisturbed one. Returns the number of
+    kills."""
     (tmp_path / "calm").mkdir()
     work(tmp_path / "calm")
     undisturbed, kills = read(tmp_path / "calm"), 0
@@ -154,7 +155,7 @@ def test_killed_at_every_write_it_goes_on_to_the_same_bytes(tmp_path: Path, work
 
 @pytest.mark.thorough
 def test_a_submission_killed_at_every_write_is_made_by_the_same_command(tmp_path: Path) -> None:
-    """Nothing is left in its place, so the name is free; killed after the rename, it is there and sound."""
+    """A killed command leaves nothing in its place, so the name is free. After the rename, the submission is there and sound."""
     addition.register()
     (tmp_path / "benched").mkdir()
     bench(tmp_path / "benched")
@@ -202,7 +203,7 @@ def test_generate_killed_at_random_moments_leaves_the_file_or_nothing(tmp_path: 
 
 @pytest.mark.slow
 def test_a_bench_killed_three_hundred_times_is_still_verified(tmp_path: Path) -> None:
-    """At random writes, again and again in the same folder, which never gets far before it dies."""
+    """It is killed at random writes, again and again in the same folder, and never gets far before it dies."""
     addition.register()
     moments, kills = random.Random(4), 0
     (tmp_path / "calm").mkdir()

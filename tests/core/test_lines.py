@@ -1,4 +1,4 @@
-"""What a line of a log or an export holds: everything that is written can be read, and a wrong field is named."""
+"""The lines of logs and exports: everything that is written can be read, and a wrong field is named."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ class Counting:
 
 
 def die_at(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process ends, without a finally, at the `count`-th write: half a line written, or around a rename or a sync."""
+    """End the process, without running any `finally`, at the `count`-th write (after half a line), rename or sync."""
     left = [count]
 
     def mortal(real: Callable[..., Any], half: bool) -> Callable[..., Any]:
@@ -271,7 +271,7 @@ def test_killed_at_every_write_it_goes_on_to_the_same_bytes(tmp_path: Path, monk
 
 
 def contents_but_metrics(files: dict[str, bytes]) -> dict[str, bytes]:
-    """Without the answers' log, which has times, and training figures, which tell of an interrupted training too."""
+    """The contents without the log of answers, which has times, and without training figures, which tell of interruptions."""
     return {n: b for n, b in files.items() if not n.endswith(("/log.jsonl", "metrics.jsonl", ".tmp"))}
 
 

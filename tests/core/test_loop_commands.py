@@ -191,7 +191,7 @@ def test_the_paper_preset_has_the_papers_values() -> None:
 
 @pytest.mark.parametrize("preset", ["paper", "paper-lora", "single-gpu", "api-designer"])
 def test_the_presets_think_alike_in_training_validation_and_design(preset: str) -> None:
-    """And not greedily, against which the model's card warns."""
+    """They also do not sample greedily, which the model's card warns against."""
     experiment = resolve(preset, None, [], {}, {})
     sampling = experiment.sampling
     assert (sampling.thinking, sampling.temperature, sampling.top_p, sampling.top_k, sampling.min_p) == (True, 0.6, 0.95, 20, 0)

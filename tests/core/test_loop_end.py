@@ -1,4 +1,4 @@
-"""What `t2t run` and `t2t sweep` tell at the end and while they work, and mistakes that they find before anything is begun."""
+"""What `t2t run` and `t2t sweep` report during the work and at the end, and the mistakes that they find before they start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that is stopped, loses its power, meets a folder of another version, or a designer that only talks garbage."""
+"""A run that is stopped, loses power, finds a folder of another version, or has a designer that only proposes garbage."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_signal_stops_a_run_and_the_same_command_goes_on_to_the_same_bytes(tmp
 
 
 class Saving:
-    """A trainer that writes a checkpoint its own way, as those do that know nothing of us."""
+    """A trainer that writes a checkpoint in its own way, as libraries do that do not know the suite."""
 
     def train(self, job: TrainingJob) -> TrainingResult:
         (job.folder / "part").mkdir(parents=True)
@@ -127,7 +127,7 @@ def saving() -> Iterator[str]:
 
 
 def test_between_rounds_the_power_may_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saving: str) -> None:
-    """When a round is over, every file of it has been synced to the disk as it stands, and so has the folder it is in."""
+    """When a round is over, every file of it has been synced to the disk in its final state, and so has its folder."""
     synced: set[tuple[int, int]] = set()
     real = os.fsync
 
@@ -199,7 +199,7 @@ class Babbling:
 
 
 def babble(stream: Stream) -> Any:
-    """A proposal with sizes, ratios and numbers as a fuzzer makes them up; now and then something else altogether."""
+    """A proposal with sizes, ratios and numbers as a fuzzer makes them up, and now and then something entirely different."""
     if stream.below(12) == 0:
         return stream.choice([None, [], {}, "3", {"3": 1}, {"sizes": {}}, 10**400])
     numbers = [0, 1, 0.3, 0.5, 0.77, 1e-9, 30, -1, -0.0, 1e308, 10**400, float("nan"), float("inf"), True, None, "0.2", [0.2]]
@@ -212,7 +212,7 @@ def babble(stream: Stream) -> Any:
 def test_rounds_of_garbage_on_frozen_lakes_stay_sound_and_name_every_correction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rounds: int
 ) -> None:
-    """The real testbed: every configuration is generated from, and what was proposed and is not used is named."""
+    """On the real testbed, every configuration can be generated from, and every proposed value that is not used is named."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     stream, corrections, used = Stream.of(7, "babble"), 0, 0
     installed().designers.add("babbling", lambda argument, settings: Babbling(lambda: babble(stream)))
@@ -245,7 +245,7 @@ def test_rounds_of_garbage_on_frozen_lakes_stay_sound_and_name_every_correction(
 
 
 def test_a_lock_left_by_a_machine_that_went_down_is_taken_over(tmp_path: Path) -> None:
-    """After a reboot the file still names a process; the kernel's lock is gone, whoever has that number now."""
+    """After a reboot the file still names a process, but the kernel's lock is gone, whichever process has that number now."""
     (tmp_path / ".lock").write_text(f"pid {os.getppid()} on elsewhere since 2026-01-01T00:00:00Z\n")
     lines: list[str] = []
     run_experiment(EXPERIMENT, tmp_path, Reporter(lines.append))

@@ -1,4 +1,4 @@
-"""What the loop does around a trainer: the states of an interrupted training, and updates that taught nothing."""
+"""The loop around a trainer: the states of an interrupted training, and updates without a learning signal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON as models write it: what is mended and said to be, what is refused, and that no text is slow."""
+"""JSON as models write it: what is repaired and reported as repaired, what is refused, and that no text is slow to read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metadata against the disk: what is not listed works with `pip install -e` and vanishes from the wheel."""
+"""The package's metadata against the files: a file that is not listed works with `pip install -e` but is missing in the wheel."""
 
 import ast
 import configparser
@@ -122,7 +122,7 @@ def test_the_version_is_the_one_installed():
 
 
 def test_a_python_whose_regular_expressions_misread_is_refused():
-    """The readers of answers and designs stand on possessive quantifiers, which Python 3.11.0 to 3.11.4 match wrongly."""
+    """The readers of answers and designs rely on possessive quantifiers, which Python 3.11.0 to 3.11.4 match wrongly."""
     asked = SpecifierSet(CONFIG["options"]["python_requires"])
     assert "3.11.4" not in asked and "3.11.5" in asked and "3.14.0" in asked
     assert re.fullmatch("(?:ab?c)*+", "a") is None and re.match("(?:(?!C).)++", "ABC").span() == (0, 2)

@@ -1,6 +1,6 @@
-"""Pages for everybody: contrast, headings, labels, keyboard, phone, print, and a policy that admits the page's own parts alone.
+"""Accessible pages: contrast, headings, labels, keyboard, phone, print, and a policy that admits only the page's own parts.
 
-What can be told from the HTML and the style sheets is always told; what needs a browser is marked so."""
+Everything that can be checked in the HTML and the style sheets is always checked; tests that need a browser are marked."""
 
 from __future__ import annotations
 

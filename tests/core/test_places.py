@@ -1,5 +1,5 @@
-"""Places that cannot be written or read, and disks that are full: each command says so in one sentence, keeps what is there, and
-goes on from there once it can."""
+"""Files that cannot be written or read, and full disks: each command says so in one sentence, keeps what is there, and continues
+from there once it can."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_generate_on_a_full_disk_leaves_no_half_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("through_a_link", [False, True])
 def test_a_pipe_or_device_that_is_named_to_be_written_stays_what_it_is(through_a_link: bool, tmp_path: Path) -> None:
-    """A new file takes the name of the one before: root's `--out /dev/null` would have put a file there."""
+    """A new file replaces the file of that name: `--out /dev/null`, run by root, would have replaced the device."""
     pipe = out = tmp_path / "pipe"
     os.mkfifo(pipe)
     if through_a_link:

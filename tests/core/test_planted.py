@@ -1,4 +1,4 @@
-"""Planted designers, whose way of designing is known: every behaviour number finds those that do what it is about."""
+"""Planted designers, whose behaviour is known: every behaviour number detects those with the behaviour that it measures."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def situation(rng: Any) -> dict[str, Any]:
 
 
 def designed(name: str, seen: dict[str, Any], rng: Any) -> Edit:
-    """What the planted designer makes of it."""
+    """The proposal of the planted designer."""
     after, valid = seen["before"].copy(), seen["valid"]
     shares = after[:, 0]
 

@@ -1,4 +1,4 @@
-"""A configuration of one's own for round 0: from a file or a table, exactly as it stands, recorded, resumed, refused in time."""
+"""The user's own configuration for round 0: taken unchanged from a file or a table, recorded, resumed, refused early."""
 
 from __future__ import annotations
 

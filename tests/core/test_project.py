@@ -1,4 +1,4 @@
-"""What GitHub runs and shows: every command, file and version that its files name is there, and says the same everywhere."""
+"""The files that GitHub runs and shows: every command, file and version that they name exists and agrees everywhere."""
 
 import configparser
 import importlib.util

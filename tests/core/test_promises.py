@@ -1,4 +1,4 @@
-"""docs/promises.md names tests; each of them is there."""
+"""Every test that docs/promises.md names exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A key gets nowhere: redacted before anything is cut, at every offset, and refused where it is typed."""
+"""A key never leaks: it is redacted before a text is shortened, at every offset, and refused where a user types it."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_what_does_not(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -
 
 @pytest.mark.parametrize("key", [KEY, 'sk-"quo\\te/+=%0123456789', "sk-ob~|}>?/0123456789~~~"])
 def test_however_it_is_written_nothing_of_it_is_left(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
-    """In an address, in HTML and JSON, and as base64 behind a name of any length, as a proxy's error shows what it was sent."""
+    """In an address, in HTML and JSON, and as base64 after a name of any length, as when a proxy's error quotes a request."""
     monkeypatch.setenv("SOME_API_KEY", key)
     names = [base64.b64encode(f"{'me' * n}:{key}".encode()).decode() for n in range(4)]
     names += [base64.urlsafe_b64encode(f"{'m' * n}{key}{'e' * m}".encode()).decode() for n in range(3) for m in range(3)]

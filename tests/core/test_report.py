@@ -1,4 +1,4 @@
-"""The report kit: one document, three renderings, in which a stranger's text does nothing and a figure reads alike."""
+"""The report kit: one document in three renderings. In none of them does a stranger's text have an effect, and figures agree."""
 
 from __future__ import annotations
 

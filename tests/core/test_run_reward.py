@@ -1,4 +1,4 @@
-"""The weights of the reward's terms that a run may change, and what it records of them."""
+"""The weights of the reward's terms, which a run may change, and what the run records about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The declared shape of every file that is read back: faults are named by file and field, and nothing is lost on the way."""
+"""The declared shape of every file that is read back: errors name the file and the field, and no data is lost on the way."""
 
 from __future__ import annotations
 

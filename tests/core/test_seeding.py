@@ -11,7 +11,7 @@ SEEDS = st.integers(0, 2**64 - 1)
 
 
 def test_documented_values():
-    """Every frozen set, label and resume depends on these: a change here is a new format."""
+    """Every frozen set, label and resumed run depends on these values. Changing them means a new format."""
     stream = Stream(0)
     assert [stream.next() for _ in range(3)] == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]  # SplitMix64
     stream = Stream(1234567)

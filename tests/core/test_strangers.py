@@ -53,7 +53,7 @@ def link_to_nothing(place: Path, outside: Path) -> None:
 
 
 def link_to_twin(place: Path, outside: Path) -> None:
-    """To what was in that place, now outside: a command that followed it would notice nothing."""
+    """Replace a file by a link to its copy outside the folder, so that a command that followed the link would not notice."""
     shutil.copytree(outside / "twin", outside / "moved") if (outside / "twin").is_dir() else shutil.copy(
         outside / "twin", outside / "moved"
     )
@@ -148,7 +148,7 @@ def within_time() -> Iterator[None]:
 
 
 def t2t(arguments: Any) -> str:
-    """What the command shows; a refusal is an answer, a crash is none."""
+    """The output of the command. A refusal is fine; a crash fails the test."""
     with within_time():
         result = CliRunner().invoke(cli, [str(a) for a in arguments])
     if result.exception and not isinstance(result.exception, (SystemExit, T2TError)):

@@ -232,7 +232,7 @@ def test_the_arms_of_the_gate_come_first(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_runs_that_were_done_elsewhere_ahead_make_the_same_study(tmp_path: Path) -> None:
-    """As on a cluster: the shared round of a seed first, and the arms of the gate before the others."""
+    """The order is that of a cluster: the shared round of a seed first, and the arms of the gate before the others."""
     file = read_plan(planned(tmp_path, PLAN.replace("[arms.neither]", '[arms.later]\ndesigner = "random"\n[arms.neither]')))
     plain = compare(file, run_plan(file, tmp_path / "plain", Reporter(lambda line: None)))
     orders: list[list[str]] = []

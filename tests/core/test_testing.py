@@ -1,4 +1,4 @@
-"""The checks for plugin authors: what is right passes, and each way of being wrong is named."""
+"""The checks for plugin authors: a correct plugin passes, and each kind of fault is named."""
 
 import itertools
 import json

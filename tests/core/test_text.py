@@ -1,4 +1,4 @@
-"""A stranger's text as it is shown: nothing in it steers a terminal or is longer than allowed."""
+"""A stranger's text when it is shown: nothing in it controls the terminal or is longer than allowed."""
 
 from __future__ import annotations
 

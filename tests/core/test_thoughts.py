@@ -1,4 +1,4 @@
-"""What a model thought is set aside in whatever marks it stands; what it said stays, character by character."""
+"""A model's thoughts are set aside, whatever marks enclose them; its answer stays, character by character."""
 
 from __future__ import annotations
 

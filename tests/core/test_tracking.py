@@ -1,5 +1,5 @@
-"""What trackers get of a run, with one that writes it down: every update, every round, every design, the bench; and what happens
-where a tracker fails."""
+"""What trackers receive from a run, shown with one that writes it down: every update, round and design, and the bench; and what
+happens if a tracker fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of studies, against scipy and statsmodels, by hand, and by simulation: what is promised is found that often."""
+"""Statistics of studies, checked against scipy and statsmodels, by hand, and by simulation: stated rates are the real rates."""
 
 from __future__ import annotations
 

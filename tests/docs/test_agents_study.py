@@ -1,4 +1,4 @@
-"""The study of job agents: its plan is read, run and told, over a pool that pretends to train."""
+"""The study of job agents: its plan is read, run and reported, on a pool that pretends to train."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""The check of the README's board: solvers to the digit, toy models nearly."""
+"""The check of the README's board: solvers must match to the digit, toy models approximately."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The committed studies: their figures follow from the outcomes that are kept, and their arms were given the same."""
+"""The committed studies: their figures follow from the stored outcomes, and all arms had the same conditions."""
 
 import importlib.util
 import json
@@ -65,7 +65,7 @@ def test_every_arm_was_given_the_same(results, designers, seeds):
     ("arm", "smaller"), [(FIVE_SEEDS / "seed_6", []), (RESULTS / "seed_1", ["generation.samples=1536"])]
 )
 def test_the_preset_was_not_changed_after_the_runs(arm, smaller):
-    """They are runs of the preset as it stands, apart from the sets they were measured on, the one's budget, and a thread."""
+    """The runs used the preset as it is now, except for the sets that they were measured on, one run's budget, and a thread."""
     from t2t_core.run.experiment import Experiment, resolve
 
     settings = json.loads((arm / "checkpoint_F" / "run.json").read_text())["settings"]
@@ -78,7 +78,7 @@ def test_the_preset_was_not_changed_after_the_runs(arm, smaller):
 
 @pytest.mark.parametrize("plan", sorted((STUDIES / "designers").rglob("*.toml")), ids=lambda plan: plan.stem)
 def test_every_committed_plan_can_be_run(plan):
-    """Its arms can be made, what it starts from can be drawn, and what it measures is there."""
+    """Its arms can be made, its start can be drawn, and the sets that it measures exist."""
     file = read_plan(plan)
     sets = MeasuredSets.of(file.experiment)
     metrics = {metric.name for metric in installed().testbeds.make(file.experiment.testbed).metrics if metric.kind == "rate"}

@@ -1,4 +1,4 @@
-"""Every tutorial, followed from an empty folder: each command ends well and prints what the page shows."""
+"""Every tutorial, followed from an empty folder: each command succeeds and prints what the page shows."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""An exhaustive search over the joint states of all agents, in numpy, that shares nothing with the solvers.
+"""An exhaustive search over the joint states of all agents, in numpy, which shares no code with the solvers.
 
 Legality of joint moves comes from `rules.py`, pair by pair (a joint move is legal iff every pair of agents moves legally).
 States are searched in the order of their cost; a state is cut only where even agents that ignore each other would end
@@ -64,7 +64,7 @@ class Oracle:
         return distances
 
     def _options(self, agent: int, waits: bool) -> tuple[np.ndarray, np.ndarray]:
-        """(new state, move) of each of six options per state, -1 where there is none: five actions, and arriving for good."""
+        """(new state, move) of each of the six options per state, -1 if there is none: five actions, and arriving for good."""
         new, move, goal = np.full((self.done + 1, 6), -1), np.full((self.done + 1, 6), -1), self.goals[agent]
         last = 5 if waits else 4
         new[: self.done, :last] = self.targets[:, :last]
@@ -76,7 +76,7 @@ class Oracle:
         return new, move
 
     def within(self, objective: str, bound: int, waits: bool, cut: bool = True) -> int | None:
-        """The least cost of a solution that costs at most `bound`, None where there is none."""
+        """The least cost of a solution that costs at most `bound`; None if there is none."""
         agents, base = len(self.goals), self.done + 1
         open_states: dict[int, list[np.ndarray]] = defaultdict(list)
         choices = [(s, self.done) if s == g else (s,) for s, g in zip(self.starts, self.goals, strict=True)]
@@ -120,7 +120,7 @@ class Oracle:
         return after, parents
 
     def optimum(self, objective: str) -> int | None:
-        """The exact optimum, None where the instance has no solution."""
+        """The exact optimum; None if the instance has no solution."""
         each = [int(self.distances[agent][start]) for agent, start in enumerate(self.starts)]
         lowest = max(each) if objective == "makespan" else sum(each)
         if max(each) >= INFINITY:

@@ -1,4 +1,4 @@
-"""What the environments' tests share: random instances (solvable or not) and joint actions, for hypothesis."""
+"""Helpers of the environments' tests: random instances (solvable or not) and joint actions, for hypothesis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MAPF-FrozenLake a second time, from the environments' documentation alone: plain lists and loops, nothing of the suite."""
+"""MAPF-FrozenLake, written a second time from the environments' documentation alone: plain lists and loops, no suite code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing beside the cells of an answer is passed over: a wait that is named there is in the path, or there is no path."""
+"""Nothing beside the cells of an answer is ignored: a wait that is mentioned there must be in the path, or no path is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers by step, in tables and in JSON: read where they have no gap, and the same with and without tags."""
+"""Answers by step, in tables and in JSON: they are read if they have no gap, and alike with and without tags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A designer inside the environment: it sees how the episodes have ended, and changes what is drawn."""
+"""A designer inside the environment: it sees how the episodes ended, and changes which lakes are drawn."""
 
 from __future__ import annotations
 

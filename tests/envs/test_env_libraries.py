@@ -1,4 +1,4 @@
-"""Other libraries' own suites and collectors take the environments as they are: Stable-Baselines3, sb3-contrib, SuperSuit,
+"""Other libraries' test suites and collectors accept the environments unchanged: Stable-Baselines3, sb3-contrib, SuperSuit,
 TorchRL. (Gymnasium's and PettingZoo's suites are in test_gym_env.py and test_pettingzoo_env.py.)"""
 
 from __future__ import annotations

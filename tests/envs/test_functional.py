@@ -1,4 +1,4 @@
-"""Gymnasium's functional interface says what the environment does, and changes nothing that it is given."""
+"""Gymnasium's functional interface agrees with the environment, and never changes its arguments."""
 
 from __future__ import annotations
 

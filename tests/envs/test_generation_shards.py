@@ -1,4 +1,4 @@
-"""An order of instances drawn in parts: put together they are what one process would have written, byte for byte."""
+"""A request for instances, drawn in parts: merged, they are what one process would have written, byte for byte."""
 
 import json
 

@@ -193,7 +193,7 @@ def test_action_masks() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"size": 9}, {"max_steps": 7}, {"size": 3, "max_size": 8}])
 def test_the_spec_names_the_limit_in_force(options: dict[str, Any]) -> None:
-    """And no wrapper keeps a second one."""
+    """No wrapper has a limit of its own."""
     env = make(**options)
     steps = options.get("max_steps", 8 * options.get("max_size", options.get("size", 5)))
     assert env.spec.max_episode_steps == env.unwrapped.spec.max_episode_steps == steps

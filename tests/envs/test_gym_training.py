@@ -1,4 +1,4 @@
-"""Somebody else's algorithm learns on the environment: Stable-Baselines3's PPO, a few thousand steps."""
+"""Another library's algorithm learns on the environment: Stable-Baselines3's PPO, in a few thousand steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joint cells of a configuration: a size drawn from (hole ratio, wait ratio) pairs, its two ratios their means."""
+"""Joint cells of a configuration: a size drawn from (hole ratio, wait ratio) pairs, with the pairs' means as its two ratios."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_levels_are_drawn_and_not_their_mean(repeats):
 
 
 def test_cells_of_one_hole_count_are_drawn_together():
-    """Their instances must not be the same ones twice."""
+    """Otherwise the same instances would be drawn twice."""
     configuration = Configuration.from_dict(only(4, cell(1, 0.12, 0), cell(1, 0.13, 0), cell(1, 0.125, 1)))
     instances = generate(configuration, 30, seed=1, repeats="forbid")
     assert kinds(instances) == {(4, 2, False): 20, (4, 2, True): 10}

@@ -1,4 +1,4 @@
-"""Where the environments' lakes come from: fresh, independent streams; guises; configurations; maps of any shape."""
+"""The sources of the environments' lakes: fresh, independent streams; variants; configurations; maps of any shape."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_one_seed_is_one_lake_everywhere() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_a_slots_lakes_hang_on_nothing_beside_it(count: int) -> None:
-    """Not on how many environments there are, nor on when the others end."""
+    """They depend neither on how many environments there are nor on when the others end."""
     wide, narrow = vector(9, size=4, names=True), vector(count, size=4, names=True)
     assert (wide.reset(seed=3)[1]["instance"][:count] == narrow.reset(seed=3)[1]["instance"]).all()
     actions = np.zeros((9, 2), int)

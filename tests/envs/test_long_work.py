@@ -1,4 +1,4 @@
-"""Long work answers Ctrl-C, shows how far it is, and is given up where it would take too long."""
+"""Long work reacts to Ctrl-C, shows its progress, and is given up if it would take too long."""
 
 from __future__ import annotations
 

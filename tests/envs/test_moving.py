@@ -1,4 +1,4 @@
-"""The small moving picture of an answer: what it shows agrees with the rules, and it is one SVG whatever was answered."""
+"""The small moving picture of an answer: it agrees with the rules, and every answer gives a single SVG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures: they show what is there, survive hostile paths, load nothing and run nothing but their own script."""
+"""Pictures: they show what is there, survive hostile paths, load no other file and run only their own script."""
 
 from __future__ import annotations
 

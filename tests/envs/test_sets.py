@@ -1,4 +1,4 @@
-"""The frozen sets: what they promise, what they are checked against, and that they come out again bit for bit."""
+"""The frozen sets: what they promise, what they are checked against, and that they can be regenerated bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`reward="shaped"` changes no episode's return, so nothing about what is optimal."""
+"""`reward="shaped"` changes no episode's return, so it does not change which policies are optimal."""
 
 from __future__ import annotations
 

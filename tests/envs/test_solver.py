@@ -1,4 +1,4 @@
-"""The solver's door: known instances, limits, bad input, threads, and what happens without the native core."""
+"""The solver's interface: known instances, limits, bad input, threads, and what happens without the native core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The testbed plug: what the core relies on, the breakdown's counts, instance files, and the commands show and solve."""
+"""The testbed plugin: what the core relies on, the breakdown's counts, instance files, and the commands show and solve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vector environment is as many single ones, step for step, with and without the native core."""
+"""The vector environment behaves like the same number of single ones, step for step, with and without the native core."""
 
 from __future__ import annotations
 

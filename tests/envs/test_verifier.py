@@ -215,7 +215,7 @@ def test_equals_the_slow_check(question: tuple[Instance, list[list[Cell]]]) -> N
 
 @given(questions())
 def test_the_first_offence_is_the_first(question: tuple[Instance, list[list[Cell]]]) -> None:
-    """Cut off before the step of a fault, a path commits that offence no more (by agents; conflicts: all paths)."""
+    """A path that is cut off before the step of a fault no longer has that fault (agent by agent; for conflicts: all paths)."""
     instance, paths = question
     for name, fault in verify_paths(instance, paths).faults.items():
         if name in ("in_bounds", "hole_free", "legal_move"):

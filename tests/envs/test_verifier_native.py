@@ -1,4 +1,4 @@
-"""The native short way gives the verdict of the rules in Python, in every field and message, or leaves the answer to them."""
+"""The native fast path gives the verdict of the rules in Python, equal in every field and message, or leaves it to them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def lakes() -> list[tuple[Instance, Paths]]:
 
 
 def read_natively(instance: Instance, text: str) -> Any:
-    """None where the native core leaves the text to Python."""
+    """The paths, or None if the native core leaves the text to Python."""
     core = native_core()
     assert core is not None
     return core.judge_answer(text, instance.size, instance.holes, instance.starts, instance.goals)

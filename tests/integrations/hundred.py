@@ -28,7 +28,7 @@ def instances() -> list[Any]:
 
 
 def _answer(lake: Any, number: int) -> str:
-    """By turns: three solvers' plans, an optimal one two steps late, among prose and thoughts, cut off, and none at all."""
+    """In turn: three solvers' plans, an optimal plan two steps late, one among prose and thoughts, one cut off, and none."""
     policy = installed().policies.make(POLICIES[number % 7] if number % 7 < 3 else "cbs")
     task = Task(lake.id, 0, BED.prompt(lake, "board"), BED.unlabelled(lake), number)
     ((_, response),) = policy.respond([task], Sampling())

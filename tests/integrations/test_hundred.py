@@ -1,4 +1,4 @@
-"""The hundred answers that every framework scores: what the file says of them is what `t2t bench` and `t2t verify` say."""
+"""The hundred answers that every framework scores: their stored verdicts are those of `t2t bench` and `t2t verify`."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_a_game_is_played_in_turns_and_scored_as_on_our_board(tmp_path: Path) ->
 
 
 def test_the_command_finds_the_task_by_its_name(tmp_path: Path) -> None:
-    """Inspect names a task after its package where that is installed, not where it is a checkout."""
+    """Inspect names a task after its package if the package is installed, but not if it runs from a checkout."""
     import t2t
 
     name = "t2t/mapf_frozenlake"

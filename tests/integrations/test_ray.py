@@ -1,4 +1,4 @@
-"""Ray, for real: a sweep on a cluster of two nodes on this machine, one of whose workers dies, leaves what a plain one leaves.
+"""Ray, for real: a sweep on a cluster of two nodes on this machine, with a worker that dies, leaves the files of a plain one.
 
     bash .ci/integrations ray
 """
@@ -125,7 +125,7 @@ def test_a_worker_that_dies_is_started_again(two_nodes: str, tmp_path: Path) -> 
     from t2t_core.run.progress import Reporter
 
     class Dies:
-        """Stands for a run whose first worker is killed in the midst."""
+        """Simulates a run whose first worker is killed in the middle."""
 
         title, fork = "the dying one", None
 

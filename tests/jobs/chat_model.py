@@ -1,5 +1,5 @@
-"""A server that behaves like a chat model with tool calls: it looks, writes a job that is wrong in two places, reads what the
-probe says, mends it and submits again. A script, no model: what it does follows from the conversation that it is sent."""
+"""A server that behaves like a chat model with tool calls: it looks, writes a job that is wrong in two places, reads the probe's
+report, mends the job and submits it again. It is a script, not a model: its replies depend only on the conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small family and a pretend room of jobs, for the tests of agents: what a job scores follows from its values alone."""
+"""A small family and a pretend pool for jobs, for the tests of agents: a job's score depends only on its values."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ class PretendDesk:
 
 
 def told(*results: str) -> Exchange:
-    """A turn whose calls came to that."""
+    """A turn whose calls had these results."""
     return Exchange(AgentTurn(""), list(results))
 
 
 class PretendPool:
-    """Does every job that waits in a queue at once; what it scores follows from its values alone. `fails` names jobs that die."""
+    """Does every waiting job of a queue at once; a job's score depends only on its values. `fails` names jobs that die."""
 
     def __init__(
         self, fails: Callable[[str], bool] = lambda job: False, holds: Callable[[str], bool] = lambda job: False

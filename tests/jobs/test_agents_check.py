@@ -1,4 +1,4 @@
-"""Every agent that the suite brings fulfils the contract, and an agent that breaks it is told how."""
+"""Every agent of the suite fulfils the contract, and for an agent that breaks it the check says how."""
 
 import desks
 import pytest

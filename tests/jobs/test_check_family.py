@@ -1,4 +1,4 @@
-"""`check_family` passes what keeps the contract of a task family, and names what does not."""
+"""`check_family` accepts a task family that keeps the contract, and names what is wrong with one that does not."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Code in a job: off unless allowed by name; then in a process that can reach nothing, whatever it tries."""
+"""Code in a job: it is off unless allowed by name, and then runs in a process that can reach nothing, whatever it tries."""
 
 import sys
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""An episode: bounded, on the disk call by call, and the same bytes whatever interrupts it."""
+"""An episode: it is bounded, saved call by call, and ends in the same bytes whatever interrupts it."""
 
 import json
 import sys
@@ -96,7 +96,7 @@ def test_every_call_is_on_the_disk_and_told(tmp_path):
 
 @pytest.mark.thorough
 def test_it_is_the_same_whatever_interrupts_it(tmp_path, monkeypatch):
-    """Killed before and after every line of its log: what ends up on the disk is what an undisturbed one leaves."""
+    """Killed before and after every line of its log, it leaves the same files as an undisturbed one."""
     whole = finished(tmp_path / "whole", WRITES)
     assert whole is not None
     bytes_of = (tmp_path / "whole" / "episode" / "episode.json").read_bytes()
@@ -189,7 +189,7 @@ def test_costs_are_charged_once_whatever_is_killed(tmp_path):
 
 
 def test_a_budget_beyond_the_episode_is_no_fault_of_the_agents(tmp_path):
-    """It is not graded for it: what it said is kept, and with more money the episode goes on."""
+    """The agent is not graded for it: its turns are kept, and with more money the episode continues."""
 
     def refuse(*_):
         raise BudgetSpent("nothing is left")
@@ -208,7 +208,7 @@ def test_a_budget_beyond_the_episode_is_no_fault_of_the_agents(tmp_path):
 
 
 def test_a_fault_of_this_machine_is_not_told_to_the_agent(tmp_path):
-    """It could do nothing about it but waste its turns. The same command asks for the scores again once they can be had."""
+    """It could do nothing about it and would waste its turns. Once scores are available, the same command asks for them again."""
     desk = desks.PretendDesk(FAMILY)
 
     def broken():

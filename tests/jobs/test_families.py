@@ -1,4 +1,4 @@
-"""The families that the suite brings keep to what is asked of one, as they were measured last."""
+"""The suite's families keep the contract of a family, as of their last measurement."""
 
 import pytest
 

@@ -53,7 +53,7 @@ ODD = ["", "9" * 400, "nan", "-inf", "true", "[]", '"x"', "2.0", "1979-05-27", "
 @given(st.data())
 @settings(max_examples=150, deadline=None)
 def test_whatever_stands_in_a_job_it_is_told_and_nothing_breaks(data):
-    """A valid job, damaged: what comes back is a list of what is wrong, or a job that is within its bounds."""
+    """Reading a valid job that was damaged returns a list of what is wrong, or a job within its bounds."""
     text = document(family().start) + "[[round]]\n[round.configuration.'0-0.25']\nfirst = 0.5\n"
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(text)))

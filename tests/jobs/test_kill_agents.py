@@ -86,7 +86,7 @@ def test_a_bench_killed_two_hundred_times_ends_in_the_same_figures(tmp_path):
 
 @pytest.mark.train
 def test_an_outer_loop_killed_again_and_again_finishes(tmp_path):
-    """With lag, so that what is learnt depends on when jobs come through: every step is there once, of groups of its own."""
+    """With lag, the learning depends on when jobs finish. Still every step is there once, with its own groups."""
     from t2t_jobs.agents.tiny.warmup import export, learn
     from t2t_jobs.training.outer import OuterPlan, read_steps, train_agent
     from t2t_jobs.training.settings import OuterSettings

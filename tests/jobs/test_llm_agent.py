@@ -1,4 +1,4 @@
-"""`llm:POLICY`: a chat model through a local server, by its tool calls; in plain text; and what is told to each."""
+"""`llm:POLICY`: a chat model on a local server that uses tool calls, one that uses plain text, and what each is told."""
 
 import json
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Pools of workers: as many as there are jobs for, gone when there are none, and told where they do not live."""
+"""Pools of workers: as many workers as there are jobs, none if there are no jobs, and a message if workers do not survive."""
 
 import sys
 import time

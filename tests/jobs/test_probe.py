@@ -1,4 +1,4 @@
-"""The probe tries a job before any worker takes it, and tells all that is wrong at once."""
+"""The probe tries a job before any worker takes it, and reports everything that is wrong at once."""
 
 import json
 import signal
@@ -68,7 +68,7 @@ def test_a_trial_is_one_update_on_a_handful(family):
 
 
 def test_training_on_what_is_asked_in_an_evaluation_is_told(tmp_path, family, queue):
-    """A generator that pays no heed to what it must not draw."""
+    """Uses a generator that ignores which instances it must not draw."""
     from t2t_core.run.round_files import RoundFiles
     from t2t_jobs.hidden import drawn
     from t2t_jobs.job import to_experiment

@@ -1,4 +1,4 @@
-"""The queue: every job has exactly one result, whoever dies; the ledger: every cost once, and hard budgets."""
+"""The queue: every job has exactly one result, whichever worker dies. The ledger: every cost once, and hard budgets."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Reward hacking tried on purpose, on the agent's side: each attempt is stopped, and told by name."""
+"""Reward hacking by the agent, tried on purpose: each attempt is stopped and reported by name."""
 
 import json
 from contextlib import closing
@@ -19,7 +19,7 @@ def tool(name, **arguments):
 
 
 def tried(place, *calls):
-    """What each of these calls came to, in one turn; then the job that was found there is submitted."""
+    """The results of these calls in one turn; then the job in the workspace is submitted."""
 
     class Agent:
         def act(self, state):

@@ -1,4 +1,4 @@
-"""The toy agent: its corpus of jobs, many of them spoilt, its words, and its warm-up."""
+"""The toy agent: its corpus of jobs, many of them spoilt, its vocabulary, and its warm-up."""
 
 import json
 from pathlib import Path
@@ -85,7 +85,7 @@ def test_one_command_makes_it(tmp_path, capsys):
 
 @pytest.mark.train
 def test_the_shipped_agent_writes_jobs_of_every_family_many_of_them_invalid(tmp_path):
-    """What the warm-up leaves to learn: more than a third of its jobs are valid, and not all."""
+    """The warm-up leaves something to learn: more than a third of its jobs are valid, but not all."""
     from t2t_core.hookspecs import EpisodeState
     from t2t_jobs.hidden import make_family
 

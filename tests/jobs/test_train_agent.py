@@ -1,4 +1,4 @@
-"""The outer loop over a pool that pretends to train: it learns, it is never held up by the slowest job, and it goes on."""
+"""The outer loop on a pool that pretends to train: it learns, is never held up by the slowest job, and can be resumed."""
 
 import json
 import math
@@ -130,7 +130,7 @@ def test_it_learns_what_is_worth_more(tmp_path, warm):
 
 
 def test_a_step_is_not_held_up_by_the_slowest_job(tmp_path, warm):
-    """Every job of the first group hangs: the others make up the steps, and the group is left out once it is too far behind."""
+    """Every job of the first group hangs. The other groups make up the steps, and the group is dropped once it lags too far."""
     desks.register(desks.PretendPool(holds=lambda job: job.startswith("g0-")))
     steps = trained(tmp_path, warm, replace(SETTINGS, steps=4, lag=2, ahead=2))
     assert all(0 not in step.groups for step in steps) and [n for step in steps for n in step.stale] == [0]
@@ -171,7 +171,7 @@ def test_a_warm_start_begins_with_anothers_last_version(tmp_path, warm):
 
 
 def test_the_same_code_trains_a_language_model_with_lora(tmp_path, warm):
-    """A network of another shape with random weights, by tags in plain text: its adapter changes, its base does not."""
+    """A network of another shape with random weights, which uses tags in plain text: its adapter changes, its base does not."""
     pytest.importorskip("peft")
     from transformers import LlamaConfig, LlamaForCausalLM
 

@@ -1,4 +1,4 @@
-"""Workers under kills: every job has one result, and what it cost is known."""
+"""Workers that are killed: every job still has one result, and its cost is known."""
 
 import contextlib
 import os
@@ -247,7 +247,7 @@ def test_a_jobs_gpu_seconds_are_those_that_its_worker_held(queue, job, monkeypat
 @pytest.mark.slow
 @pytest.mark.train
 def test_real_jobs_have_one_result_each_whatever_is_killed(tmp_path):
-    """Workers as processes, killed while they train; what comes out is what an undisturbed worker makes of the same job."""
+    """Worker processes are killed while they train; the result is the one that an undisturbed worker gets for the same job."""
     from t2t_core.plugins import installed
     from t2t_jobs.job import document, make_job
     from t2t_jobs.pools import local
@@ -276,7 +276,7 @@ def test_real_jobs_have_one_result_each_whatever_is_killed(tmp_path):
 
 
 def test_a_worker_without_the_library_leaves_the_job_to_others(queue, job, monkeypatch):
-    """The job is not to blame for a machine without torch, so it must not get a result that says that it failed."""
+    """A machine without torch is not the job's fault, so the job must not get a result that says it failed."""
     jobs_do(monkeypatch, lambda order, work: None)
     submit(queue, job, 2)
     with monkeypatch.context() as without:

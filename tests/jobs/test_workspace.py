@@ -50,7 +50,7 @@ def test_what_is_no_path_is_refused(path):
 
 
 def test_a_link_on_the_disk_leads_nowhere(tmp_path):
-    """Somebody else on the machine puts a link where the agent writes: the mirror refuses it, and a read never looks there."""
+    """If somebody on the machine puts a link where the agent writes, the mirror refuses it, and a read never follows it."""
     (tmp_path / "secret").write_text("secret")
     space = Workspace(SafePath(tmp_path) / "space", {"job.toml": "a\n"})
     (tmp_path / "space" / "link").symlink_to(tmp_path)

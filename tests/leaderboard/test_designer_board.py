@@ -1,4 +1,4 @@
-"""The leaderboard of designers: who is ranked, by what, and what is refused."""
+"""The leaderboard of designers: which designers are ranked, by what, and what is refused."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_what_the_gate_compared_stands_beside_who_is_ranked_or_is_not() -> None:
 
 
 def test_a_designers_gains_stand_side_by_side_over_the_challenges() -> None:
-    """Where there is no lever no figure stands; what a designer was never put to is no zero."""
+    """There is no figure where there is no lever, and a challenge that a designer has not done does not count as zero."""
     lakes, forgets = study(rule=2.0, sec=3.0), study("forgetting", rule=-4.0)
     dull = study("dull", leverage=False, rule=0.5)
     text = markdown.render(leaderboard([lakes, forgets, dull]))

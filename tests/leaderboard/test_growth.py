@@ -1,4 +1,4 @@
-"""A pilot grows in its folder; what was stopped is partial, and what a killed process left is incomplete, not damaged."""
+"""A pilot grows in its folder. A stopped bench is partial, and the folder of a killed process is incomplete, not damaged."""
 
 import json
 import os
@@ -179,7 +179,7 @@ def test_what_a_desktop_leaves_in_a_folder_is_passed_over(tmp_path):
 
 
 def test_the_same_without_a_killed_process_is_damage(tmp_path):
-    """An answer taken out of the export is found where nobody died: only then may it lag behind its log."""
+    """An answer removed from the export is reported, because the export may lag behind its log only after a kill."""
     out = tmp_path / "out"
     bench(out, "--policy", "adder", "--limit", 2)
     (path,) = out.glob("rows/*/answers.jsonl")
@@ -202,7 +202,7 @@ def test_a_working_process_is_not_a_fault(tmp_path):
 
 
 def test_killed_between_the_files_of_growth(tmp_path):
-    """The instances have grown, the settings do not speak of them yet: that is whole, and goes on."""
+    """The instances have grown, but the settings do not mention them yet: the folder is sound and can be continued."""
     out, more = tmp_path / "out", tmp_path / "more"
     bench(out, "--policy", "adder", "--limit", 2)
     bench(more, "--policy", "adder", "--limit", 5)
@@ -213,7 +213,7 @@ def test_killed_between_the_files_of_growth(tmp_path):
 
 
 def test_a_folder_of_an_earlier_version_grows(tmp_path):
-    """Its rows do not say up to which limit they were asked."""
+    """Its rows do not say the limit up to which they were asked."""
     out = tmp_path / "out"
     bench(out, "--policy", "adder", "--policy", "adder:off=1", "--limit", 2)
     for path in out.glob("rows/*/row.json"):

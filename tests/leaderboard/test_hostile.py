@@ -203,7 +203,7 @@ LINKS += ["instances/*.jsonl", "leaderboard.json"]
 
 @pytest.mark.parametrize("pattern", LINKS)
 def test_links_lead_nowhere(out: Path, tmp_path: Path, pattern: str) -> None:
-    """A link in a stranger's folder: what it points to is neither changed by going on nor shown by a check."""
+    """A link in a stranger's folder: its target is neither changed by a resumed bench nor shown by a check."""
     path = next(iter(out.glob(pattern)), out / pattern)
     outside = tmp_path / "outside"
     outside.mkdir()

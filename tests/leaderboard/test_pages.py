@@ -105,7 +105,7 @@ def test_a_page_of_another_version_is_not_called_changed_but_not_vouched_for(out
 
 
 def test_a_page_of_an_earlier_layout_is_written_anew_and_no_cover_for_a_forged_one(benched: Path, out: Path) -> None:
-    """Folders from before the pages were laid out as now: their answers verify, and their pages show the figures again."""
+    """In folders with an earlier page layout, the answers verify, and the pages are rewritten to show the figures again."""
     record = json.loads((out / "verification.json").read_text())
     del record["layout"]
     for forged in ("<p>another layout</p>", "100.01"):
@@ -123,7 +123,7 @@ def test_a_page_of_an_earlier_layout_is_written_anew_and_no_cover_for_a_forged_o
 
 
 def test_a_forged_status_does_not_make_a_page_true(out: Path) -> None:
-    """Whoever writes verification.json too gains nothing: only what would be found now, or a fault, is believed of it."""
+    """Forging verification.json as well gains nothing: it is believed only if today's check agrees, or if it reports a fault."""
     from t2t_leaderboard import board, pages
     from t2t_leaderboard.folder import read_bench
 

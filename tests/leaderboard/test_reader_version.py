@@ -1,4 +1,4 @@
-"""A folder that another version of the testbed's reader scored: which verdicts move is said, and it is not called damaged."""
+"""A folder scored by another version of the testbed's reader: the check names the verdicts that change, and reports no damage."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Shards of a bench, merged: the folder that one bench would have left."""
+"""Merging the shards of a bench makes the folder that a single bench would have left."""
 
 from __future__ import annotations
 

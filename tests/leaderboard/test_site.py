@@ -141,7 +141,7 @@ def test_without_submissions_there_is_no_site(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_the_site_of_our_own_submissions_can_be_built(tmp_path: Path) -> None:
-    """What stands in the repository passes its check, on both worlds, with a twin beside the frozen sets."""
+    """The submissions in the repository pass their check, on both worlds, with a twin beside the frozen sets."""
     assert t2t("site", OURS, "--out", tmp_path).return_value == 0
     assert {"world-mapf-frozenlake.html", "world-tictactoe.html"} <= set(built(tmp_path)) and leads_hold(tmp_path) > 50
     assert len(contamination(join([OURS]))) == 3

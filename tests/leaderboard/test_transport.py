@@ -1,4 +1,5 @@
-"""A row is what was asked, not how: addresses, time-outs and prices change freely on resume, and are recorded at each start."""
+"""A row is determined by what was asked, not how: addresses, time-outs and prices may change on resume, and each start records
+them."""
 
 import json
 import sys
@@ -102,7 +103,7 @@ def test_what_is_asked_makes_another_row(tmp_path):
 
 
 def test_a_folder_of_an_earlier_version_goes_on(tmp_path):
-    """There the address was part of the row's name and of what the policy said of itself."""
+    """In that version the address was part of the row's name and of the policy's description."""
     out = tmp_path / "out"
     with server() as endpoint:
         bench("--policy", "endpoint:m", "--base-url", endpoint.url, "--out", out)

@@ -1,4 +1,4 @@
-"""Replies as real servers send them, odd ones too: name -> (status, headers, body), for an answer that the caller gives.
+"""Replies as real servers send them, including odd ones: name -> (status, headers, body) for a given answer.
 
 Shapes are from the services' documentation and from public bug reports: vLLM, SGLang, llama.cpp, Ollama, LiteLLM, OpenRouter,
 Azure, Gemini, DeepSeek, Moonshot, Mistral, Anthropic, Alibaba, z.AI, Groq, FastAPI, Cloudflare.

@@ -1,4 +1,4 @@
-"""Stored answers: anybody's JSON Lines, read with suspicion."""
+"""Stored answers: JSON Lines from anybody, which the reader does not trust."""
 
 import json
 

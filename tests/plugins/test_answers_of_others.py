@@ -1,4 +1,4 @@
-"""Answers that other programs wrote down, each in its own shape, are the same; a bench's questions go out and come back."""
+"""Answers stored by other programs, each in its own shape, are read alike; a bench's questions are exported and read back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every fact has one section: whichever is changed, in a state or in the files of a run, its own section alone changes."""
+"""Every fact has one section: if a fact changes in a state or in the files of a run, only its own section changes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def changed(place: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def owner(place: tuple[Any, ...]) -> str:
-    """The letter of the module that tells a fact; "" where none does."""
+    """The letter of the module that states a fact; "" if none does."""
     kind, *rest = place
     if kind != "rounds":
         return {"guideline": "G", "answers": "F", "bookkeeping": "T", "training": "T"}[kind]

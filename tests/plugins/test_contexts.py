@@ -1,4 +1,4 @@
-"""Context modules: each renders its own facts and no other's; the compact form can be read back."""
+"""Context modules: each renders only its own facts, and the compact form can be read back."""
 
 from __future__ import annotations
 

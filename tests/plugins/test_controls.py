@@ -1,4 +1,4 @@
-"""Controls: what each takes away from a design, and that it takes nothing else."""
+"""Controls: what each removes from a design, and that it removes nothing else."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_joint_cells_move_whole() -> None:
 
 
 def test_the_shuffled_twin_of_a_uniform_edit_is_itself() -> None:
-    """Which the docstring says: where all sizes get the same, shuffling takes nothing away."""
+    """This is what the docstring says: if all sizes get the same edit, shuffling removes nothing."""
     same = {f"s{size}": {"wait_ratio": 0.7} for size in SIZES}
     assert shuffled(level().to_dict(), level(**same).to_dict(), KNOBS, Stream.of(1)) == level(**same).to_dict()
 

@@ -1,4 +1,4 @@
-"""Counterfactual briefs: whoever reads a fact reacts to its being another one, and to no other."""
+"""Counterfactual briefs: a designer that reads a fact reacts when that fact changes, and to no other change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One model behind several addresses: work moves away from those that fail, and back to them when they serve again."""
+"""One model behind several addresses: work moves away from addresses that fail, and back to them when they recover."""
 
 import asyncio
 import socket
@@ -124,7 +124,7 @@ def test_one_that_hangs_holds_up_only_what_it_has():
 
 
 def test_after_a_failure_one_request_tries_it_at_a_time():
-    """Until one is answered; then it has its share again."""
+    """Once a request is answered, the address gets its full share again."""
 
     async def scenario():
         addresses, asked, held, fails = Addresses(["a", "b"], Patience(backoff=0)), [], asyncio.Event(), [True]

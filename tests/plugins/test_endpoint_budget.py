@@ -1,4 +1,4 @@
-"""What is paid for is on record, and a budget holds: against a server that keeps its own books."""
+"""Everything that is paid for is recorded, and a budget is kept; checked against a server that keeps its own books."""
 
 import itertools
 import json

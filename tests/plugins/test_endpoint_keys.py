@@ -1,4 +1,4 @@
-"""A planted key is searched in every byte that comes out."""
+"""Searches every byte of the output for a planted key."""
 
 import contextlib
 import io

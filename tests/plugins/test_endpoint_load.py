@@ -1,4 +1,5 @@
-"""The endpoint client under an evaluation: nothing lost, nothing doubled, errors never wrong answers, Ctrl-C at any time."""
+"""The endpoint client during an evaluation: nothing is lost or doubled, errors never count as wrong answers, and Ctrl-C works at
+any time."""
 
 import multiprocessing
 import os

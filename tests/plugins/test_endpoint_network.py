@@ -1,4 +1,4 @@
-"""The way to a server: proxies, certificates, redirects, and what of the environment is taken (no more than the docs name)."""
+"""The connection to a server: proxies, certificates, redirects, and which environment variables count (only documented ones)."""
 
 import contextlib
 import os

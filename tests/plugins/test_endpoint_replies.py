@@ -1,4 +1,4 @@
-"""What a reply is: one table, for every server."""
+"""How replies are read: one table for all servers."""
 
 import json
 import re

@@ -1,5 +1,5 @@
-"""Every setting of every designer, context module, policy and trainer: with another value than its default something else
-happens. What a name accepts is asked of the name itself, so that a new setting without a line here fails."""
+"""Every setting of every designer, context module, policy and trainer has an effect: another value than the default changes what
+happens. The names themselves say which settings they accept, so the test fails for a new setting without a line here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""benchmarks/gpu.py, the acceptance check of a machine with GPUs: every step of it on a CPU, and what it says where one fails."""
+"""benchmarks/gpu.py, the acceptance check of a machine with GPUs: every step on a CPU, and its message if a step fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Local models: answers in batches, the two engines, and what a user without a model or a network reads."""
+"""Local models: answers in batches, the two engines, and the messages for a user without a model or a network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a training job travels to its processes, and what became of it back."""
+"""The files that carry a training job to its processes and the result back."""
 
 from __future__ import annotations
 

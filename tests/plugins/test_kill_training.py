@@ -1,4 +1,4 @@
-"""`t2t run` with `trl-grpo` is killed at ten random moments; the same command goes on, and ends in the same weights."""
+"""`t2t run` with `trl-grpo` is killed at ten random moments; the same command continues and ends in the same weights."""
 
 from __future__ import annotations
 

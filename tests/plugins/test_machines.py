@@ -1,4 +1,4 @@
-"""A run on two machines, both of which are this computer: `t2t run` on the first, `trl_grpo.machine` on the second."""
+"""A run on two machines, both simulated on this computer: `t2t run` on the first, `trl_grpo.machine` on the second."""
 
 from __future__ import annotations
 

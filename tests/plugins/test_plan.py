@@ -1,4 +1,4 @@
-"""The plan before the start: its arithmetic beside what a CPU can measure, what it refuses, and what it then proposes."""
+"""The plan before the start: its arithmetic against measurements on a CPU, what it refuses, and what it proposes instead."""
 
 from __future__ import annotations
 

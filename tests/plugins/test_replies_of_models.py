@@ -1,5 +1,5 @@
-"""Designers' replies in shapes that public models write, tried by somebody who had read the docs only: each is read as it was
-meant, or is unreadable where it could mean two things."""
+"""Designers' replies in shapes that public models write, collected by somebody who had read only the docs: each is read as it was
+meant, or is unreadable if it could mean two things."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model in shards, in two processes on a CPU: run for run what one process does, whole checkpoints, and a stop in between."""
+"""A model in shards, in two processes on a CPU: the same results as in one process, whole checkpoints, and a stop in between."""
 
 from __future__ import annotations
 

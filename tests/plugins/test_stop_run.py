@@ -1,5 +1,5 @@
-"""`t2t run` is sent SIGTERM within a real training: it saves what it has, and the same command ends in the bytes of a run that
-was left alone."""
+"""`t2t run` gets SIGTERM during a real training: it saves what it has, and the same command ends in the bytes of an undisturbed
+run."""
 
 from __future__ import annotations
 

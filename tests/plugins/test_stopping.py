@@ -1,5 +1,5 @@
-"""A training that is asked to stop saves what it has between two backward passes, and goes on to the same bytes; one whose disk
-is full keeps the state before; and what is told of processes that were lost."""
+"""A training that is asked to stop saves its state between two backward passes, and continues to the same bytes. If the disk is
+full, it keeps the state before. Lost processes are reported."""
 
 from __future__ import annotations
 

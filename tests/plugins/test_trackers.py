@@ -1,4 +1,4 @@
-"""The trackers with their own libraries, without any network: what they were given is read back, also after a stop."""
+"""The trackers with their own libraries, without any network: everything they received can be read back, even after a stop."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Every setting of the trainers and of local models, each with another value than its default on a Qwen3 of random weights: what
-it says is what happens."""
+"""Every setting of the trainers and of local models has the documented effect: each is tried with another value than its default,
+on a Qwen3 of random weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A testbed in TRL's own shape: what it pays is what the verifier says, and nothing protected is trained on."""
+"""A testbed in TRL's own form: its rewards follow from the verifier, and no protected instance is trained on."""
 
 from __future__ import annotations
 

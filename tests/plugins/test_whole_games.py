@@ -1,4 +1,4 @@
-"""Whole games of tic-tac-toe by every kind of policy that talks: a model here, vLLM's stand-in, an endpoint."""
+"""Whole games of tic-tac-toe by every kind of language policy: a local model, a stand-in for vLLM, an endpoint."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""One GPU, as far as who has it is concerned. Whoever takes it does so in a process of its own, as an engine does, and lets go
-some time after it was told to; every coming and going is a line of the log."""
+"""A stand-in for one GPU that records who has it. A holder takes it in a process of its own, as an engine does, and releases it
+some time after it was told to. Every take and release is a line of the log."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _hold(name: str, folder: str, told: Any, ready: Any) -> None:
 
 
 class Holder:
-    """Has the GPU until it is told to let go; RuntimeError where somebody else has it."""
+    """Has the GPU until it is told to release it; RuntimeError if another holder has it."""
 
     def __init__(self, name: str) -> None:
         context = multiprocessing.get_context("spawn")
@@ -51,5 +51,5 @@ class Holder:
             raise RuntimeError("CUDA out of memory")
 
     def tell(self) -> None:
-        """Begin to let go; returns at once."""
+        """Begin to release the GPU; returns at once."""
         self._tell.send(None)

@@ -1,4 +1,4 @@
-"""Stands in for vLLM: an engine in a process of its own that has the GPU, and answers everything alike."""
+"""A stand-in for vLLM: an engine in a process of its own that holds the GPU and gives the same answer to everything."""
 
 from __future__ import annotations
 
