@@ -51,6 +51,11 @@ def as_json(value: Any, what: str) -> str:
         ) from None
 
 
+def lines_of(instances: Sequence[Any]) -> list[str]:
+    """Each instance as its JSON text. Raises CheckFailed if one is none."""
+    return [as_json(i.to_dict(), "instance.to_dict()") for i in instances]
+
+
 def finite(value: Any) -> bool:
     """Whether it is a finite number; booleans are none."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,4 +1,4 @@
-"""check_testbed"""
+"""check_testbed: a testbed's configurations, Project, drawing and instances; its answers and sets have modules beside this."""
 
 from __future__ import annotations
 
@@ -6,52 +6,18 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from t2t_core import contract
 from t2t_core.cells import CELLS, Cells, share_knob
-from t2t_core.conversation import judge, play
 from t2t_core.errors import T2TError
 from t2t_core.hookspecs import AnyTestbed
-from t2t_core.records import InstanceSet, Message, Place, Projection, Response, Scored, Verdict
-from t2t_core.reward import reward
-from t2t_core.testing.base import as_json, calling, finite, mapping, require, short
+from t2t_core.records import Place, Projection
+from t2t_core.testing.answers import check_answers
+from t2t_core.testing.base import as_json, calling, lines_of, mapping, require, short
 from t2t_core.testing.declarations import check_declarations, check_words
-from t2t_core.testing.showing import check_shown
+from t2t_core.testing.sets import check_sets
 
 GARBAGE: tuple[Any, ...] = (
     *(None, True, -1, 10**400, float("nan"), float("inf"), -1e308, 1e308, "", "0.5", "\x00\x1b[2J", [], [1, 2], {}, {"a": {}}),
     *({1: 2}, {None: None}, {"": float("nan")}, "x" * 10_000, b"bytes", object(), {"a": [{"b": [[[]]]}]}),
-)
-HOSTILE_TEXTS = (
-    *(
-        "",
-        " ",
-        "\x00",
-        "\x1b[2J\x1b]0;x\x07",
-        "\ud800",
-        "\u202e\u2066\ufeff",
-        "]]>",
-        "<answer>",
-        "</answer>",
-        "<answer></answer>" * 1000,
-    ),
-    *("<answer>" * 5000, "(" * 100_000, "[" * 100_000, "9" * 100_000, "-" * 100_000, "\n" * 100_000, "Part 1: " * 20_000),
-    *(
-        "Part 1: (0,0)",
-        "Part 1: (" + "9" * 5000 + ",0)",
-        "Part " + "1" * 5000 + ": (0,0)",
-        "Part -1: (0,0)",
-        "Part 1: (nan,inf)",
-    ),
-    *(
-        "<think>" * 1000,
-        "</think>",
-        "```\n" * 1000,
-        "{" * 50_000,
-        '{"a": ' * 10_000,
-        "\r\n\r\n\t",
-        "\u0661\u0662",
-        "\U0001f600" * 1000,
-    ),
 )
 
 
@@ -74,8 +40,8 @@ def check_testbed(testbed: AnyTestbed, *, count: int = 12, solve: Callable[[Any]
     instances = _generate(testbed, request, count)
     _instances(testbed, instances)
     _excluded(testbed, instances, count)
-    _verify(testbed, instances, solve)
-    _sets(testbed, instances)
+    check_answers(testbed, instances, solve)
+    check_sets(testbed, instances)
 
 
 def _names(testbed: AnyTestbed) -> None:
@@ -182,17 +148,13 @@ def _fixed_point(testbed: AnyTestbed, result: Projection[Any], request: Any) -> 
     )
 
 
-def _lines(instances: Sequence[Any]) -> list[str]:
-    return [as_json(i.to_dict(), "instance.to_dict()") for i in instances]
-
-
 def _generate(testbed: AnyTestbed, request: Any, count: int) -> Sequence[Any]:
     configuration = testbed.random_configuration(request, 3)
     with calling("generate()"):
         first, again, other = (testbed.generate(configuration, request, seed) for seed in (5, 5, 6))
     require(len(first) == count, f"generate() made {len(first)} instances instead of {count}")
-    require(_lines(first) == _lines(again), "generate() differs for the same seed")
-    require(_lines(first) != _lines(other), "generate() is the same for two seeds")
+    require(lines_of(first) == lines_of(again), "generate() differs for the same seed")
+    require(lines_of(first) != lines_of(other), "generate() is the same for two seeds")
     require(len({i.id for i in first}) == count, "two generated instances have the same id")
     report = getattr(first, "report", None)
     if report is not None:
@@ -230,13 +192,14 @@ def _excluded(testbed: AnyTestbed, instances: Sequence[Any], count: int) -> None
 
 
 def _instances(testbed: AnyTestbed, instances: Sequence[Any]) -> None:
-    for instance, line in zip(instances, _lines(instances), strict=True):
+    for instance, line in zip(instances, lines_of(instances), strict=True):
         with calling("read_instance(instance.to_dict())"):
             back = testbed.read_instance(instance.to_dict())
-        require(_lines([back]) == [line], "read_instance() is not the inverse of to_dict()")
+        require(lines_of([back]) == [line], "read_instance() is not the inverse of to_dict()")
         with calling("unlabelled()"):
             bare = testbed.unlabelled(instance)
-            require(_lines([testbed.unlabelled(bare)]) == _lines([bare]), "unlabelled() finds a label in what it has unlabelled")
+            again = lines_of([testbed.unlabelled(bare)])
+            require(again == lines_of([bare]), "unlabelled() finds a label in what it has unlabelled")
         for format in testbed.prompt_formats:
             with calling(f"prompt(format={format!r})"):
                 text, blind = testbed.prompt(instance, format), testbed.prompt(bare, format)
@@ -251,44 +214,6 @@ def _instances(testbed: AnyTestbed, instances: Sequence[Any]) -> None:
     for garbage in GARBAGE:
         with calling(f"read_instance({short(garbage)})", T2TError):
             testbed.read_instance(garbage)
-
-
-def _verify(testbed: AnyTestbed, instances: Sequence[Any], solve: Callable[[Any], str] | None) -> None:
-    scored = []
-    for instance in instances[:4]:
-        texts = [*HOSTILE_TEXTS, *([solve(instance)] if solve else [])]
-        for text in texts:
-            messages = _conversation(testbed, instance, text)
-            with calling(f"verify({short(text)})"):
-                verdict = judge(testbed, instance, messages)
-            _verdict(testbed, verdict, short(text))
-            _reward(testbed, instance, verdict, short(text))
-            scored.append(Scored(instance, 0, Response(text), verdict, messages))
-            check_shown(testbed, scored[-1])
-        if solve:
-            right = scored[-1].verdict
-            require(right.valid, f"a solution is not valid: {right.failure} fails", cause=f"the answer was {short(texts[-1])}")
-            require(right.optimal is not False, "an optimal solution is not optimal", cause="the stored optimum is wrong")
-    _figures(testbed, scored)
-
-
-def _verdict(testbed: AnyTestbed, verdict: Any, text: str) -> None:
-    if not isinstance(verdict, Verdict):
-        require(False, f"verify({text}) returned {type(verdict).__name__}, not a Verdict")
-    require(
-        verdict.checks and all(isinstance(v, bool) for v in verdict.checks.values()), f"the checks of {text} are not booleans"
-    )
-    require(
-        list(verdict.checks) == list(testbed.checks),
-        f"the checks of {text} are {list(verdict.checks)}",
-        cause=f"declared are {list(testbed.checks)}",
-    )
-    as_json([dict(fault.where) for fault in verdict.faults.values()], f"where the faults of {text} are")
-    require(all(map(finite, mapping(verdict.figures, "figures").values())), f"the figures of {text} are {short(verdict.figures)}")
-    require(verdict.valid is all(verdict.checks.values()), f"{text} is valid={verdict.valid} with checks {dict(verdict.checks)}")
-    require(verdict.valid or not verdict.optimal, f"{text} is optimal and not valid")
-    require(verdict.valid or verdict.cost is None, f"{text} has a cost and is not valid")
-    require(all(name for name in verdict.faults), f"a fault of {text} has no name")
 
 
 def _same(testbed: AnyTestbed, instance: Any, bare: Any) -> None:
@@ -311,111 +236,7 @@ def _rollouts(testbed: AnyTestbed, instance: Any) -> None:
     for number in (0, 1, 7):
         with calling(f"rollout(number={number})"):
             played = testbed.rollout(instance, number)
-            _lines([played])
+            lines_of([played])
             asked = testbed.prompt(testbed.unlabelled(played), format)
         same = asked == testbed.prompt(testbed.unlabelled(instance), format)
         require(same, f"rollout(number={number}) asks something else than the instance", cause="a group shares its question")
-
-
-def _conversation(testbed: AnyTestbed, instance: Any, text: str) -> tuple[Message, ...]:
-    """What is said where the policy says the same every time; the environment's part is checked."""
-    format = testbed.prompt_formats[0]
-    with calling(f"reply() to {short(text)}"):
-        first, again = (play(testbed, instance, format, lambda seen: Message("assistant", text)) for _ in range(2))
-    require(first == again, f"reply() to {short(text)} differs from one time to the next", cause="it draws from a global stream")
-    for message in first:
-        require(isinstance(message.content, str), f"reply() to {short(text)} gives a message whose content is no text")
-    return first
-
-
-def _reward(testbed: AnyTestbed, instance: Any, verdict: Verdict, text: str) -> None:
-    with calling(f"reward_terms() of {text}"):
-        terms = testbed.reward_terms(instance, verdict)
-    unknown = [name for name in terms if name not in testbed.rubric]
-    require(not unknown, f"the reward terms {unknown} of {text} are not in the rubric")
-    low, high = testbed.reward_range
-    value = reward(testbed, instance, verdict)
-    require(finite(value) and low - 1e-9 <= value <= high + 1e-9, f"the reward of {text} is {value}, not in [{low}, {high}]")
-
-
-def _figures(testbed: AnyTestbed, scored: Sequence[Scored]) -> None:
-    for metric in testbed.metrics:
-        for item in scored:
-            with calling(f"the metric {metric.name}"):
-                value = metric.value(item.verdict, item.response)
-            require(value is None or finite(value), f"the metric {metric.name} gives {short(value)}")
-            require(metric.kind == "mean" or value in (None, 0, 1), f"the rate {metric.name} gives {short(value)}, not 0 or 1")
-    for some in ([], scored):
-        with calling(f"breakdown() of {len(some)} answers"):
-            breakdown = mapping(testbed.breakdown(some), "the breakdown")
-        as_json(dict(breakdown), "the breakdown")
-        missing = [part for part in ("total", "groups", "cells") if part not in breakdown]
-        require(not missing, f"the breakdown has no {', '.join(missing)}", next="hookspecs.Testbed.breakdown says what it holds")
-        wrong = contract.wrong("testbed", "breakdown", breakdown)
-        require(wrong is None, f"breakdown() gives {short(dict(breakdown))}, {wrong}")
-
-
-def _set(name: str, loaded: Any) -> None:
-    require(isinstance(loaded, InstanceSet), f"the set {name} is {type(loaded).__name__}, not an InstanceSet")
-    require(len(loaded.instances) > 0, f"the set {name} is empty")
-    require(len({i.id for i in loaded.instances}) == len(loaded.instances), f"two instances of the set {name} have the same id")
-    hexadecimal = len(loaded.sha256) == 64 and set(loaded.sha256) <= set("0123456789abcdef")
-    require(hexadecimal, f"the set {name} has no SHA-256 but {short(loaded.sha256)}")
-
-
-def _reported(testbed: AnyTestbed, name: str, loaded: InstanceSet) -> None:
-    """The rows that a publication printed name columns and metrics that there are."""
-    columns = list(dict.fromkeys(testbed.place(instance).column for instance in loaded.instances))
-    metrics = {metric.name for metric in testbed.metrics}
-    with calling(f"reported({name!r})"):
-        rows = list(testbed.reported(name, columns))
-    for row in rows:
-        as_json(dict(mapping(row, f"a reported row of {name}")), f"a reported row of {name}")
-        lacking = [key for key in ("policy", "source") if not isinstance(row.get(key), str)]
-        require(not lacking, f"a reported row of {name} has no {', '.join(lacking)}")
-        figures = {**mapping(row.get("cells", {}), "cells of a reported row"), "total": row.get("total", {})}
-        unknown = [column for column in figures if column not in (*columns, "total")]
-        for figure in figures.values():
-            unknown += [metric for metric in mapping(figure, "a reported cell") if metric not in metrics]
-        require(not unknown, f"a reported row of {name} names {short(unknown)}, which is neither a column nor a metric")
-    with calling(f"reported_arms({name!r})"):
-        arms = list(testbed.reported_arms(name))
-    for arm in arms:
-        as_json(dict(mapping(arm, f"a reported arm of {name}")), f"a reported arm of {name}")
-        lacking = [key for key in ("arm", "source") if not isinstance(arm.get(key), str)]
-        require(not lacking, f"a reported arm of {name} has no {', '.join(lacking)}")
-        require(("designer" in arm) != ("context" in arm), f"a reported arm of {name} names one designer or one context")
-        unknown = [metric for metric in mapping(arm.get("total", {}), "a reported total") if metric not in metrics]
-        require(not unknown, f"a reported arm of {name} names {short(unknown)}, which is no metric")
-
-
-def _sets(testbed: AnyTestbed, instances: Sequence[Any]) -> None:
-    options = {option.name: option.parse(option.default) for option in testbed.options()}
-    with calling("set_names() with the default options"):
-        names = testbed.set_names(options)
-    with calling("protected_sets()"):
-        protected = testbed.protected_sets()
-    with calling("load_set() of an unknown name", T2TError):
-        testbed.load_set("no such set")
-        require(False, "load_set() knows a set that nobody named", next="raise T2TError with the known names")
-    for name in dict.fromkeys([*names, *protected]):
-        with calling(f"load_set({name!r})"):
-            loaded = testbed.load_set(name)
-        _set(name, loaded)
-        with calling(f"shared(instances, those of {name})"):
-            counts = testbed.shared(instances, loaded.instances)
-        sound = all(type(count) is int and count >= 0 for count in mapping(counts, "shared()").values())
-        require(sound, f"shared() does not count: {short(counts)}", next='return e.g. {"layouts": 3}')
-        _reported(testbed, name, loaded)
-    smallest = min(dict.fromkeys([*names, *protected]), key=lambda name: len(testbed.load_set(name).instances), default=None)
-    if smallest is not None:  # it stands for all: a twin may take its time
-        with calling(f"twin({smallest!r}, 1)"):
-            twin = testbed.twin(smallest, 1)
-        _set(f"twin of {smallest}", twin)
-        columns, others = (
-            {(place.table, place.column) for place in map(testbed.place, each.instances)}
-            for each in (twin, testbed.load_set(smallest))
-        )
-        require(columns == others, f"the twin of {smallest} has the columns {short(sorted(columns))}, not those of the set")
-        fresh = _lines(twin.instances) != _lines(testbed.load_set(smallest).instances)
-        require(fresh, f"the twin of {smallest} is the set itself")
