@@ -1,11 +1,12 @@
 """Check whether a change made anything slower: two checkouts take turns at the same work.
 
-    git worktree add /tmp/before COMMIT && (cd /tmp/before && python setup.py build_ext --inplace)
-    python benchmarks/commits.py /tmp/before
+    git worktree add /tmp/before COMMIT && python3 -m venv /tmp/venv && /tmp/venv/bin/pip install -e /tmp/before
+    python benchmarks/commits.py /tmp/before --python /tmp/venv/bin/python
 
-Each piece of work runs in a fresh interpreter on one pinned core, `--repeats` times for each side in turn, after one round that
-warms the disk cache. Processor time is compared, because a busy machine disturbs it less than wall time. The ratio is that of
-the least times, and the median of each turn's ratios is shown beside it. Each run writes one JSON file to benchmarks/results/.
+Each side needs an interpreter of its own, because the plugins that a command loads are those that are installed. Each piece of
+work runs in a fresh interpreter on one pinned core, `--repeats` times for each side in turn, after one round that warms the
+disk cache. Processor time is compared, because a busy machine disturbs it less than wall time. The ratio is that of the least
+times, and the median of each turn's ratios is shown beside it. Each run writes one JSON file to benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ def works(folder: Path) -> dict[str, list[str]]:
     out, lakes = ["--out", str(folder / "out")], ["-c", MAIN, "generate", "--configuration", "uniform"]
     return {
         "t2t --help": ["-c", MAIN, "--help"],
+        "import t2t_core": ["-c", "import t2t_core"],
         "import t2t_envs": ["-c", "import t2t_envs"],
         "t2t bench, solver policies": ["-c", MAIN, "bench", *policies, "--agents", "3,4", "--limit", "40", *out],
         "t2t run on the lake": ["-c", MAIN, "run", "--config", str(folder / "run.toml"), *out],
@@ -75,15 +77,15 @@ def works(folder: Path) -> dict[str, list[str]]:
     }
 
 
-def taken(checkout: Path, work: list[str], folder: Path) -> float:
+def taken(checkout: Path, python: str, work: list[str], folder: Path) -> float:
     """The processor seconds that a fresh interpreter takes on that checkout."""
     out = folder / "out"
     shutil.rmtree(out) if out.is_dir() else out.unlink(missing_ok=True)
-    rooms = [str(checkout / room) for room in ("", "envs", "plugins", "baselines", "leaderboard")]
+    rooms = [str(checkout / room) for room in ("", "envs", "plugins", "baselines", "leaderboard", "jobs", "integrations")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(rooms), "T2T_REQUIRE_NATIVE": "1"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled once, not at each start
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([sys.executable, *work], env=environment, cwd=folder, capture_output=True, text=True)
+    done = subprocess.run([python, *work], env=environment, cwd=folder, capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         sys.exit(f"{checkout}: {' '.join(work)[:200]} ended with {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
@@ -93,16 +95,17 @@ def taken(checkout: Path, work: list[str], folder: Path) -> float:
 def main() -> None:
     parser = arguments(__doc__, repeats=7)
     parser.add_argument("before", type=Path, help="the checkout to compare with")
+    parser.add_argument("--python", default=sys.executable, help="the interpreter in which that checkout is installed")
     given = parser.parse_args()
     pin()
-    sides = {"before": given.before.resolve(), "now": ROOT}
+    sides = {"before": (given.before.resolve(), given.python), "now": (ROOT, sys.executable)}
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, work in works(Path(folder)).items():
             times: dict[str, list[float]] = {side: [] for side in sides}
             for turn in range(given.repeats + 1):
-                for side, checkout in sides.items():
-                    seconds = taken(checkout, work, Path(folder))
+                for side, (checkout, python) in sides.items():
+                    seconds = taken(checkout, python, work, Path(folder))
                     if turn:
                         times[side].append(seconds)
             least = min(times["now"]) / min(times["before"])
@@ -110,7 +113,7 @@ def main() -> None:
             results[name] = {"seconds": times, "ratio_of_least": least, "median_ratio": statistics.median(turns)}
             seconds = f"{min(times['before']):.3f} s before, {min(times['now']):.3f} s now"
             print(f"{name:32} {least:.3f} of the least, {statistics.median(turns):.3f} in the median turn; {seconds}", flush=True)
-    asked = ["git", "-C", str(sides["before"]), "rev-parse", "HEAD"]
+    asked = ["git", "-C", str(given.before), "rev-parse", "HEAD"]
     commit = subprocess.run(asked, capture_output=True, text=True).stdout.strip()
     write("commits", given.out, {"before": commit, "works": results})
 

@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from t2t_core.errors import T2TError
+from t2t_core.hookspecs import AnyTestbed
 from t2t_core.records import InstanceSet
 from t2t_core.store import folders
 from t2t_core.store.formats import About, FileFormat
@@ -20,7 +20,7 @@ from .instance import MAX_AGENTS, Cell, Instance
 from .maps import read_scenario
 
 
-def read(testbed: Any, path: Path, argument: str) -> list[Instance]:
+def read(testbed: AnyTestbed, path: Path, argument: str) -> list[Instance]:
     """The instances of a scenario. `argument` is the number of agents per instance ("room.scen@4"). If it is "", all lines are
     the agents of one instance, which is named after the file."""
     if path.suffix.lower() == ".map":
@@ -69,7 +69,7 @@ def _distance(instance: Instance, start: Cell, goal: Cell) -> int:
     raise T2TError(f"an agent has no path from {start} to {goal}", where=instance.id or "an instance without a name")
 
 
-def write(testbed: Any, sets: Sequence[InstanceSet], out: Path, about: About) -> None:
+def write(testbed: AnyTestbed, sets: Sequence[InstanceSet], out: Path, about: About) -> None:
     """Write a `.map` and a `.scen` for each instance into the folder `out`; with several sets, each gets its own subfolder."""
     for each in sets:
         folder = out if len(sets) == 1 else out / each.name

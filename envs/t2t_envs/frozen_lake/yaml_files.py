@@ -16,6 +16,7 @@ from typing import Any
 
 from t2t_core import advice
 from t2t_core.errors import T2TError
+from t2t_core.hookspecs import AnyTestbed
 from t2t_core.hostile import shown
 from t2t_core.records import InstanceSet
 from t2t_core.store import folders, jsonlines
@@ -28,7 +29,7 @@ MAX_BYTES = 4 << 20  # of a file (our choice): a map of 256 x 256 cells needs a 
 _OWN = ("id", "objective", "optimal_makespan", "optimal_sum_of_costs", "requires_wait")
 
 
-def read(testbed: Any, path: Path, argument: str) -> list[Instance]:
+def read(testbed: AnyTestbed, path: Path, argument: str) -> list[Instance]:
     """The one instance of a file. A map that is not square becomes the upper left corner of a square; the rest are holes."""
     data = _mapping(_load(path), "the file", str(path))
     world = _mapping(data.get("map"), "map", str(path))
@@ -120,7 +121,7 @@ def _xy(cell: Cell) -> str:
     return f"[{cell[1]}, {cell[0]}]"
 
 
-def write(testbed: Any, sets: Sequence[InstanceSet], out: Path, about: About) -> None:
+def write(testbed: AnyTestbed, sets: Sequence[InstanceSet], out: Path, about: About) -> None:
     """Write a file for each instance into the folder `out`; with several sets, each gets its own subfolder."""
     for each in sets:
         folder = out if len(sets) == 1 else out / each.name

@@ -21,8 +21,8 @@ def board_image(board: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
     for i in (1, 2):
         draw.line((i * cell, 0, i * cell, side), fill=GRID, width=cell // 16)
         draw.line((0, i * cell, side, i * cell), fill=GRID, width=cell // 16)
-    for cell, mark in enumerate(board):
-        row, column = divmod(cell, 3)
+    for number, mark in enumerate(board):
+        row, column = divmod(number, 3)
         x, y, r = (column + 0.5) * cell, (row + 0.5) * cell, cell * 0.28
         if mark == POLICY:
             draw.line((x - r, y - r, x + r, y + r), fill=X_INK, width=cell // 8)
