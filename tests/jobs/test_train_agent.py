@@ -104,7 +104,7 @@ def test_the_figures_of_a_step_worked_out_by_hand():
     step = step_record(1, [0], [0], [], results, {"pretend": pretend, "other": other}, {})
     assert (step.valid, step.first_try, step.trained, step.stronger) == (0.75, 0.5, 0.75, pytest.approx(2 / 3))
     assert step.score == pytest.approx(0.95 / 3) and step.gain == pytest.approx(0.2 / 3)
-    assert step.knobs["training.learning_rate"] == 0.5 and step.places == {"training.learning_rate": pytest.approx(0.5)}
+    assert step.knobs["training.learning_rate"] == 0.5 and step.positions == {"training.learning_rate": pytest.approx(0.5)}
     assert step.bases == {"large": 2, "small": 1} and step.families == {
         "pretend": pytest.approx(0.65),
         "other": pytest.approx(0.325),
