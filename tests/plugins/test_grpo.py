@@ -50,7 +50,7 @@ def checkpoint(tmp_path_factory) -> Path:
 def job(checkpoint, folder, testbed=None, count=8, **settings):
     testbed = testbed or Numbers()
     request = testbed.request(count)
-    instances = testbed.generate(testbed.read_configuration({"near": {"share": 1.0}}), request, 3)
+    instances = testbed.generate(guessing.Spans(1.0), request, 3)
     values = {"group": 4, "prompts": 4, "max_tokens": 3, "prompt_format": "plain", **settings}
     return TrainingJob(checkpoint, instances, testbed, values, folder, seed=5)
 
