@@ -78,6 +78,32 @@ def test_reasoning_in_whatever_shape_is_kept(reasoning):
     assert judged(ok(completion(message={"reasoning": reasoning}))).response.reasoning == "first then"
 
 
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [
+        ("timeout", "passing"),
+        ("time-limit", "passing"),
+        ("RATE_LIMIT", "passing"),
+        ("internal_server_error", "passing"),
+        ("preempted", "passing"),
+        ("context_length_exceeded", "cut"),
+        ("max_new_tokens_limit", "cut"),
+        ("OUTPUT_TOKEN_LIMIT", "cut"),
+        ("image_safety", "refusal"),
+        ("moderation_blocked", "refusal"),
+    ],
+)
+@pytest.mark.parametrize("text", [GOOD, ""])
+def test_a_finish_reason_that_nobody_lists_is_known_by_its_words(reason, kind, text):
+    assert judged(ok(completion(text, reason))).kind.name == kind
+
+
+def test_a_finish_reason_that_says_nothing_is_kept():
+    judgement = judged(ok(completion(finish="pause_turn")))
+    assert judgement.kind.name == "answer" and judgement.response.detail == "finish_reason 'pause_turn'"
+    assert judged(ok(completion())).response.detail is None
+
+
 def test_what_came_before_a_stream_failed_is_kept():
     broken = events(delta(content=GOOD[:9], reasoning="hm"), {"error": {"code": 502, "message": "died"}, "usage": USAGE})
     response = judged(broken).response
@@ -249,6 +275,12 @@ def test_a_stream_with_line_separators_in_its_text():
     event = json.dumps(delta("stop", content=text), ensure_ascii=False)
     reply = (200, {}, f"data: {event}\n\ndata: [DONE]".encode())
     assert judged(reply).response.text == text
+
+
+def test_a_single_function_call_is_a_tool_call():
+    call = {"name": "read_file", "arguments": '{"path": "job.toml"}'}
+    response = judged(ok(completion(None, "function_call", message={"function_call": call}))).response
+    assert [(c.name, c.arguments) for c in response.tool_calls] == [("read_file", '{"path": "job.toml"}')]
 
 
 def test_arguments_that_are_no_text():

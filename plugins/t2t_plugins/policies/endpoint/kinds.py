@@ -83,6 +83,13 @@ _REFUSED = {"content_filter", "content_filtered", "refusal", "safety", "prohibit
 _REFUSED |= {"sensitive", "guardrail_intervened", "error_toxic"}
 _ABORTED = {"abort", "aborted", "cancelled", "canceled", "interrupted"}
 _FAULTS = {"error", "network_error", "insufficient_system_resource"}
+# Reasons that nobody lists, by what they are made of, in this order.
+_FAMILIES = (
+    (re.compile(r"filter|safety|unsafe|moderat|policy|prohibit|guardrail|harm|toxic|blocked"), REFUSAL),
+    (re.compile(r"(?:context|sequence|token|output)s?_?(?:length|len|limit|window|size|exceeded|budget)|too_long"), CUT),
+    (re.compile(r"time_?out|time_?limit|max_time|deadline|rate_?limit|quota|unavailable|overload|disconnect|internal"), PASSING),
+    (re.compile(r"fail|error|exception|crash|preempt|evict|killed|shut_?down"), PASSING),
+)
 
 # What an error says of itself, whatever its status.
 _FILTERED = re.compile(
@@ -125,7 +132,7 @@ def of_finish(reason: str) -> Kind | None:
     for words, kind in ((_ENDED, ANSWER), (_CUT, CUT), (_REFUSED, REFUSAL), (_ABORTED, ABORTED), (_FAULTS, PASSING)):
         if word in words:
             return kind
-    return None
+    return next((kind for pattern, kind in _FAMILIES if pattern.search(re.sub(r"[\s-]", "_", word))), None)
 
 
 def of_error(status: int, text: str) -> tuple[Kind, str]:

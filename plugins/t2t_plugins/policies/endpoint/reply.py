@@ -151,16 +151,18 @@ class _Completion:
         text, calls, refusal = facts.text, facts.tool_calls, self._said.refusal
         if not text and not calls and refusal:
             text, kind = self.redact(_whole(refusal)), kinds.REFUSAL
+        unknown = None
         if kind is None:
+            what = f"finish_reason {ascii(finish)[:60]}" if finish else "no finish reason"
             if not text and not calls:
-                what = f"finish_reason {ascii(finish)[:60]}" if finish else "no finish reason"
                 return self._fault(kinds.PASSING, f"the reply has no answer and {what}", facts)
-            kind = kinds.ANSWER
+            kind, unknown = kinds.ANSWER, self.redact(what)
         if kind is kinds.ANSWER and not text and not calls:
             kind = kinds.EMPTY
         if kind.fault:
             return self._fault(kind, f"the server broke the answer off: finish_reason {ascii(finish)[:60]}", facts)
-        return Judged(kind, replace(facts, text=text, finish_reason=kind.finish), billed_unknown=facts.cost_usd is None)
+        answer = replace(facts, text=text, finish_reason=kind.finish, detail=unknown)
+        return Judged(kind, answer, billed_unknown=facts.cost_usd is None)
 
     def _fault(self, kind: Kind, what: str, facts: Response) -> Judged:
         """A fault with what is known of it. A piece of an answer is no answer: it is kept as a detail."""
@@ -194,7 +196,7 @@ class _Completion:
             cost_usd=cost,
             model=one_line(self.redact(model), 200) or None if isinstance(model, str) else None,
             reasoning=self.redact(_whole(self._said.thoughts)) if self._said.thoughts else None,
-            tool_calls=tuple(self._calls(own.get("tool_calls") if isinstance(own, Mapping) else None)),
+            tool_calls=tuple(self._calls(_wanted(own))),
         )
 
     @property
@@ -214,6 +216,13 @@ class _Completion:
             text = arguments if isinstance(arguments, str) else bodies.dumped({} if arguments is None else arguments, _MOST)
             name = call.get("id") if isinstance(call.get("id"), str) else ""
             yield ToolCall(self.redact(_whole(name)), self.redact(_whole(function["name"])), self.redact(_whole(text)))
+
+
+def _wanted(said: Any) -> Any:
+    """The tool calls of a message; a single `function_call` is how they were sent before there were several."""
+    if not isinstance(said, Mapping):
+        return None
+    return said.get("tool_calls") or ([{"function": said["function_call"]}] if said.get("function_call") else None)
 
 
 _OTHER_REASONS = ("finishReason", "stop_reason", "stopReason", "done_reason")  # Gemini, Anthropic, Bedrock, Ollama
