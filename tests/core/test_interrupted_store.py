@@ -141,3 +141,24 @@ def test_ctrl_c_while_the_command_is_still_imported_is_answered() -> None:
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+def test_ctrl_c_while_an_object_is_finalized_is_not_lost() -> None:
+    code = """if True:
+        import signal, sys, time
+        import t2t_core.cli
+
+        class Finalized:
+            def __del__(self):
+                signal.raise_signal(signal.SIGINT)
+
+        def command():
+            Finalized()
+            time.sleep(60)
+
+        t2t_core.cli.main = command
+        from t2t_core.__main__ import main
+        main()
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
