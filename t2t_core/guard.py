@@ -249,7 +249,7 @@ def within(seconds: float, function: Callable[[], Any]) -> Any:
 
     thread = threading.Thread(target=work, name="plugin within a limit", daemon=True)
     thread.start()
-    thread.join(seconds)
+    thread.join(min(seconds, threading.TIMEOUT_MAX))
     if not outcome:
         thread.__class__ = _Abandoned
         at_work = [call for call in list(_calls) if call.thread == thread.ident]

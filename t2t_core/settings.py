@@ -86,7 +86,7 @@ class Range:
         return low + high
 
 
-AT_LEAST_ONE, POSITIVE = Range(1), Range(0, above=True)
+AT_LEAST_ONE, POSITIVE, THREADS = Range(1), Range(0, above=True), Range(1, 1024)
 TEMPERATURES = Range(0, 10)
 
 

@@ -31,6 +31,7 @@ from t2t_core.loop.design_step import (
     round_state,
     step_record,
 )
+from t2t_core.loop.divergence import check_finite, telling_divergence
 from t2t_core.loop.preparation import prepare
 from t2t_core.loop.trial_runs import TrialRuns
 from t2t_core.records import InstanceRecord, Round, TrainingResult
@@ -203,6 +204,7 @@ class Loop:
 
             def progress(figures: Mapping[str, Any]) -> None:
                 guard.alive()
+                check_finite(figures)
                 kept = plain_json(figures)
                 metrics.append(kept)
                 self.tracking.update(earlier, kept)
@@ -225,7 +227,8 @@ class Loop:
                 reward=self.experiment.reward,
             )
             self.engines.close()  # so that the memory a training needs is free
-            result = self._trained(job)
+            with telling_divergence():
+                result = self._trained(job)
         if result.checkpoint not in (None, job.checkpoint) and not result.checkpoint.exists():
             raise T2TError(
                 f"the trainer says that its checkpoint is in {result.checkpoint}, but it is not there",

@@ -421,6 +421,10 @@ def test_whatever_is_raised_is_a_plugin_s_fault(kind: type[BaseException]) -> No
         list(guarded._steps(plugin, "respond()", answers()))
 
 
+def test_a_limit_longer_than_the_system_can_wait_is_no_limit() -> None:
+    assert guard.within(1e23, lambda: 4) == 4
+
+
 def test_a_call_that_nobody_waits_for_any_more_moves_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The call began in another working directory than the one that the process has by then."""
     go_on, ended = threading.Event(), threading.Event()

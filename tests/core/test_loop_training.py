@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from t2t_core.errors import T2TError
 from t2t_core.hookspecs import TrainingJob
 from t2t_core.loop.whole_run import run_experiment
 from t2t_core.plugins import installed
@@ -93,3 +94,31 @@ def test_updates_that_taught_nothing_are_told_at_once_counted_and_summed_up(tmp_
     assert sum("cut off" in line for line in lines) == 2, "once when it begins, once at the end"
     assert summary.training["designed"][0].warnings == {"every response was cut off": 3}
     assert "- designed round 0, 3 of 4 updates: every response was cut off" in (tmp_path / "summary.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (RuntimeError("probability tensor contains either `inf`, `nan` or element < 0"), "probability tensor"),
+        (ValueError("Expected parameter logits to satisfy the constraint x, but found invalid values"), "logits"),
+        (ArithmeticError("the loss is nan"), "the loss is nan"),
+        ({"update": 3, "loss": float("nan")}, "loss is nan"),
+        ({"update": 3, "grad_norm": float("inf")}, "grad_norm is inf"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_training_that_diverged_is_no_fault_of_the_trainer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception | dict[str, Any], told: str
+) -> None:
+    def train(self: Saving, job: TrainingJob) -> TrainingResult:
+        assert job.progress
+        if isinstance(fault, dict):
+            job.progress(fault)
+            return TrainingResult(job.folder, {}, 10, 4, 10)
+        raise fault
+
+    monkeypatch.setattr(Saving, "train", train)
+    with pytest.raises(T2TError, match="diverged") as raised:
+        run_experiment(EXPERIMENT, tmp_path / "run", Reporter())
+    assert told in str(raised.value) and "smaller learning_rate" in str(raised.value)
+    assert "a fault of the plugin" not in str(raised.value)

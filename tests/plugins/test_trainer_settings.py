@@ -347,9 +347,24 @@ def test_grpo_accelerate() -> None:
 
 def test_grpo_trl(grpo: Train, base: Run) -> None:
     assert grpo(trl={"optim": "sgd"}, max_updates=1).distance(base.weights) > 1e-4
-    for table, why in (({"max_grad_nrom": 2}, "did you mean max_grad_norm"), ({"temperature": 2}, "setting of its own")):
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"max_grad_nrom": 2}, "did you mean max_grad_norm"),
+        ({"temperature": 2}, "setting of its own"),
+        ({"optim": "abc"}, "not a valid OptimizerNames"),
+        ({"lr_scheduler_type": "abc"}, "not a valid SchedulerType"),
+        ({"warmup_steps": -1}, "at least 0"),
+        ({"adam_beta1": 2}, "below 1"),
+        ({"repetition_penalty": -1}, "above 0"),
+        ({"top_entropy_quantile": 2}, "at most 1"),
+        ({"entropy_coef": "much"}, "must be a number"),
+        ({"importance_sampling_level": "abc"}, "one of token, sequence"),
+        ({"disable_dropout": 1}, "true or false"),
+        ({"dataloader_num_workers": "x"}, "must be a number"),
+    ]
+    for table, why in wrong:
         with pytest.raises(T2TError, match=why):
             check_passed_on(Settings(trl=table))
+    check_passed_on(Settings(trl={"warmup_steps": 0.1, "delta": 1.5, "report_to": ["tensorboard"], "log_completions": True}))
     with pytest.raises(T2TError, match="trl must be a table"):
         grpo(trl=3)
     with pytest.raises(T2TError, match="TRL refuses this configuration"):

@@ -25,7 +25,7 @@ from t2t_core.evaluation.demonstrations import refuse_protected
 from t2t_core.hookspecs import TrainingJob, TrainingOrder
 from t2t_core.records import TrainingResult
 from t2t_core.seeding import Stream, key
-from t2t_core.settings import AT_LEAST_ONE, POSITIVE, Range, check_settings, no_argument
+from t2t_core.settings import AT_LEAST_ONE, POSITIVE, THREADS, Range, check_settings, no_argument
 from t2t_core.store import folders
 
 from .orders import check_order
@@ -69,7 +69,7 @@ class Settings:
     threads: int = 1
 
     RANGES: ClassVar[Mapping[str, Range]] = {
-        **dict.fromkeys(("steps", "lakes", "horizon", "epochs", "minibatches", "hidden", "threads"), AT_LEAST_ONE),
+        **dict.fromkeys(("steps", "lakes", "horizon", "epochs", "minibatches", "hidden"), AT_LEAST_ONE), "threads": THREADS,
         "gamma": Range(0, 1), "gae": Range(0, 1), "learning_rate": POSITIVE, "clip": POSITIVE, "max_norm": POSITIVE,
         "view": Range(1, MAX_SIZE), "hidden": Range(1, 4096),
     }  # fmt: skip

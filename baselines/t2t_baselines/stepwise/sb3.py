@@ -20,7 +20,7 @@ from t2t_core.evaluation.demonstrations import refuse_protected
 from t2t_core.hookspecs import TrainingJob, TrainingOrder
 from t2t_core.records import Response, Sampling, Task, TrainingResult
 from t2t_core.seeding import Stream, key
-from t2t_core.settings import AT_LEAST_ONE, POSITIVE, Range, check_settings, no_argument, one_of, read_settings
+from t2t_core.settings import AT_LEAST_ONE, POSITIVE, THREADS, Range, check_settings, no_argument, one_of, read_settings
 from t2t_core.store import archives, folders
 
 from .orders import check_order
@@ -56,7 +56,7 @@ class Settings:
 
     CHOICES: ClassVar[Mapping[str, Sequence[str]]] = {"algorithm": ALGORITHMS}
     RANGES: ClassVar[Mapping[str, Range]] = {
-        **dict.fromkeys(("steps", "lakes", "threads"), AT_LEAST_ONE), "learning_rate": POSITIVE, "gamma": Range(0, 1)
+        **dict.fromkeys(("steps", "lakes"), AT_LEAST_ONE), "threads": THREADS, "learning_rate": POSITIVE, "gamma": Range(0, 1)
     }  # fmt: skip
 
 

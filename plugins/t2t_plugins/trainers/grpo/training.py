@@ -168,6 +168,8 @@ class Training:
             self.optimizer.zero_grad()
             loss.backward()
             norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), MAX_GRAD_NORM)
+            if not (torch.isfinite(loss) and torch.isfinite(norm)):
+                raise ArithmeticError(f"the loss is {loss.item():g}, the norm of its gradient {norm.item():g}")
             self.optimizer.step()
             if not figures:
                 figures = {"loss": loss.item(), "grad_norm": norm.item()}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from t2t_core.errors import T2TError
+from t2t_core.settings import POSITIVE, Range
 from t2t_plugins.trainers.trl_grpo.settings import WHERE, Settings, check_split
 
 # Values that change the objective but have no setting of their own (our choice). The dry run prints them, a run records them, and
@@ -97,10 +98,7 @@ def grpo_config(settings: Settings, folder: Path, seed: int, updates: int, longe
         "dataloader_num_workers": 0,
         **_vllm(settings, longest_prompt),
     }
-    try:
-        return trl.GRPOConfig(**{**OBJECTIVE, **ours, **settings.trl})
-    except (TypeError, ValueError) as error:
-        raise T2TError("TRL refuses this configuration", where=WHERE, cause=" ".join(str(error).split())[:500]) from None
+    return _made(trl.GRPOConfig, **{**OBJECTIVE, **ours, **settings.trl})
 
 
 def _vllm(settings: Settings, longest_prompt: int) -> dict[str, Any]:
@@ -124,16 +122,55 @@ def _vllm(settings: Settings, longest_prompt: int) -> dict[str, Any]:
 
 def check_passed_on(settings: Settings) -> None:
     """Raise T2TError if [training.trl] or [training.accelerate] names an option that TRL or Accelerate does not know, or one that
-    has a setting of its own. Nothing is imported for an empty table, and the options of a missing package are not checked."""
+    has a setting of its own, or if [training.trl] gives a value that no machine could train with. Nothing is imported for an
+    empty table, and the options of a missing package are not checked."""
     if settings.trl and find_spec("trl"):
         trl: Any = import_module("trl")
         _refuse(settings.trl, {f.name for f in fields(trl.GRPOConfig)}, "trl", _OWN)
+        _check_values(settings.trl, trl.GRPOConfig)
     if settings.accelerate and find_spec("accelerate"):
         from accelerate.commands.launch import launch_command_parser
 
         known = {action.dest for action in launch_command_parser()._actions}
         own = {"config_file": "sharding", "num_processes": "processes", "mixed_precision": "dtype"}
         _refuse(settings.accelerate, known, "accelerate", own)
+
+
+# Values of the options that change the objective. TRL itself finds out in the middle of a training, or never.
+_RANGES = {
+    "adam_beta1": Range(0, 1, below=True), "adam_epsilon": POSITIVE, "warmup_steps": Range(0), "max_grad_norm": Range(0),
+    "repetition_penalty": POSITIVE, "delta": POSITIVE, "off_policy_mask_threshold": POSITIVE,
+    "top_entropy_quantile": Range(0, 1), "entropy_coef": Range(-math.inf),
+}  # fmt: skip
+_WORDS = {
+    "importance_sampling_level": ("token", "sequence"),
+    "multi_objective_aggregation": ("sum_then_normalize", "normalize_then_sum"),
+}
+
+
+def _check_values(table: Mapping[str, Any], known: Any) -> None:
+    """Raise T2TError for a value of another type than its default's, out of its range, or that TRL refuses by itself."""
+    usual: dict[str, Any] = {**{field.name: field.default for field in fields(known)}, **OBJECTIVE}
+    for name, value in table.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        allowed = "" if not isinstance(usual[name], bool) or isinstance(value, bool) else "true or false"
+        if name in _RANGES and not (is_number and value in _RANGES[name]):
+            allowed = str(_RANGES[name]).replace("at least -inf", "a number")
+        elif name in _WORDS and value not in _WORDS[name]:
+            allowed = f"one of {', '.join(_WORDS[name])}"
+        elif isinstance(usual[name], int | float) and not isinstance(usual[name], bool) and not is_number:
+            allowed = "a number"
+        if allowed:
+            raise T2TError(f"{name} must be {allowed}, not {ascii(value)[:60]}", where="[training.trl]")
+    own = {name: value for name, value in table.items() if name in OBJECTIVE}
+    _made(known, output_dir="", use_cpu=True, bf16=False, report_to=[], **own)
+
+
+def _made(known: Any, **options: Any) -> Any:
+    try:
+        return known(**options)
+    except (TypeError, ValueError) as error:
+        raise T2TError("TRL refuses this configuration", where=WHERE, cause=" ".join(str(error).split())[:500]) from None
 
 
 _OWN = {  # TRL's name: our setting
